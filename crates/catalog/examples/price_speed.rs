@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use tollgate_catalog::{Face, Facts, Model, Quantities, Snapshot, load, load_again};
+use tollgate_catalog::{Face, Model, PriceFacts, Quantities, Snapshot, load, load_again};
 
 const MODELS: usize = 5_000;
 const PRICE_BAR: Duration = Duration::from_micros(1);
@@ -43,8 +43,8 @@ fn main() -> ExitCode {
     if all { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }
 
-fn facts<'a>(attr: &'a dyn Fn(&str) -> Option<String>, at_ms: i64, context_len: u64) -> Facts<'a> {
-    Facts { at_ms, context_len, context_max: context_len, attr, topped_up: true, group: "partner" }
+fn facts<'a>(attr: &'a dyn Fn(&str) -> Option<String>, at_ms: i64, context_len: u64) -> PriceFacts<'a> {
+    PriceFacts { at_ms, context_len, context_max: context_len, attr, topped_up: true, group: "partner" }
 }
 
 fn price(model: &Model, tier: &'static str, context_len: u64) -> Duration {
@@ -65,7 +65,7 @@ fn bound(model: &Model) -> Duration {
     let attr = |path: &str| (path == "service_tier").then(|| "default".to_owned());
     let need = Quantities::NONE.with(Face::Input, 3_000).with(Face::Output, 16_384);
     each(|n| {
-        let facts = Facts { context_max: 1_000_000, ..facts(&attr, AT + n, 3_000) };
+        let facts = PriceFacts { context_max: 1_000_000, ..facts(&attr, AT + n, 3_000) };
         black_box(model.bound(&facts, |_| Ok(need)).expect("a bound"));
     })
 }

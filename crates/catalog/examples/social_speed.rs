@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 use tollgate_catalog::load;
-use tollgate_catalog::social::{Cell, Kind, SHIPPED};
+use tollgate_catalog::social::{Cell, ParamKind, SHIPPED};
 
 const ROUNDS: u32 = 5_000;
 const BAR_NS: u128 = 5_000;
@@ -13,10 +13,10 @@ const BAR_NS: u128 = 5_000;
 /// Every parameter given, texts as long as their examples.
 fn full_call(cell: &Cell) -> Vec<(String, String)> {
     let value = |param: &tollgate_catalog::social::Param| match param.kind {
-        Kind::Text if !param.choices().is_empty() => param.choices()[0].clone(),
-        Kind::Text => param.example.clone().unwrap_or_else(|| "7411193113223371043".to_owned()),
-        Kind::Integer => param.min.unwrap_or(1).max(1).to_string(),
-        Kind::Boolean => "true".to_owned(),
+        ParamKind::Text if !param.choices().is_empty() => param.choices()[0].clone(),
+        ParamKind::Text => param.example.clone().unwrap_or_else(|| "7411193113223371043".to_owned()),
+        ParamKind::Integer => param.min.unwrap_or(1).max(1).to_string(),
+        ParamKind::Boolean => "true".to_owned(),
     };
     cell.params.iter().map(|param| (param.name.clone(), value(param))).collect()
 }

@@ -32,7 +32,7 @@ pub struct Tier {
 
 /// What a price may depend on: the facts of one call, all known before anything is sent.
 #[derive(Clone, Copy)]
-pub struct Facts<'a> {
+pub struct PriceFacts<'a> {
     /// When the call was admitted, milliseconds since 1970. Stays the same until it is settled.
     pub at_ms: i64,
     /// Input tokens: estimated at the hold, reported at settlement.
@@ -48,11 +48,11 @@ pub struct Facts<'a> {
     pub group: &'a str,
 }
 
-impl Facts<'static> {
+impl PriceFacts<'static> {
     /// A call in the default group of an account on trial credit, of unknown length, without
     /// parameters.
-    pub fn at(at_ms: i64) -> Facts<'static> {
-        Facts {
+    pub fn at(at_ms: i64) -> PriceFacts<'static> {
+        PriceFacts {
             at_ms,
             context_len: 0,
             context_max: u64::MAX,
@@ -173,7 +173,7 @@ impl Book {
     }
 
     /// The price of a call with these facts.
-    pub fn price(&self, facts: &Facts<'_>) -> Result<Arc<Price>, NoPrice> {
+    pub fn price(&self, facts: &PriceFacts<'_>) -> Result<Arc<Price>, NoPrice> {
         let group = self.group(facts.group)?;
         for (at, tier) in self.tiers.iter().enumerate() {
             if tier.applies(facts, facts.context_len)? {
@@ -185,7 +185,7 @@ impl Book {
 
     /// Every price that can still apply once the true input length is known; all else is settled by
     /// the facts.
-    pub(crate) fn can_apply(&self, facts: &Facts<'_>) -> Result<Vec<&Arc<Price>>, NoPrice> {
+    pub(crate) fn can_apply(&self, facts: &PriceFacts<'_>) -> Result<Vec<&Arc<Price>>, NoPrice> {
         let group = self.group(facts.group)?;
         let most = facts.context_max.max(facts.context_len);
         let mut prices = Vec::new();
@@ -203,13 +203,13 @@ impl Book {
     }
 
     /// A price that no price that can still apply is above, face by face.
-    pub fn dearest(&self, facts: &Facts<'_>) -> Result<Arc<Price>, NoPrice> {
+    pub fn dearest(&self, facts: &PriceFacts<'_>) -> Result<Arc<Price>, NoPrice> {
         bound::dearest(&self.can_apply(facts)?).ok_or(NoPrice::Overflow)
     }
 }
 
 impl Tier {
-    fn applies(&self, facts: &Facts<'_>, context_len: u64) -> Result<bool, NoPrice> {
+    fn applies(&self, facts: &PriceFacts<'_>, context_len: u64) -> Result<bool, NoPrice> {
         // What is cheap to ask first; all must hold, so the order makes no difference.
         for dear in [false, true] {
             for condition in self.when.iter().filter(|condition| condition.is_dear() == dear) {

@@ -8,11 +8,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{BillingUnit, Face, Facts, Fraction, Model, Money, NoPrice, Price, Quantities, Uncharged};
+use crate::{BillingUnit, Face, Fraction, Model, Money, NoPrice, Price, PriceFacts, Quantities, Uncharged};
 
 /// The most a call can be charged, and how it came about.
 #[derive(Clone, Debug)]
-pub struct Bound {
+pub struct ChargeBound {
     pub amount: Money,
     /// The price that makes it the most; the hold is frozen with it.
     pub price: Arc<Price>,
@@ -50,16 +50,16 @@ impl Model {
     /// amount.
     pub fn bound(
         &self,
-        facts: &Facts<'_>,
+        facts: &PriceFacts<'_>,
         need: impl Fn(&Price) -> Result<Quantities, Uncharged>,
-    ) -> Result<Bound, Unbounded> {
+    ) -> Result<ChargeBound, Unbounded> {
         let prices = self.book.can_apply(facts).map_err(Unbounded::NoPrice)?;
-        let mut bound: Option<Bound> = None;
+        let mut bound: Option<ChargeBound> = None;
         for price in &prices {
             let most = need(price).and_then(|need| price.worst(&need)).map_err(Unbounded::Uncharged)?;
             let amount = price.charge(&most).map_err(Unbounded::Uncharged)?;
             if bound.as_ref().is_none_or(|dearest| amount > dearest.amount) {
-                bound = Some(Bound { amount, price: Arc::clone(price), most, candidates: prices.len() });
+                bound = Some(ChargeBound { amount, price: Arc::clone(price), most, candidates: prices.len() });
             }
         }
         bound.ok_or(Unbounded::NoPrice(NoPrice::Overflow))

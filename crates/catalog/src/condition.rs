@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::zone::Zone;
-use crate::{Facts, NoPrice};
+use crate::{NoPrice, PriceFacts};
 
 /// One condition of a tier's `when` list; all of a tier's conditions must hold.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl Hours {
 
 impl Condition {
     /// Whether it holds for a call with this many input tokens.
-    pub(crate) fn holds(&self, facts: &Facts<'_>, context_len: u64) -> Result<bool, NoPrice> {
+    pub(crate) fn holds(&self, facts: &PriceFacts<'_>, context_len: u64) -> Result<bool, NoPrice> {
         match self {
             Condition::ContextOver(limit) => Ok(context_len > *limit),
             Condition::Attribute { path, equals } => Ok((facts.attr)(path).is_some_and(|value| value == *equals)),

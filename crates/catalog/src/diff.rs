@@ -14,8 +14,8 @@ use crate::{Face, Faces, Fraction, Group, Model, Snapshot, Tier};
 
 /// One thing that another catalog makes different for a customer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Change {
-    pub what: What,
+pub struct PriceChange {
+    pub what: PriceChangeKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ pub struct Change {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum PriceChangeKind {
     ModelAdded,
     ModelRemoved,
     /// What the model is billed by.
@@ -55,7 +55,7 @@ pub enum What {
 }
 
 /// What `new` changes, by model in alphabetical order, groups first.
-pub fn diff(old: &Snapshot, new: &Snapshot) -> Vec<Change> {
+pub fn diff(old: &Snapshot, new: &Snapshot) -> Vec<PriceChange> {
     let mut changes = Vec::new();
     if old.pricing_version == new.pricing_version {
         return changes;
@@ -65,10 +65,14 @@ pub fn diff(old: &Snapshot, new: &Snapshot) -> Vec<Change> {
     for name in olds.keys().chain(news.keys()).collect::<BTreeSet<_>>() {
         match (olds.get(name), news.get(name)) {
             (Some(old), Some(new)) if plain_fingerprint(old) != plain_fingerprint(new) => model(old, new, &mut changes),
-            (Some(old), None) => changes
-                .push(Change { old: Some(words::faces(&old.book.standard)), ..Change::of(old, What::ModelRemoved) }),
-            (None, Some(new)) => changes
-                .push(Change { new: Some(words::faces(&new.book.standard)), ..Change::of(new, What::ModelAdded) }),
+            (Some(old), None) => changes.push(PriceChange {
+                old: Some(words::faces(&old.book.standard)),
+                ..PriceChange::of(old, PriceChangeKind::ModelRemoved)
+            }),
+            (None, Some(new)) => changes.push(PriceChange {
+                new: Some(words::faces(&new.book.standard)),
+                ..PriceChange::of(new, PriceChangeKind::ModelAdded)
+            }),
             _ => {}
         }
     }
@@ -86,72 +90,76 @@ fn groups(
     new: &Snapshot,
     olds: &BTreeMap<&str, &Model>,
     news: &BTreeMap<&str, &Model>,
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<PriceChange>,
 ) {
     let multiplier = |catalog: &Snapshot, name: &str| catalog.groups.get(name).map(|group: &Group| group.multiplier);
     for name in old.groups.keys().filter(|name| new.groups.contains_key(*name)) {
         let buys = |models: &BTreeMap<&str, &Model>| models.values().any(|model| model.enable_groups.contains(name));
         let (before, after) = (multiplier(old, name), multiplier(new, name));
         if let (Some(before), Some(after), true) = (before, after, before != after && buys(olds) && buys(news)) {
-            changes.push(Change {
-                what: What::GroupMultiplier,
+            changes.push(PriceChange {
+                what: PriceChangeKind::GroupMultiplier,
                 group: Some(name.clone()),
-                ..Change::default().between(before, after)
+                ..PriceChange::default().between(before, after)
             });
         }
     }
 }
 
-fn model(old: &Model, new: &Model, changes: &mut Vec<Change>) {
+fn model(old: &Model, new: &Model, changes: &mut Vec<PriceChange>) {
     if old.billing_unit != new.billing_unit {
         let [before, after] = [old, new].map(|model| Some(model.billing_unit.name().to_owned()));
-        changes.push(Change { old: before, new: after, ..Change::of(new, What::BillingUnit) });
+        changes.push(PriceChange { old: before, new: after, ..PriceChange::of(new, PriceChangeKind::BillingUnit) });
     }
-    for (from, to, what) in [(old, new, What::NoLongerSoldTo), (new, old, What::SoldTo)] {
+    for (from, to, what) in [(old, new, PriceChangeKind::NoLongerSoldTo), (new, old, PriceChangeKind::SoldTo)] {
         for group in from.enable_groups.iter().filter(|group| !to.enable_groups.contains(group)) {
-            changes.push(Change { group: Some(group.clone()), ..Change::of(new, what) });
+            changes.push(PriceChange { group: Some(group.clone()), ..PriceChange::of(new, what) });
         }
     }
     let (before, after) = (Prices::base(old), Prices::base(new));
-    before.compare(&after, &Change::of(new, What::Price), changes);
+    before.compare(&after, &PriceChange::of(new, PriceChangeKind::Price), changes);
     tiers(old, new, changes);
 }
 
-fn tiers(old: &Model, new: &Model, changes: &mut Vec<Change>) {
+fn tiers(old: &Model, new: &Model, changes: &mut Vec<PriceChange>) {
     let find = |model: &'_ Model, name: &str| model.book.tiers.iter().find(|tier| tier.name == name).cloned();
     for tier in old.book.tiers.iter().filter(|tier| find(new, &tier.name).is_none()) {
         let was = Some(format!("when {}: {}", words::conditions(&tier.when), words::tier(tier)));
-        changes.push(Change { tier: Some(tier.name.clone()), old: was, ..Change::of(new, What::TierRemoved) });
+        changes.push(PriceChange {
+            tier: Some(tier.name.clone()),
+            old: was,
+            ..PriceChange::of(new, PriceChangeKind::TierRemoved)
+        });
     }
     let mut kept: Vec<&str> = Vec::new();
     for tier in &new.book.tiers {
-        let change = |what| Change { tier: Some(tier.name.clone()), ..Change::of(new, what) };
+        let change = |what| PriceChange { tier: Some(tier.name.clone()), ..PriceChange::of(new, what) };
         let Some(before) = find(old, &tier.name) else {
             let is = Some(format!("when {}: {}", words::conditions(&tier.when), words::tier(tier)));
-            changes.push(Change { new: is, ..change(What::TierAdded) });
+            changes.push(PriceChange { new: is, ..change(PriceChangeKind::TierAdded) });
             continue;
         };
         kept.push(&tier.name);
         if conditions(&before) != conditions(tier) {
             let [was, is] = [&before, tier].map(|tier| words::conditions(&tier.when));
-            changes.push(Change { old: Some(was), new: Some(is), ..change(What::TierConditions) });
+            changes.push(PriceChange { old: Some(was), new: Some(is), ..change(PriceChangeKind::TierConditions) });
         }
         let times = |tier: &Tier| tier.multiplier != Fraction::ONE;
         if times(&before) && times(tier) {
             // Its faces follow the base price, which has been told.
             if before.multiplier != tier.multiplier {
-                changes.push(change(What::TierMultiplier).between(before.multiplier, tier.multiplier));
+                changes.push(change(PriceChangeKind::TierMultiplier).between(before.multiplier, tier.multiplier));
             }
         } else {
             let (before, after) = (Prices::of(old, &before), Prices::of(new, tier));
-            before.compare(&after, &change(What::Price), changes);
+            before.compare(&after, &change(PriceChangeKind::Price), changes);
         }
     }
     let before: Vec<&str> =
         old.book.tiers.iter().map(|tier| tier.name.as_str()).filter(|name| kept.contains(name)).collect();
     if before != kept {
         let [was, is] = [before, kept].map(|names| Some(names.join(", ")));
-        changes.push(Change { old: was, new: is, ..Change::of(new, What::TierOrder) });
+        changes.push(PriceChange { old: was, new: is, ..PriceChange::of(new, PriceChangeKind::TierOrder) });
     }
 }
 
@@ -183,7 +191,7 @@ impl Prices {
         Prices { written, effective, multiplier, has_paid: paid.is_some() }
     }
 
-    fn compare(&self, new: &Prices, change: &Change, changes: &mut Vec<Change>) {
+    fn compare(&self, new: &Prices, change: &PriceChange, changes: &mut Vec<PriceChange>) {
         let pots = if self.has_paid || new.has_paid { 0..2 } else { 0..1 };
         for pot in pots {
             for face in Face::ALL {
@@ -199,7 +207,7 @@ impl Prices {
                     let change_pct = before.zip(after).and_then(|(before, after)| percent(before, after));
                     let [was, is] = [before, after].map(|amount| dollars(amount).map(|usd| usd.to_string()));
                     let face = Some(face);
-                    changes.push(Change { face, paid: pot == 1, old: was, new: is, change_pct, ..change.clone() });
+                    changes.push(PriceChange { face, paid: pot == 1, old: was, new: is, change_pct, ..change.clone() });
                 }
             }
         }
@@ -213,34 +221,34 @@ impl Prices {
     }
 }
 
-impl Change {
-    fn of(model: &Model, what: What) -> Change {
-        Change { what, model: Some(model.name.clone()), ..Change::default() }
+impl PriceChange {
+    fn of(model: &Model, what: PriceChangeKind) -> PriceChange {
+        PriceChange { what, model: Some(model.name.clone()), ..PriceChange::default() }
     }
 
-    fn between(self, old: Fraction, new: Fraction) -> Change {
+    fn between(self, old: Fraction, new: Fraction) -> PriceChange {
         let [before, after] = [old, new].map(|one| (u128::from(one.numerator()), u128::from(one.denominator())));
         let change_pct = percent(before, after);
-        Change { old: Some(old.to_string()), new: Some(new.to_string()), change_pct, ..self }
+        PriceChange { old: Some(old.to_string()), new: Some(new.to_string()), change_pct, ..self }
     }
 }
 
 /// One line: `input: 3 -> 3.3 USD per million tokens (+10 %)`. The model is said by whoever prints
 /// it.
-impl fmt::Display for Change {
+impl fmt::Display for PriceChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let old = self.old.as_deref().unwrap_or_default();
         let new = self.new.as_deref().unwrap_or_default();
         let group = self.group.as_deref().unwrap_or_default();
         let tier = self.tier.as_ref().map(|tier| format!("tier {tier}: ")).unwrap_or_default();
         match self.what {
-            What::ModelAdded => write!(f, "new: {new}"),
-            What::ModelRemoved => write!(f, "no longer sold (was {old})"),
-            What::BillingUnit => write!(f, "billed by {new} instead of {old}"),
-            What::SoldTo => write!(f, "now sold to group {group}"),
-            What::NoLongerSoldTo => write!(f, "no longer sold to group {group}"),
-            What::GroupMultiplier => write!(f, "multiplier {old} -> {new}"),
-            What::Price => {
+            PriceChangeKind::ModelAdded => write!(f, "new: {new}"),
+            PriceChangeKind::ModelRemoved => write!(f, "no longer sold (was {old})"),
+            PriceChangeKind::BillingUnit => write!(f, "billed by {new} instead of {old}"),
+            PriceChangeKind::SoldTo => write!(f, "now sold to group {group}"),
+            PriceChangeKind::NoLongerSoldTo => write!(f, "no longer sold to group {group}"),
+            PriceChangeKind::GroupMultiplier => write!(f, "multiplier {old} -> {new}"),
+            PriceChangeKind::Price => {
                 let face = self.face.unwrap_or(Face::Input);
                 let paid = if self.paid { " after a top-up" } else { "" };
                 let per = words::per(face);
@@ -251,11 +259,11 @@ impl fmt::Display for Change {
                     _ => write!(f, "{old} -> {new} USD {per}"),
                 }
             }
-            What::TierAdded => write!(f, "{tier}new, {new}"),
-            What::TierRemoved => write!(f, "{tier}removed (was {old})"),
-            What::TierConditions => write!(f, "{tier}when {new} (was {old})"),
-            What::TierMultiplier => write!(f, "{tier}multiplier {old} -> {new}"),
-            What::TierOrder => write!(f, "tiers are tried in the order {new} (was {old})"),
+            PriceChangeKind::TierAdded => write!(f, "{tier}new, {new}"),
+            PriceChangeKind::TierRemoved => write!(f, "{tier}removed (was {old})"),
+            PriceChangeKind::TierConditions => write!(f, "{tier}when {new} (was {old})"),
+            PriceChangeKind::TierMultiplier => write!(f, "{tier}multiplier {old} -> {new}"),
+            PriceChangeKind::TierOrder => write!(f, "tiers are tried in the order {new} (was {old})"),
         }?;
         match &self.change_pct {
             Some(percent) if percent.is_zero() => f.write_str(" (less than 0.01 %)"),

@@ -20,8 +20,8 @@ mod social;
 mod source;
 mod video;
 
-pub(crate) use source::Kept;
-use source::Source;
+use source::CatalogFile;
+pub(crate) use source::LoadedPage;
 
 /// Reads the files of a catalog (name and text of each). All or nothing: a snapshot, or every
 /// mistake. Where its routes may lead is not asked.
@@ -46,8 +46,8 @@ fn read(
     before: Option<&Snapshot>,
 ) -> Result<Snapshot, Vec<Mistake>> {
     let mistakes = Mistakes::default();
-    let (sources, mut forms): (Vec<Source<'_, '_>>, Vec<Form<'_>>) =
-        files.iter().map(|(name, text)| Source::open(name, text, before, &mistakes)).unzip();
+    let (sources, mut forms): (Vec<CatalogFile<'_, '_>>, Vec<Form<'_>>) =
+        files.iter().map(|(name, text)| CatalogFile::open(name, text, before, &mistakes)).unzip();
 
     // Groups first: models of any file may name a group of any other.
     let (groups, auto_groups) = groups::read(&mut forms, &mistakes);
@@ -115,7 +115,7 @@ fn read(
 fn version<'a>(
     models: impl Iterator<Item = &'a Model>,
     groups: &BTreeMap<String, Group>,
-    kept: &mut HashMap<String, Kept>,
+    kept: &mut HashMap<String, LoadedPage>,
 ) -> String {
     let print = |model: &'a Model| {
         let prices = match kept.get_mut(&model.name) {

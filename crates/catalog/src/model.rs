@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::form::did_you_mean;
-use crate::{BillingUnit, Book, ChatRules, Facts, Mistake, NoPrice, Place, Price, VendorList, Video};
+use crate::{BillingUnit, Book, ChatRules, LineInFile, Mistake, NoPrice, Price, PriceFacts, VendorList, VideoTable};
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
 #[derive(Clone, Debug)]
@@ -48,9 +48,9 @@ pub struct Model {
     /// Ordered by priority.
     pub routes: Vec<Route>,
     /// How its requests are read, when it makes videos.
-    pub video: Option<Video>,
+    pub video: Option<VideoTable>,
     /// Where it is written, for messages.
-    pub place: Place,
+    pub place: LineInFile,
 }
 
 /// A way to a provider that serves the model.
@@ -63,7 +63,7 @@ pub struct Route {
     pub priority: u32,
     /// Share of the traffic among routes of one priority; 0 takes none of its own.
     pub weight: u32,
-    pub place: Place,
+    pub place: LineInFile,
 }
 
 impl Route {
@@ -83,7 +83,7 @@ impl Model {
         name: String,
         book: Book,
         routes: impl Iterator<Item = (String, String)>,
-        place: Place,
+        place: LineInFile,
     ) -> Model {
         let route = |(at, (provider, upstream_model)): (usize, (String, String))| Route {
             provider,
@@ -130,12 +130,12 @@ impl Model {
     }
 
     /// The price of a call with these facts: one of the prices built when the catalog was loaded.
-    pub fn price(&self, facts: &Facts<'_>) -> Result<Arc<Price>, NoPrice> {
+    pub fn price(&self, facts: &PriceFacts<'_>) -> Result<Arc<Price>, NoPrice> {
         self.book.price(facts)
     }
 
     /// The upper bound for the hold: the dearest price that can still apply at settlement.
-    pub fn dearest(&self, facts: &Facts<'_>) -> Result<Arc<Price>, NoPrice> {
+    pub fn dearest(&self, facts: &PriceFacts<'_>) -> Result<Arc<Price>, NoPrice> {
         self.book.dearest(facts)
     }
 

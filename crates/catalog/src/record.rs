@@ -49,7 +49,7 @@ pub struct CatalogRecord<'a> {
     /// The groups he can buy in, with what they are.
     usable_group: BTreeMap<&'a str, &'a str>,
     vendors: Vec<VendorRecord<'a>>,
-    pub data: Vec<Record<'a>>,
+    pub data: Vec<ModelRecord<'a>>,
 }
 
 /// Who makes the models with this `vendor_id`.
@@ -61,7 +61,7 @@ struct VendorRecord<'a> {
 
 /// One model of it. What a model does not have is left out.
 #[derive(Serialize)]
-pub struct Record<'a> {
+pub struct ModelRecord<'a> {
     pub model_name: &'a str,
     description: &'a str,
     specs: String,
@@ -158,7 +158,7 @@ fn is_empty(list: &&[String]) -> bool {
 impl Snapshot {
     /// The catalog for one viewer: what he may buy, and of the groups what he may know.
     pub fn record<'a>(&'a self, view: &View<'_>) -> CatalogRecord<'a> {
-        let data: Vec<Record<'a>> = self.models.values().filter_map(|model| model.record(self, view)).collect();
+        let data: Vec<ModelRecord<'a>> = self.models.values().filter_map(|model| model.record(self, view)).collect();
         let known = self.groups.iter().filter(|(name, _)| view.knows(self, name));
         let usable = self.groups.iter().filter(|(name, _)| view.groups.contains(&name.as_str()));
         // As far as both their number and their name are given.
@@ -180,7 +180,7 @@ fn rate(multiplier: Fraction) -> Decimal {
 
 impl Model {
     /// The model's record for one viewer; none for whom it is not on sale.
-    pub fn record<'a>(&'a self, catalog: &'a Snapshot, view: &View<'_>) -> Option<Record<'a>> {
+    pub fn record<'a>(&'a self, catalog: &'a Snapshot, view: &View<'_>) -> Option<ModelRecord<'a>> {
         if self.login_required && !view.known {
             return None;
         }
@@ -189,7 +189,7 @@ impl Model {
         let billing_rate_source = if group == Group::DEFAULT { "default".to_owned() } else { format!("group:{group}") };
         let known = |group: &&str| view.knows(catalog, group);
         let written = self.book.written(view.topped_up);
-        Some(Record {
+        Some(ModelRecord {
             model_name: &self.name,
             description: &self.description,
             specs: self.specs(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::form::did_you_mean;
-use crate::load::Kept;
+use crate::load::LoadedPage;
 use crate::social::Social;
 use crate::{Book, Faces, Fraction, Model, Tier};
 
@@ -24,7 +24,7 @@ pub struct Snapshot {
     /// The same models for look-ups by calls: quick however many there are.
     pub(crate) by_name: HashMap<String, Arc<Model>>,
     /// What the next reading needs to know of this one (see [`crate::load_again`]).
-    pub(crate) kept: HashMap<String, Kept>,
+    pub(crate) kept: HashMap<String, LoadedPage>,
 }
 
 /// A group of accounts with its price multiplier.

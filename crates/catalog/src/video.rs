@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Condition, Model, Place};
+use crate::{Condition, LineInFile, Model};
 
 /// The `video` table of a model.
 #[derive(Clone, Debug)]
-pub struct Video {
+pub struct VideoTable {
     /// The name of the rules.
     pub variant: String,
     /// Values on sale by parameter, where they are not the rules' own list.
@@ -18,7 +18,7 @@ pub struct Video {
     /// Tier and ratio go to the provider beside a size that is sent as it was written.
     pub tier_beside_size: bool,
     /// Where it is written, for messages.
-    pub place: Place,
+    pub place: LineInFile,
 }
 
 impl Model {

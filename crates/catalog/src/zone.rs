@@ -19,7 +19,7 @@ pub struct Zone {
 
 /// Local time as prices need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Local {
+pub(crate) struct LocalTime {
     /// 1 = Monday … 7 = Sunday.
     pub(crate) weekday: u8,
     pub(crate) hour: u8,
@@ -41,13 +41,13 @@ impl Zone {
     }
 
     /// The local time at milliseconds since 1970.
-    pub(crate) fn local(&self, at_ms: i64) -> Result<Local, NoPrice> {
+    pub(crate) fn local(&self, at_ms: i64) -> Result<LocalTime, NoPrice> {
         let second = at_ms.div_euclid(1_000);
         let local = second.checked_add(self.offset(second)?).ok_or(NoPrice::BadTime)?;
         // The first of January 1970 was a Thursday.
         let weekday = (local.div_euclid(86_400) + 3).rem_euclid(7) + 1;
         let hour = local.rem_euclid(86_400) / 3_600;
-        Ok(Local { weekday: weekday as u8, hour: hour as u8 })
+        Ok(LocalTime { weekday: weekday as u8, hour: hour as u8 })
     }
 
     /// Seconds to add to UTC.
@@ -85,9 +85,9 @@ mod tests {
     use jiff::tz::TimeZoneDatabase;
 
     /// The same from the library's own calendar.
-    fn by_the_book(zone: &TimeZone, at_ms: i64) -> Local {
+    fn by_the_book(zone: &TimeZone, at_ms: i64) -> LocalTime {
         let time = zone.to_datetime(Timestamp::from_millisecond(at_ms).expect("in the calendar"));
-        Local { weekday: time.weekday().to_monday_one_offset() as u8, hour: time.hour() as u8 }
+        LocalTime { weekday: time.weekday().to_monday_one_offset() as u8, hour: time.hour() as u8 }
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
         for at_ms in [i64::MIN, i64::MAX] {
             assert_eq!(zone.local(at_ms), Err(NoPrice::BadTime));
         }
-        assert_eq!(zone.local(-1), Ok(Local { weekday: 3, hour: 23 }));
-        assert_eq!(zone.local(0), Ok(Local { weekday: 4, hour: 0 }));
+        assert_eq!(zone.local(-1), Ok(LocalTime { weekday: 3, hour: 23 }));
+        assert_eq!(zone.local(0), Ok(LocalTime { weekday: 4, hour: 0 }));
     }
 }

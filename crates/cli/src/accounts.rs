@@ -4,8 +4,8 @@
 use crate::admin_keys::who;
 use crate::amounts::{amount, change, first_limit, moment, signed};
 use crate::args;
-use crate::books::{KEY_COLUMNS, ask};
 use crate::catalog::in_catalog;
+use crate::keys::{KEY_COLUMNS, ask};
 use crate::real;
 use crate::serve::settings;
 use crate::show::{Output, print_line};
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::{Money, Snapshot};
 use tollgate_gateway::settings::webhook_address;
-use tollgate_store::admin::{Command, Refund};
+use tollgate_store::admin::{AdminCommand, Refund};
 use tollgate_store::{
     AccountChange, AccountId, CallId, Change, Credit, CreditKind, EventPage, Limits, NewAccount, NewLimits, Pot,
 };
@@ -54,9 +54,9 @@ const EVENT_COLUMNS: &[&str] = &[
 ];
 const EXPIRING_COLUMNS: &[&str] = &["credit", "expires_at_ms", "available_nano_usd", "held_nano_usd"];
 
-pub async fn account(config: &Path, command: args::Account, out: &Output) -> anyhow::Result<ExitCode> {
+pub async fn account(config: &Path, command: args::AccountCommand, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
-        args::Account::Create { name, groups, trial, expires, limits } => {
+        args::AccountCommand::Create { name, groups, trial, expires, limits } => {
             let trial = trial.as_deref().map(amount).transpose()?;
             let expires_at = expires.as_deref().map(moment).transpose()?;
             let limits = Limits {
@@ -66,7 +66,7 @@ pub async fn account(config: &Path, command: args::Account, out: &Output) -> any
             };
             in_catalog(config, &groups, Snapshot::unknown_group)?;
             let account = NewAccount { id: None, name, groups, limits };
-            let made = ask(config, Command::AccountCreate { account }).await?;
+            let made = ask(config, AdminCommand::AccountCreate { account }).await?;
             let id: AccountId = serde_json::from_value(made["account_id"].clone())?;
             let shown = match trial {
                 Some(amount) => {
@@ -86,12 +86,12 @@ pub async fn account(config: &Path, command: args::Account, out: &Output) -> any
             };
             out.say(&shown, || format!("{id}"));
         }
-        args::Account::List => {
+        args::AccountCommand::List => {
             let all = list(config).await?;
             out.table(&Value::Array(all.clone()), &all, ACCOUNT_COLUMNS);
         }
-        args::Account::Show { account } => show(config, &account, out).await?,
-        args::Account::Update { account, name, groups, limits, done } => {
+        args::AccountCommand::Show { account } => show(config, &account, out).await?,
+        args::AccountCommand::Update { account, name, groups, limits, done } => {
             in_catalog(config, &groups, Snapshot::unknown_group)?;
             let limits = NewLimits {
                 total: Change::Keep,
@@ -102,34 +102,35 @@ pub async fn account(config: &Path, command: args::Account, out: &Output) -> any
             let change = AccountChange { name, groups, limits, suspended: None };
             alter(config, &account, change, done, out).await?;
         }
-        args::Account::Suspend { account, done } => {
+        args::AccountCommand::Suspend { account, done } => {
             let change = AccountChange { suspended: Some(true), ..AccountChange::default() };
             alter(config, &account, change, done, out).await?;
         }
-        args::Account::Reopen { account, done } => {
+        args::AccountCommand::Reopen { account, done } => {
             let change = AccountChange { suspended: Some(false), ..AccountChange::default() };
             alter(config, &account, change, done, out).await?;
         }
-        args::Account::Webhook { account, url, none: _ } => {
+        args::AccountCommand::Webhook { account, url, none: _ } => {
             let id: AccountId = account.parse().context("account")?;
             let allowed = settings(config)?.video.webhooks;
             let checked = url.map(|url| webhook_address(&url, &allowed)).transpose();
             let url = checked.map_err(|refusal| anyhow!(refusal.message.replace("`webhook_url`", "the address")))?;
-            let changed = ask(config, Command::AccountWebhook { account: id, url }).await?;
+            let changed = ask(config, AdminCommand::AccountWebhook { account: id, url }).await?;
             out.record(&changed, ACCOUNT_COLUMNS);
         }
-        args::Account::History { account, limit, before } => {
+        args::AccountCommand::History { account, limit, before } => {
             let id: AccountId = account.parse().context("account")?;
-            let events = ask(config, Command::AccountEvents { account: id, page: EventPage { before, limit } }).await?;
+            let events =
+                ask(config, AdminCommand::AccountEvents { account: id, page: EventPage { before, limit } }).await?;
             out.table(&events, events.as_array().map_or(&[], Vec::as_slice), EVENT_COLUMNS);
         }
-        args::Account::Topup(topup) => {
-            let args::Topup { account, usd, trial, expires, id, reason, actor } = topup;
+        args::AccountCommand::Topup(topup) => {
+            let args::TopupArgs { account, usd, trial, expires, id, reason, actor } = topup;
             let wish = Wish { account, amount: amount(&usd)?, trial, expires, id, reason, actor };
             correct(config, CreditKind::TopUp, wish, out).await?;
         }
-        args::Account::Adjust(adjust) => {
-            let args::Adjust { account, usd, reason, actor, trial, expires, id } = adjust;
+        args::AccountCommand::Adjust(adjust) => {
+            let args::AdjustArgs { account, usd, reason, actor, trial, expires, id } = adjust;
             if reason.trim().is_empty() {
                 bail!("--reason: say why; it is kept with the entry");
             }
@@ -144,12 +145,12 @@ async fn alter(
     config: &Path,
     account: &str,
     change: AccountChange,
-    done: args::Done,
+    done: args::ActorArgs,
     out: &Output,
 ) -> anyhow::Result<()> {
     let account: AccountId = account.parse().context("account")?;
     let done = who(done)?;
-    let changed = ask(config, Command::AccountChange { account, change, done }).await?;
+    let changed = ask(config, AdminCommand::AccountChange { account, change, done }).await?;
     out.record(&changed, ACCOUNT_COLUMNS);
     Ok(())
 }
@@ -188,7 +189,7 @@ async fn correct(config: &Path, kind: CreditKind, wish: Wish, out: &Output) -> a
 }
 
 async fn give(config: &Path, credit: Credit) -> anyhow::Result<Value> {
-    let done = ask(config, Command::Credit { credit }).await?;
+    let done = ask(config, AdminCommand::Credit { credit }).await?;
     if done["applied"] == false {
         eprintln!("this payment had been applied before; nothing changed");
     }
@@ -199,7 +200,7 @@ async fn list(config: &Path) -> anyhow::Result<Vec<Value>> {
     let mut all = Vec::new();
     loop {
         let after = all.last().map(|one: &Value| serde_json::from_value(one["account_id"].clone())).transpose()?;
-        let page = ask(config, Command::AccountList { after, limit: PAGE }).await?;
+        let page = ask(config, AdminCommand::AccountList { after, limit: PAGE }).await?;
         let page = page.as_array().cloned().unwrap_or_default();
         let last = page.len() < PAGE as usize;
         all.extend(page);
@@ -212,9 +213,9 @@ async fn list(config: &Path) -> anyhow::Result<Vec<Value>> {
 async fn show(config: &Path, account: &str, out: &Output) -> anyhow::Result<()> {
     let id: AccountId = account.parse().context("account")?;
     // First what expires: credit past its time is taken off before the balance is shown.
-    let expiring = ask(config, Command::AccountExpiring { account: id }).await?;
-    let shown = ask(config, Command::AccountShow { account: id }).await?;
-    let keys = ask(config, Command::KeyList { account: id }).await?;
+    let expiring = ask(config, AdminCommand::AccountExpiring { account: id }).await?;
+    let shown = ask(config, AdminCommand::AccountShow { account: id }).await?;
+    let keys = ask(config, AdminCommand::KeyList { account: id }).await?;
     if out.json {
         out.say(&json!({ "account": shown, "keys": keys, "expiring": expiring }), String::new);
         return Ok(());
@@ -229,11 +230,11 @@ async fn show(config: &Path, account: &str, out: &Output) -> anyhow::Result<()> 
     Ok(())
 }
 
-pub async fn refund(config: &Path, refund: args::Refund, out: &Output) -> anyhow::Result<ExitCode> {
+pub async fn refund(config: &Path, refund: args::RefundArgs, out: &Output) -> anyhow::Result<ExitCode> {
     let call: CallId = refund.call.parse().context("call")?;
     let amount = refund.amount.as_deref().map(amount).transpose()?;
     let refund = Refund { call, amount, reason: refund.reason, actor: refund.actor };
-    let done = ask(config, Command::Refund { refund }).await?;
+    let done = ask(config, AdminCommand::Refund { refund }).await?;
     if done["applied"] == false {
         eprintln!("this call had been refunded before; nothing changed");
     }

@@ -2,7 +2,7 @@
 
 use crate::amounts::moment;
 use crate::args;
-use crate::books::ask;
+use crate::keys::ask;
 use crate::real;
 use crate::show::Output;
 use anyhow::{Context as _, bail};
@@ -10,36 +10,36 @@ use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_gateway::routes::switches::AUTO;
-use tollgate_store::admin::Command;
-use tollgate_store::{AdminKeyId, Done, NewAdminKey};
+use tollgate_store::admin::AdminCommand;
+use tollgate_store::{AdminKeyId, Attribution, NewAdminKey};
 
 const KEYS: &[&str] = &["admin_key_id", "key_prefix", "name", "created_at_ms", "expires_at_ms", "revoked_at_ms"];
 const LOG: &[&str] = &["at_ms", "action", "subject", "actor", "reason"];
 
-pub async fn admin_key(config: &Path, command: args::AdminKey, out: &Output) -> anyhow::Result<ExitCode> {
+pub async fn admin_key(config: &Path, command: args::AdminKeyCommand, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
-        args::AdminKey::Create { name, expires, done } => {
+        args::AdminKeyCommand::Create { name, expires, done } => {
             let expires_at = expires.as_deref().map(moment).transpose()?;
             let secret = real::new_admin_secret();
             let key = NewAdminKey { name, expires_at, done: who(done)? };
-            let mut made = ask(config, Command::AdminKeyCreate { key, secret: secret.clone() }).await?;
+            let mut made = ask(config, AdminCommand::AdminKeyCreate { key, secret: secret.clone() }).await?;
             made["secret"] = json!(secret);
             out.say(&made, || secret.clone());
             if !out.json {
                 eprintln!("(shown once; only its hash is kept)");
             }
         }
-        args::AdminKey::List => {
-            let keys = ask(config, Command::AdminKeyList).await?;
+        args::AdminKeyCommand::List => {
+            let keys = ask(config, AdminCommand::AdminKeyList).await?;
             out.table(&keys, keys.as_array().map_or(&[], Vec::as_slice), KEYS);
         }
-        args::AdminKey::Revoke { key, done } => {
+        args::AdminKeyCommand::Revoke { key, done } => {
             let id: AdminKeyId = key.parse().context("key (`tollgate admin-key list` shows them)")?;
-            let revoked = ask(config, Command::AdminKeyRevoke { key: id, done: who(done)? }).await?;
+            let revoked = ask(config, AdminCommand::AdminKeyRevoke { key: id, done: who(done)? }).await?;
             out.say(&revoked, || format!("{id} is revoked"));
         }
-        args::AdminKey::Log { limit } => {
-            let rows = ask(config, Command::OperatorEvents { limit }).await?;
+        args::AdminKeyCommand::Log { limit } => {
+            let rows = ask(config, AdminCommand::OperatorEvents { limit }).await?;
             out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), LOG);
         }
     }
@@ -48,9 +48,9 @@ pub async fn admin_key(config: &Path, command: args::AdminKey, out: &Output) -> 
 
 /// Who does it, and why: what is kept with a change says both. The gateway's own name is nobody
 /// else's.
-pub fn who(done: args::Done) -> anyhow::Result<Done> {
+pub fn who(done: args::ActorArgs) -> anyhow::Result<Attribution> {
     if done.actor == AUTO || done.actor.trim().is_empty() || done.reason.trim().is_empty() {
         bail!("--actor says who and --reason why; {AUTO:?} is the name of the gateway itself");
     }
-    Ok(Done { actor: done.actor, reason: done.reason })
+    Ok(Attribution { actor: done.actor, reason: done.reason })
 }

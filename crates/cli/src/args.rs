@@ -6,11 +6,11 @@ mod prices;
 mod social;
 mod video;
 
-pub use admin::{AdminKey, Done};
-pub use pauses::{Log, Names, Pausable};
-pub use prices::{Catalog, Quote};
-pub use social::{Mcp, Social, SocialCall, SocialChange, SocialExport};
-pub use video::{Gateway, Video, VideoWait};
+pub use admin::{ActorArgs, AdminKeyCommand};
+pub use pauses::{LogArgs, PauseCommand, PauseNames};
+pub use prices::{CatalogCommand, QuoteArgs};
+pub use social::{McpArgs, SocialCallArgs, SocialChangeArgs, SocialCommand, SocialExportArgs};
+pub use video::{GatewayArgs, VideoCommand, VideoWaitArgs};
 
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ pub enum Command {
         new_secrets: bool,
     },
     /// Gateway and simulated providers in one process, with a funded account: try it at once.
-    Demo(Demo),
+    Demo(DemoArgs),
     /// The simulated provider alone.
     Sim {
         /// Where it listens; port 0 takes a free one.
@@ -56,78 +56,78 @@ pub enum Command {
     /// The catalog: what is on sale at what price.
     Catalog {
         #[command(subcommand)]
-        command: Catalog,
+        command: CatalogCommand,
     },
     /// The price of a request in a file, from the catalog alone.
-    Quote(Quote),
+    Quote(QuoteArgs),
     /// Accounts: the customers.
     Account {
         #[command(subcommand)]
-        command: Account,
+        command: AccountCommand,
     },
     /// Keys: what applications present.
     Key {
         #[command(subcommand)]
-        command: Key,
+        command: KeyCommand,
     },
     /// Admin keys: what operators present to /api/admin.
     AdminKey {
         #[command(subcommand)]
-        command: AdminKey,
+        command: AdminKeyCommand,
     },
     /// Models: stop selling one for a while without deleting it.
     Model {
         #[command(subcommand)]
-        command: Pausable,
+        command: PauseCommand,
     },
     /// Providers: send one nothing new for a while.
     Provider {
         #[command(subcommand)]
-        command: Pausable,
+        command: PauseCommand,
     },
     /// What operators did to accounts, keys and admin keys, with who did it and why; newest first.
-    Log(Log),
+    Log(LogArgs),
     /// The same as `account topup`.
     #[command(hide = true)]
-    Topup(Topup),
+    Topup(TopupArgs),
     /// Give back what a call was charged, once, to the pots it came from.
-    Refund(Refund),
+    Refund(RefundArgs),
     /// The usage log, newest first.
-    Usage(Usage),
+    Usage(UsageArgs),
     /// The ledger.
     Ledger {
         #[command(subcommand)]
-        command: Ledger,
+        command: LedgerCommand,
     },
     /// Receipts: signed proofs of what calls cost.
     Receipt {
         #[command(subcommand)]
-        command: Receipt,
+        command: ReceiptCommand,
     },
     /// What time the ledger goes by, and what it thinks of the clock.
     Clock {
         #[command(subcommand)]
-        command: Option<Clock>,
+        command: Option<ClockCommand>,
     },
     /// Social data: pause and resume cells, see how they are.
     Social {
         #[command(subcommand)]
-        command: Social,
+        command: SocialCommand,
     },
     /// Videos as a customer: make one, wait for it, fetch it. The key is in TOLLGATE_API_KEY.
     Video {
         #[command(subcommand)]
-        command: Video,
+        command: VideoCommand,
     },
     /// Social data as tools for agents: the Model Context Protocol on stdin and stdout. The key is
     /// in TOLLGATE_API_KEY.
-    Mcp(Mcp),
+    Mcp(McpArgs),
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
 }
 
 #[derive(Args)]
-pub struct Demo {
+pub struct DemoArgs {
     /// Where the gateway listens; port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
@@ -137,7 +137,7 @@ pub struct Demo {
 }
 
 #[derive(Subcommand)]
-pub enum Account {
+pub enum AccountCommand {
     /// Open an account.
     Create {
         /// A name for people.
@@ -172,20 +172,20 @@ pub enum Account {
         #[command(flatten)]
         limits: AccountLimits,
         #[command(flatten)]
-        done: Done,
+        done: ActorArgs,
     },
     /// Begin nothing new for an account: its calls are refused with 403, what runs ends and is
     /// settled, its records stay readable.
     Suspend {
         account: String,
         #[command(flatten)]
-        done: Done,
+        done: ActorArgs,
     },
     /// Serve a suspended account again.
     Reopen {
         account: String,
         #[command(flatten)]
-        done: Done,
+        done: ActorArgs,
     },
     /// Tell an address of the end of every video task of an account, where the request names none
     /// of its own.
@@ -199,7 +199,7 @@ pub enum Account {
         none: bool,
     },
     /// Correct a balance: add credit, or take it away with a negative amount. Never below zero.
-    Adjust(Adjust),
+    Adjust(AdjustArgs),
     /// Top-ups, adjustments, refunds and expired credit, newest first, with who did it and why.
     History {
         account: String,
@@ -210,11 +210,11 @@ pub enum Account {
         before: Option<i64>,
     },
     /// Add paid credit (or trial credit with --trial).
-    Topup(Topup),
+    Topup(TopupArgs),
 }
 
 #[derive(Args)]
-pub struct Topup {
+pub struct TopupArgs {
     pub account: String,
     /// An exact amount such as 12.5 (at most nine decimal places).
     pub usd: String,
@@ -236,7 +236,7 @@ pub struct Topup {
 }
 
 #[derive(Args)]
-pub struct Adjust {
+pub struct AdjustArgs {
     pub account: String,
     /// An exact amount such as 12.5, or -12.5 to take it away.
     #[arg(allow_hyphen_values = true)]
@@ -259,7 +259,7 @@ pub struct Adjust {
 }
 
 #[derive(Args)]
-pub struct Refund {
+pub struct RefundArgs {
     pub call: String,
     /// Less than the whole charge.
     #[arg(long, value_name = "USD")]
@@ -297,7 +297,7 @@ pub struct KeyLimits {
 }
 
 #[derive(Subcommand)]
-pub enum Key {
+pub enum KeyCommand {
     /// Make a key; its secret is shown once.
     Create {
         account: String,
@@ -336,7 +336,7 @@ pub enum Key {
         #[command(flatten)]
         limits: KeyLimits,
         #[command(flatten)]
-        done: Done,
+        done: ActorArgs,
     },
     /// The keys of an account.
     List { account: String },
@@ -345,7 +345,7 @@ pub enum Key {
 }
 
 #[derive(Args)]
-pub struct Usage {
+pub struct UsageArgs {
     /// Only this account.
     #[arg(long)]
     pub account: Option<String>,
@@ -360,7 +360,7 @@ pub struct Usage {
 }
 
 #[derive(Subcommand)]
-pub enum Ledger {
+pub enum LedgerCommand {
     /// Recompute every balance, charge and hash from the entries; exits 1 and shows the rows that
     /// break an invariant.
     Verify {
@@ -373,16 +373,16 @@ pub enum Ledger {
         online: bool,
     },
     /// Write the entries, oldest first, as CSV or JSON lines.
-    Export(Export),
+    Export(ExportArgs),
     /// Compare a provider's bill (CSV or JSON lines) with our calls; exits 1 when they differ by
     /// more than they may.
-    Reconcile(Reconcile),
+    Reconcile(ReconcileArgs),
 }
 
 #[derive(Args)]
-pub struct Export {
-    #[arg(long, value_enum, default_value_t = Format::Csv)]
-    pub format: Format,
+pub struct ExportArgs {
+    #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
+    pub format: ExportFormat,
     /// Only this account.
     #[arg(long)]
     pub account: Option<String>,
@@ -398,13 +398,13 @@ pub struct Export {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub enum ExportFormat {
     Csv,
     Jsonl,
 }
 
 #[derive(Args)]
-pub struct Reconcile {
+pub struct ReconcileArgs {
     /// Lines with an amount in USD, and either our call id or model, input tokens, output tokens
     /// and time.
     pub file: PathBuf,
@@ -432,14 +432,14 @@ pub struct Reconcile {
 }
 
 #[derive(Subcommand)]
-pub enum Clock {
+pub enum ClockCommand {
     /// The clock is right, whatever the ledger thinks of it: you have compared it with another.
     /// Trial credit past its time lapses.
     Accept,
 }
 
 #[derive(Subcommand)]
-pub enum Receipt {
+pub enum ReceiptCommand {
     /// Check a receipt without any network: the signature, and the charge computed again from the
     /// receipt's own lines. Exits 1 if it does not hold.
     Verify {

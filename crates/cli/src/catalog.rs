@@ -1,20 +1,20 @@
 //! `catalog diff` and `catalog show`: prices in plain words. Like diff, `diff` exits 0 when nothing
 //! differs, 1 when something does and 2 when it cannot tell.
 
-use crate::args::Catalog;
+use crate::args::CatalogCommand;
 use crate::serve::{listed, settings};
 use crate::show::Output;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
-use tollgate_catalog::{Change, Group, Snapshot, View, diff, load};
+use tollgate_catalog::{Group, PriceChange, Snapshot, View, diff, load};
 
 const TROUBLE: u8 = 2;
 
-pub fn run(config: &Path, command: Catalog, out: &Output) -> ExitCode {
+pub fn run(config: &Path, command: CatalogCommand, out: &Output) -> ExitCode {
     let done = match command {
-        Catalog::Diff { old, new } => read(&old).and_then(|old| Ok(compare(&old, &read(&new)?, out))),
-        Catalog::Show { model, from } => match from {
+        CatalogCommand::Diff { old, new } => read(&old).and_then(|old| Ok(compare(&old, &read(&new)?, out))),
+        CatalogCommand::Show { model, from } => match from {
             Some(path) => read(&path),
             None => configured(config),
         }
@@ -65,7 +65,7 @@ struct Report<'a> {
     same: bool,
     old_pricing_version: &'a str,
     new_pricing_version: &'a str,
-    changes: &'a [Change],
+    changes: &'a [PriceChange],
 }
 
 fn compare(old: &Snapshot, new: &Snapshot, out: &Output) -> ExitCode {
@@ -81,7 +81,7 @@ fn compare(old: &Snapshot, new: &Snapshot, out: &Output) -> ExitCode {
 }
 
 /// The changes under the name of what they are about, one line each.
-fn in_words(changes: &[Change], old: &Snapshot, new: &Snapshot) -> String {
+fn in_words(changes: &[PriceChange], old: &Snapshot, new: &Snapshot) -> String {
     if changes.is_empty() {
         return format!("no price changes (prices {})", new.pricing_version);
     }

@@ -1,18 +1,18 @@
 //! What time the ledger goes by, and an operator's word that the clock is right.
 
 use crate::args;
-use crate::books::ask;
+use crate::keys::ask;
 use crate::show::Output;
 use serde_json::Value;
 use std::path::Path;
 use std::process::ExitCode;
-use tollgate_store::admin::Command;
+use tollgate_store::admin::AdminCommand;
 
 /// Exits 1 while the clock is not believed, so that a script can watch it.
-pub async fn clock(config: &Path, command: Option<&args::Clock>, out: &Output) -> anyhow::Result<ExitCode> {
+pub async fn clock(config: &Path, command: Option<&args::ClockCommand>, out: &Output) -> anyhow::Result<ExitCode> {
     let asked = match command {
-        None => Command::ClockShow,
-        Some(args::Clock::Accept) => Command::ClockAccept,
+        None => AdminCommand::ClockShow,
+        Some(args::ClockCommand::Accept) => AdminCommand::ClockAccept,
     };
     let state = ask(config, asked).await?;
     out.say(&state, || sentences(&state));

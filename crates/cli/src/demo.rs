@@ -3,7 +3,7 @@
 
 use crate::args;
 use crate::real;
-use crate::serve::{listed, stop, told_to_stop};
+use crate::serve::{listed, stop, stop_signal};
 use crate::show::Output;
 use anyhow::Context as _;
 use serde_json::json;
@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_catalog::Money;
 use tollgate_catalog::social::SHIPPED;
-use tollgate_gateway::settings::Source;
+use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::start;
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 use tollgate_sim::{Sim, SimSettings};
-use tollgate_store::{AccountId, Credit, CreditKind, Done, Limits, NewAccount, NewAdminKey, NewKey, Pot, Store};
+use tollgate_store::{AccountId, Attribution, Credit, CreditKind, Limits, NewAccount, NewAdminKey, NewKey, Pot, Store};
 
 /// The catalog of the demo is the commented example of the format.
 const CATALOG: &str = include_str!("../../../catalog/demo.toml");
@@ -119,7 +119,7 @@ secret_file = \"sim.key\"
 const ACCOUNT: &str = "demo";
 
 pub async fn sim(listen: SocketAddr, out: &Output) -> anyhow::Result<()> {
-    let told = told_to_stop()?;
+    let told = stop_signal()?;
     let sim =
         Sim::start(SimSettings { listen, ..SimSettings::default() }).await.context("the simulator cannot start")?;
     let url = format!("http://{}/v1", sim.addr());
@@ -129,7 +129,7 @@ pub async fn sim(listen: SocketAddr, out: &Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub async fn demo(demo: args::Demo, out: &Output) -> anyhow::Result<()> {
+pub async fn demo(demo: args::DemoArgs, out: &Output) -> anyhow::Result<()> {
     real::logs();
     let sim = Sim::start(SimSettings { listen: ([127, 0, 0, 1], 0).into(), ..SimSettings::default() })
         .await
@@ -141,7 +141,7 @@ pub async fn demo(demo: args::Demo, out: &Output) -> anyhow::Result<()> {
     };
     let source = configured(demo.listen, &data_dir, &sim_url)?;
     let loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
-    let told = told_to_stop()?;
+    let told = stop_signal()?;
     let running = start(loaded, Some(source), real::world()).await?;
     let secret = funded_key(&running.app.store).await?;
     let admin = admin_key(&running.app.store).await?;
@@ -167,7 +167,7 @@ fn temporary_folder() -> PathBuf {
 /// The demo is an ordinary configuration in its data folder: people can look at it, change it and
 /// see it taken over. What is different at each start (addresses) is laid over it like the
 /// environment.
-fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Result<Source> {
+fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Result<ConfigSource> {
     let file = data_dir.join("tollgate.toml");
     let catalog = data_dir.join("catalog");
     let cells = SHIPPED.map(|(name, text)| (catalog.join("social").join(name), text));
@@ -240,7 +240,7 @@ async fn funded_key(store: &Store) -> anyhow::Result<String> {
 
 /// The same for the operator's API: a new one at each start, and the old ones stop.
 async fn admin_key(store: &Store) -> anyhow::Result<String> {
-    let done = Done { actor: "demo".to_owned(), reason: "a start of the demo".to_owned() };
+    let done = Attribution { actor: "demo".to_owned(), reason: "a start of the demo".to_owned() };
     let mut old = store.admin_keys().await?;
     old.retain(|key| key.name == ACCOUNT && key.revoked_at.is_none());
     for key in old {

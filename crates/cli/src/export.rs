@@ -11,7 +11,7 @@ use crate::real;
 use crate::show::Output;
 use anyhow::{Context as _, bail};
 use entries::{entries, shipped_items};
-use file::{Sheet, State};
+use file::{ExportState, Sheet};
 use serde_json::{Value, json};
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -19,18 +19,18 @@ use tollgate_catalog::Money;
 
 type Params = Vec<(String, String)>;
 
-pub async fn call(call: args::SocialCall) -> anyhow::Result<ExitCode> {
+pub async fn call(call: args::SocialCallArgs) -> anyhow::Result<ExitCode> {
     let http = Http::new(&call.gateway.url, &real::api_key())?;
     let reply = http.send(&address(&call.cell, &params(&call.params)?)?, None).await?;
     crate::show::print_line(&String::from_utf8_lossy(&reply.body));
     Ok(if reply.status == 200 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub async fn export(export: args::SocialExport, out: &Output) -> anyhow::Result<ExitCode> {
+pub async fn export(export: args::SocialExportArgs, out: &Output) -> anyhow::Result<ExitCode> {
     let http = Http::new(&export.call.gateway.url, &real::api_key())?;
     let limit: Money = export.usd.parse().context("--usd")?;
     let first = params(&export.call.params)?;
-    let mut state = State::open(&export.out, &export.call.cell, &first)?;
+    let mut state = ExportState::open(&export.out, &export.call.cell, &first)?;
     // Before there is a file: one without its note would be taken for somebody else's, also when
     // not a page was read.
     state.save()?;

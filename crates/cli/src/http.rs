@@ -24,7 +24,7 @@ pub struct Http {
     key: String,
 }
 
-pub struct Reply {
+pub struct HttpReply {
     pub status: StatusCode,
     /// What the gateway says that the call cost.
     pub charge: Money,
@@ -75,7 +75,7 @@ impl Http {
     }
 
     /// A body makes it a POST.
-    pub async fn send(&self, path: &str, body: Option<Bytes>) -> anyhow::Result<Reply> {
+    pub async fn send(&self, path: &str, body: Option<Bytes>) -> anyhow::Result<HttpReply> {
         let method = if body.is_some() { "POST" } else { "GET" };
         let request = Request::builder()
             .method(method)
@@ -92,7 +92,7 @@ impl Http {
                 reply.headers().get("x-tollgate-charge-usd").and_then(|value| value.to_str().ok()?.parse().ok());
             let body = Limited::new(reply.into_body(), MOST).collect().await;
             let body = body.map_err(|error| anyhow::anyhow!("the reply broke off: {error}"))?;
-            Ok(Reply { status, charge: charge.unwrap_or(Money::ZERO), body: body.to_bytes() })
+            Ok(HttpReply { status, charge: charge.unwrap_or(Money::ZERO), body: body.to_bytes() })
         };
         tokio::time::timeout(PATIENCE, work).await.context("the gateway did not answer in time")?
     }

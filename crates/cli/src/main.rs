@@ -9,12 +9,12 @@ mod accounts;
 mod admin_keys;
 mod amounts;
 mod args;
-mod books;
 mod catalog;
 mod clock;
 mod demo;
 mod export;
 mod http;
+mod keys;
 mod ledger;
 mod mcp;
 mod pauses;
@@ -64,14 +64,14 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Catalog { command } => Ok(catalog::run(&cli.config, command, &out)),
         Command::Quote(asked) => quote::quote(&cli.config, &asked, &out),
         Command::Account { command } => accounts::account(&cli.config, command, &out).await,
-        Command::Key { command } => books::key(&cli.config, command, &out).await,
+        Command::Key { command } => keys::key(&cli.config, command, &out).await,
         Command::AdminKey { command } => admin_keys::admin_key(&cli.config, command, &out).await,
         Command::Model { command } => pauses::pausable(&cli.config, PauseKind::Model, command, &out).await,
         Command::Provider { command } => pauses::pausable(&cli.config, PauseKind::Provider, command, &out).await,
         Command::Log(log) => pauses::log(&cli.config, log, &out).await,
         Command::Refund(refund) => accounts::refund(&cli.config, refund, &out).await,
-        Command::Topup(topup) => accounts::account(&cli.config, args::Account::Topup(topup), &out).await,
-        Command::Usage(usage) => books::usage(&cli.config, usage, &out).await,
+        Command::Topup(topup) => accounts::account(&cli.config, args::AccountCommand::Topup(topup), &out).await,
+        Command::Usage(usage) => keys::usage(&cli.config, usage, &out).await,
         Command::Ledger { command } => ledger::ledger(&cli.config, command, &out).await,
         Command::Receipt { command } => receipts::receipt(&cli.config, command, &out).await,
         Command::Clock { command } => clock::clock(&cli.config, command.as_ref(), &out).await,

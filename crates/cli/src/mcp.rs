@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-pub async fn mcp(mcp: args::Mcp, key: &str) -> anyhow::Result<()> {
+pub async fn mcp(mcp: args::McpArgs, key: &str) -> anyhow::Result<()> {
     let http = Arc::new(Http::new(&mcp.gateway.url, key)?);
     let path = format!("/mcp?platform={}&capability={}", mcp.platforms.join(","), mcp.capabilities.join(","));
     let out = Arc::new(Mutex::new(tokio::io::stdout()));

@@ -1,9 +1,9 @@
 //! `model` and `provider` `pause|resume|list`, and `log`: what operators did besides money.
 
 use crate::admin_keys::who;
-use crate::args::{Log, Names, Pausable};
-use crate::books::ask;
+use crate::args::{LogArgs, PauseCommand, PauseNames};
 use crate::catalog::configured;
+use crate::keys::ask;
 use crate::real;
 use crate::serve::listed;
 use crate::show::Output;
@@ -12,21 +12,21 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::form::did_you_mean;
-use tollgate_store::admin::Command;
+use tollgate_store::admin::AdminCommand;
 use tollgate_store::{PauseChange, PauseKind};
 
 const LIST: &[&str] = &["name", "status", "since_ms", "actor", "reason"];
 const LOG: &[&str] = &["at_ms", "action", "subject", "detail", "actor", "reason"];
 
-pub async fn pausable(config: &Path, kind: PauseKind, command: Pausable, out: &Output) -> anyhow::Result<ExitCode> {
+pub async fn pausable(config: &Path, kind: PauseKind, command: PauseCommand, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
-        Pausable::Pause(names) => {
+        PauseCommand::Pause(names) => {
             known(kind, &all(config, kind)?, &names.names)?;
             put(config, kind, names, true, out).await?;
         }
         // What has left the catalog meanwhile can be resumed all the same.
-        Pausable::Resume(names) => put(config, kind, names, false, out).await?,
-        Pausable::List { paused } => {
+        PauseCommand::Resume(names) => put(config, kind, names, false, out).await?,
+        PauseCommand::List { paused } => {
             let mut rows = list(config, kind).await?;
             rows.retain(|row| !paused || row["status"] == "paused");
             out.table(&json!(rows), &rows, LIST);
@@ -35,8 +35,8 @@ pub async fn pausable(config: &Path, kind: PauseKind, command: Pausable, out: &O
     Ok(ExitCode::SUCCESS)
 }
 
-pub async fn log(config: &Path, log: Log, out: &Output) -> anyhow::Result<ExitCode> {
-    let rows = ask(config, Command::OperatorEvents { limit: log.limit }).await?;
+pub async fn log(config: &Path, log: LogArgs, out: &Output) -> anyhow::Result<ExitCode> {
+    let rows = ask(config, AdminCommand::OperatorEvents { limit: log.limit }).await?;
     out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), LOG);
     Ok(ExitCode::SUCCESS)
 }
@@ -61,13 +61,13 @@ fn known(kind: PauseKind, all: &[String], names: &[String]) -> anyhow::Result<()
     Ok(())
 }
 
-async fn put(config: &Path, kind: PauseKind, names: Names, paused: bool, out: &Output) -> anyhow::Result<()> {
+async fn put(config: &Path, kind: PauseKind, names: PauseNames, paused: bool, out: &Output) -> anyhow::Result<()> {
     let done = who(names.done)?;
     let mut changes = Vec::new();
     for name in &names.names {
         let (name, at, actor, reason) = (name.clone(), real::now_ms(), done.actor.clone(), done.reason.clone());
         let change = PauseChange { kind, name, paused, at, actor, reason };
-        ask(config, Command::PauseChange { change: change.clone() }).await?;
+        ask(config, AdminCommand::PauseChange { change: change.clone() }).await?;
         changes.push(change);
     }
     let word = if paused { "paused" } else { "resumed" };
@@ -76,7 +76,7 @@ async fn put(config: &Path, kind: PauseKind, names: Names, paused: bool, out: &O
 }
 
 async fn list(config: &Path, kind: PauseKind) -> anyhow::Result<Vec<Value>> {
-    let states: Vec<PauseChange> = serde_json::from_value(ask(config, Command::PauseStates).await?)?;
+    let states: Vec<PauseChange> = serde_json::from_value(ask(config, AdminCommand::PauseStates).await?)?;
     let row = |name: String| {
         let state = states.iter().find(|state| state.kind == kind && state.name == name);
         let paused = state.is_some_and(|state| state.paused);

@@ -1,7 +1,7 @@
 //! `quote`: the price of a request that stands in a file, from the catalog alone, by the functions
 //! that price real calls.
 
-use crate::args::Quote;
+use crate::args::QuoteArgs;
 use crate::catalog::configured;
 use crate::real;
 use crate::serve::{listed, settings};
@@ -14,13 +14,13 @@ use std::process::ExitCode;
 use tollgate_catalog::Money;
 use tollgate_gateway::call::Terms;
 use tollgate_gateway::endpoints::quote::read;
-use tollgate_gateway::quotes::{self, Shop, Told};
+use tollgate_gateway::quotes::{self, QuoteReply, Shop};
 use tollgate_gateway::refusal::Refusal;
 use tollgate_gateway::sale::Serving;
 use tollgate_gateway::sale::offers::of_catalog;
 use tollgate_store::Counters;
 
-pub fn quote(config: &Path, asked: &Quote, out: &Output) -> anyhow::Result<ExitCode> {
+pub fn quote(config: &Path, asked: &QuoteArgs, out: &Output) -> anyhow::Result<ExitCode> {
     let endpoint = asked.endpoint.as_str();
     let body = std::fs::read(&asked.file).with_context(|| asked.file.display().to_string())?;
     let catalog = configured(config).map_err(|trouble| anyhow!(trouble))?;
@@ -40,7 +40,7 @@ pub fn quote(config: &Path, asked: &Quote, out: &Output) -> anyhow::Result<ExitC
     }
     let at = asked.at.unwrap_or_else(real::now_ms);
     let terms = Terms { at, group: &asked.group, topped_up: asked.paid, stream_hold };
-    let (_, told) = quotes::tell(endpoint, terms, model, &*request, stated(&asked.used)?).map_err(in_words)?;
+    let (_, told) = quotes::quote_reply(endpoint, terms, model, &*request, stated(&asked.used)?).map_err(in_words)?;
     out.say(&told, || table(&told));
     Ok(ExitCode::SUCCESS)
 }
@@ -63,7 +63,7 @@ fn in_words(refusal: Refusal) -> anyhow::Error {
     }
 }
 
-fn table(told: &Told) -> String {
+fn table(told: &QuoteReply) -> String {
     let sum = &told.calculation;
     let how = match told.kind {
         "exact" => "exactly",

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tollgate_gateway::machine::Machine;
-use tollgate_gateway::settings::Source;
+use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::who::operator;
 use tollgate_gateway::world::World;
 
@@ -82,9 +82,9 @@ pub fn new_admin_secret() -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is where the environment enters, once")]
-pub fn source(config: &Path) -> Source {
+pub fn source(config: &Path) -> ConfigSource {
     let environment: BTreeMap<String, String> = std::env::vars().collect();
-    Source { file: config.to_owned(), environment: Arc::new(environment) }
+    ConfigSource { file: config.to_owned(), environment: Arc::new(environment) }
 }
 
 /// One core needs no scheduler that shares work between threads, and pays for it with every call.

@@ -2,7 +2,7 @@
 //! server nor a network.
 
 use crate::args;
-use crate::books::ask;
+use crate::keys::ask;
 use crate::show::Output;
 use anyhow::Context as _;
 use serde_json::json;
@@ -11,47 +11,47 @@ use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::{Line, Money, Unit};
 use tollgate_store::receipt::{Invalid, PublicKeys, Receipt, Signed, Verified, price_id, verify, verify_price};
-use tollgate_store::{AccountId, CallId, admin::Command};
+use tollgate_store::{AccountId, CallId, admin::AdminCommand};
 
 /// Nothing of ours is larger; a wrong file is told apart before it fills the memory.
 const LARGEST: u64 = 1 << 20;
 
 const KEY_COLUMNS: &[&str] = &["kid", "from_ms", "until_ms"];
 
-pub async fn receipt(config: &Path, command: args::Receipt, out: &Output) -> anyhow::Result<ExitCode> {
+pub async fn receipt(config: &Path, command: args::ReceiptCommand, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
-        args::Receipt::Verify { file, keys, price } => {
+        args::ReceiptCommand::Verify { file, keys, price } => {
             let text = read(&file)?;
             let keys: PublicKeys = match keys {
                 Some(path) => serde_json::from_str(&read(&path)?)
                     .with_context(|| format!("{} is not a copy of the published keys", path.display()))?,
-                None => serde_json::from_value(ask(config, Command::ReceiptKeys).await?)?,
+                None => serde_json::from_value(ask(config, AdminCommand::ReceiptKeys).await?)?,
             };
             let price = price.as_deref().map(read).transpose()?;
             let verdict = verify(&text, &keys).and_then(|verified| match &price {
                 Some(price) => verify_price(&verified.receipt, price).map(|()| verified),
                 None => Ok(verified),
             });
-            return Ok(tell(verdict, out));
+            return Ok(print_verdict(verdict, out));
         }
-        args::Receipt::Price { price_id: text } => {
+        args::ReceiptCommand::Price { price_id: text } => {
             let id = price_id(&text).context("price_id: thirty-two digits, as in the receipt")?;
-            let price: String = serde_json::from_value(ask(config, Command::PriceVersion { id }).await?)?;
+            let price: String = serde_json::from_value(ask(config, AdminCommand::PriceVersion { id }).await?)?;
             // Without a line's end: its hash is in the receipt.
             crate::show::print(&price);
         }
-        args::Receipt::Show { account, call } => {
+        args::ReceiptCommand::Show { account, call } => {
             let account: AccountId = account.parse().context("--account")?;
             let call: CallId = call.parse().context("call")?;
-            let signed: Signed = serde_json::from_value(ask(config, Command::Receipt { account, call }).await?)?;
+            let signed: Signed = serde_json::from_value(ask(config, AdminCommand::Receipt { account, call }).await?)?;
             crate::show::print_line(&signed.text());
         }
-        args::Receipt::Keys => {
-            let keys = ask(config, Command::ReceiptKeys).await?;
+        args::ReceiptCommand::Keys => {
+            let keys = ask(config, AdminCommand::ReceiptKeys).await?;
             crate::show::print_line(&keys.to_string());
         }
-        args::Receipt::Rotate => {
-            let keys = ask(config, Command::ReceiptRotate).await?;
+        args::ReceiptCommand::Rotate => {
+            let keys = ask(config, AdminCommand::ReceiptRotate).await?;
             out.table(&keys, keys["keys"].as_array().map_or(&[], Vec::as_slice), KEY_COLUMNS);
         }
     }
@@ -69,7 +69,7 @@ fn read(path: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn tell(verdict: Result<Verified, Invalid>, out: &Output) -> ExitCode {
+fn print_verdict(verdict: Result<Verified, Invalid>, out: &Output) -> ExitCode {
     match verdict {
         Ok(Verified { receipt }) => {
             out.say(&json!({ "valid": true, "receipt": receipt }), || sentence(&receipt));

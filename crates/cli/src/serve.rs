@@ -16,7 +16,7 @@ pub async fn serve(config: &Path, new_secrets: bool) -> anyhow::Result<()> {
     let source = real::source(config);
     let mut loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
     loaded.settings.new_secrets = new_secrets;
-    let mut told = std::pin::pin!(told_to_stop()?);
+    let mut told = std::pin::pin!(stop_signal()?);
     let running = tokio::select! {
         started = start(loaded, Some(source), real::world()) => started?,
         () = &mut told => return Ok(()),
@@ -35,7 +35,7 @@ pub async fn stop(running: Running) {
 }
 
 /// Takes the signals that end a process, from now on: whoever sees it ready may stop it at once.
-pub fn told_to_stop() -> anyhow::Result<impl Future<Output = ()>> {
+pub fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     let mut term = signal(SignalKind::terminate()).context("SIGTERM cannot be handled")?;
     let mut int = signal(SignalKind::interrupt()).context("Ctrl-C cannot be handled")?;
     Ok(async move {

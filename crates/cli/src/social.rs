@@ -1,8 +1,8 @@
 //! `social pause|resume|list|log|day`: what operators do with the cells of social data.
 
 use crate::args;
-use crate::books::ask;
 use crate::export;
+use crate::keys::ask;
 use crate::real;
 use crate::serve::listed;
 use crate::show::Output;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Social};
 use tollgate_gateway::routes::switches::AUTO;
-use tollgate_store::admin::Command;
+use tollgate_store::admin::AdminCommand;
 use tollgate_store::{PauseChange, PauseKind};
 
 const LIST: &[&str] =
@@ -22,23 +22,23 @@ const LIST: &[&str] =
 const LOG: &[&str] = &["at_ms", "kind", "name", "paused", "actor", "reason"];
 const DAYS: &[&str] = &["platform", "calls", "cost_micro_usd"];
 
-pub async fn social(config: &Path, command: args::Social, out: &Output) -> anyhow::Result<ExitCode> {
+pub async fn social(config: &Path, command: args::SocialCommand, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
-        args::Social::Call(call) => return export::call(call).await,
-        args::Social::Export(export) => return export::export(export, out).await,
-        args::Social::Pause(change) => put(config, change, true, out).await?,
-        args::Social::Resume(change) => put(config, change, false, out).await?,
-        args::Social::List { platform, paused } => {
+        args::SocialCommand::Call(call) => return export::call(call).await,
+        args::SocialCommand::Export(export) => return export::export(export, out).await,
+        args::SocialCommand::Pause(change) => put(config, change, true, out).await?,
+        args::SocialCommand::Resume(change) => put(config, change, false, out).await?,
+        args::SocialCommand::List { platform, paused } => {
             let rows = list(config, platform.as_deref(), paused).await?;
             out.table(&json!(rows), &rows, LIST);
         }
-        args::Social::Log { limit } => {
-            let rows = ask(config, Command::PauseChanges { limit }).await?;
+        args::SocialCommand::Log { limit } => {
+            let rows = ask(config, AdminCommand::PauseChanges { limit }).await?;
             out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), LOG);
         }
-        args::Social::Day { back } => {
+        args::SocialCommand::Day { back } => {
             let day = real::world().now_ms().div_euclid(86_400_000) - i64::from(back);
-            let mut rows = ask(config, Command::SocialDays { day }).await?;
+            let mut rows = ask(config, AdminCommand::SocialDays { day }).await?;
             for row in rows.as_array_mut().into_iter().flatten() {
                 row["day"] = json!(tollgate_store::date(day * 86_400_000));
                 if row["platform"] == "" && !out.json {
@@ -51,7 +51,7 @@ pub async fn social(config: &Path, command: args::Social, out: &Output) -> anyho
     Ok(ExitCode::SUCCESS)
 }
 
-async fn put(config: &Path, change: args::SocialChange, paused: bool, out: &Output) -> anyhow::Result<()> {
+async fn put(config: &Path, change: args::SocialChangeArgs, paused: bool, out: &Output) -> anyhow::Result<()> {
     if change.actor == AUTO || change.reason.trim().is_empty() {
         bail!("--actor says who and --reason why; {AUTO:?} is the name of the gateway itself");
     }
@@ -70,7 +70,7 @@ async fn put(config: &Path, change: args::SocialChange, paused: bool, out: &Outp
             actor: change.actor.clone(),
             reason: change.reason.clone(),
         };
-        ask(config, Command::PauseChange { change: row.clone() }).await?;
+        ask(config, AdminCommand::PauseChange { change: row.clone() }).await?;
         done.push(row);
     }
     let word = if paused { "paused" } else { "resumed" };
@@ -94,7 +94,7 @@ fn named(social: &Social, name: &str) -> anyhow::Result<Vec<Arc<Cell>>> {
 
 async fn list(config: &Path, platform: Option<&str>, only_paused: bool) -> anyhow::Result<Vec<Value>> {
     let social = cells(config)?;
-    let states = ask(config, Command::PauseStates).await?;
+    let states = ask(config, AdminCommand::PauseStates).await?;
     let states: Vec<PauseChange> = serde_json::from_value(states)?;
     let states: HashMap<&str, &PauseChange> = states
         .iter()

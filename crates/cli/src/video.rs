@@ -1,7 +1,7 @@
 //! `video create|wait|show|list`: videos as a customer gets them, over the network and with a key.
 
-use crate::args::{Gateway, Video, VideoWait};
-use crate::http::{Http, Reply};
+use crate::args::{GatewayArgs, VideoCommand, VideoWaitArgs};
+use crate::http::{Http, HttpReply};
 use crate::real;
 use crate::show::Output;
 use anyhow::{Context as _, bail};
@@ -16,9 +16,9 @@ const LIST: &[&str] = &["id", "model", "status", "progress", "seconds", "error.c
 /// restarting.
 const MISSES: u32 = 10;
 
-pub async fn video(command: Video, out: &Output) -> anyhow::Result<ExitCode> {
+pub async fn video(command: VideoCommand, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
-        Video::Create { model, prompt, fields, gateway } => {
+        VideoCommand::Create { model, prompt, fields, gateway } => {
             let mut body: Value = serde_json::from_str(&fields).context("--fields")?;
             let Some(object) = body.as_object_mut() else { bail!("--fields: write a JSON object") };
             object.insert("model".to_owned(), json!(model));
@@ -26,12 +26,12 @@ pub async fn video(command: Video, out: &Output) -> anyhow::Result<ExitCode> {
             let reply = http(&gateway)?.send("/v1/videos", Some(body.to_string().into())).await?;
             show(&answered(&reply)?, out);
         }
-        Video::Wait(wait) => return self::wait(wait, out).await,
-        Video::Show { id, gateway } => {
+        VideoCommand::Wait(wait) => return self::wait(wait, out).await,
+        VideoCommand::Show { id, gateway } => {
             let reply = http(&gateway)?.send(&path(&id)?, None).await?;
             show(&answered(&reply)?, out);
         }
-        Video::List { limit, gateway } => {
+        VideoCommand::List { limit, gateway } => {
             let reply = http(&gateway)?.send(&format!("/v1/videos?limit={limit}"), None).await?;
             let page = answered(&reply)?;
             out.table(&page, page["data"].as_array().map_or(&[], Vec::as_slice), LIST);
@@ -40,7 +40,7 @@ pub async fn video(command: Video, out: &Output) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn wait(wait: VideoWait, out: &Output) -> anyhow::Result<ExitCode> {
+async fn wait(wait: VideoWaitArgs, out: &Output) -> anyhow::Result<ExitCode> {
     let http = http(&wait.gateway)?;
     let path = path(&wait.id)?;
     let until = Instant::now() + Duration::from_secs(wait.patience);
@@ -89,7 +89,7 @@ async fn wait(wait: VideoWait, out: &Output) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn http(gateway: &Gateway) -> anyhow::Result<Http> {
+fn http(gateway: &GatewayArgs) -> anyhow::Result<Http> {
     Http::new(&gateway.url, &real::api_key())
 }
 
@@ -100,7 +100,7 @@ fn path(id: &str) -> anyhow::Result<String> {
     Ok(format!("/v1/videos/{id}"))
 }
 
-fn answered(reply: &Reply) -> anyhow::Result<Value> {
+fn answered(reply: &HttpReply) -> anyhow::Result<Value> {
     let value: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     if reply.status.is_success() {
         return Ok(value);

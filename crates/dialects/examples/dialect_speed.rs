@@ -10,7 +10,7 @@ use bytes::Bytes;
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use tollgate_dialects::{Names, Path, Request, Setup, Stream, StreamEnd, Target, Voice, convert};
+use tollgate_dialects::{CheckedRequest, Path, ReplyStream, Setup, StreamEnd, Target, ToolNames, Voice, convert};
 use tollgate_wire::Dialect;
 
 const EVENTS: usize = 2_000;
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         for to in words {
             let asked = micros(|| request(to, from));
             let answered = micros(|| {
-                black_box(convert(from, to, reply.clone(), &Names::default(), &voice()).expect("a reply"));
+                black_box(convert(from, to, reply.clone(), &ToolNames::default(), &voice()).expect("a reply"));
             });
             let event = per_event(from, to, &streamed);
             let pair = format!("{} <- {}", to.word(), from.word());
@@ -77,7 +77,7 @@ fn body(dialect: Dialect) -> String {
 /// Reads a client's request and writes it for a provider.
 fn request(client: Dialect, provider: Dialect) {
     let path = (client == Dialect::Gemini).then_some(Path { model: "m", stream: false });
-    let request = Request::read(client, Bytes::from(body(client)), path).expect("a request");
+    let request = CheckedRequest::read(client, Bytes::from(body(client)), path).expect("a request");
     black_box(request.upstream_body(&Target::new(provider, "theirs")).expect("a body"));
 }
 
@@ -87,7 +87,7 @@ fn reply_in(dialect: Dialect) -> Bytes {
     let chat = format!(
         r#"{{"id":"c","object":"chat.completion","created":1,"model":"theirs","choices":[{{"index":0,"message":{{"role":"assistant","content":"{said}"}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":9,"completion_tokens":240,"total_tokens":249}}}}"#
     );
-    let made = convert(Dialect::Chat, dialect, Bytes::from(chat), &Names::default(), &voice());
+    let made = convert(Dialect::Chat, dialect, Bytes::from(chat), &ToolNames::default(), &voice());
     made.expect("a reply").body
 }
 
@@ -105,11 +105,11 @@ fn stream_in(dialect: Dialect) -> Vec<Bytes> {
 }
 
 fn played(from: Dialect, to: Dialect, events: &[Bytes]) -> Vec<Bytes> {
-    let mut stream = Stream::new(Setup {
+    let mut stream = ReplyStream::new(Setup {
         from,
         to,
         voice: voice(),
-        names: Names::default(),
+        names: ToolNames::default(),
         rename: true,
         max_event_bytes: 1 << 20,
     });

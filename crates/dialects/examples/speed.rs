@@ -5,11 +5,11 @@ use bytes::Bytes;
 use std::hint::black_box;
 use std::time::Instant;
 use tollgate_dialects::chat::{StreamSetup, read_reply};
-use tollgate_dialects::{Names, Request, Setup, Stream, Target, Voice, convert};
+use tollgate_dialects::{CheckedRequest, ReplyStream, Setup, Target, ToolNames, Voice, convert};
 use tollgate_wire::{Dialect, Problem, count};
 
-fn read_request(body: Bytes) -> Result<Request, Problem> {
-    Request::read(Dialect::Chat, body, None)
+fn read_request(body: Bytes) -> Result<CheckedRequest, Problem> {
+    CheckedRequest::read(Dialect::Chat, body, None)
 }
 
 /// Best and median of several rounds, in nanoseconds per call.
@@ -32,8 +32,8 @@ fn measure(name: &str, bytes: usize, mut run: impl FnMut()) {
     );
 }
 
-fn stream(rename: bool) -> Stream {
-    Stream::from(StreamSetup {
+fn stream(rename: bool) -> ReplyStream {
+    ReplyStream::from(StreamSetup {
         choices: 1,
         wants_usage: false,
         rename_to: rename.then(|| "public-name".to_owned()),
@@ -128,23 +128,23 @@ fn pairs(small: &Bytes) {
                 from,
                 to,
                 voice: voice.clone(),
-                names: Names::default(),
+                names: ToolNames::default(),
                 rename: false,
                 max_event_bytes: 1 << 20,
             };
-            let mut stream = Stream::new(setup());
+            let mut stream = ReplyStream::new(setup());
             let mut fed = 0;
             measure(&format!("stream event, {from:?} to {to:?}"), event.len(), || {
                 // As long as a long answer: the final object of Responses repeats all of it.
                 fed += 1;
                 if fed % 4_000 == 0 {
-                    stream = Stream::new(setup());
+                    stream = ReplyStream::new(setup());
                 }
                 black_box(stream.feed(black_box(event.clone())).unwrap());
             });
         }
     }
-    let request = Request::read(Dialect::Chat, small.clone(), None).unwrap();
+    let request = CheckedRequest::read(Dialect::Chat, small.clone(), None).unwrap();
     let reply = Bytes::from_static(
         br#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"The capital of France is Paris."},"finish_reason":"stop"}],"usage":{"prompt_tokens":24,"completion_tokens":8,"total_tokens":32}}"#,
     );
@@ -154,7 +154,7 @@ fn pairs(small: &Bytes) {
             black_box(request.upstream_body(black_box(&target)).unwrap());
         });
         measure(&format!("reply, Chat to {to:?}"), reply.len(), || {
-            black_box(convert(Dialect::Chat, to, reply.clone(), &Names::default(), &voice).unwrap());
+            black_box(convert(Dialect::Chat, to, reply.clone(), &ToolNames::default(), &voice).unwrap());
         });
     }
 }

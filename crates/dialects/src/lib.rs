@@ -8,13 +8,13 @@
 //!
 //! | step | what to call |
 //! |---|---|
-//! | the client's body | [`Request::read`]: checked, with what admission and the quote need |
-//! | to a provider | [`Request::upstream_body`] with a [`Target`]: the body, what was [`Dropped`], the [`Names`] of tools |
-//! | links for a provider that takes none | [`Request::links`], then [`Request::with_data`] |
-//! | a whole reply | [`convert`]: the body for the client and the [`Reply`] facts for the meter |
-//! | a stream | [`Stream::new`] with a [`Setup`], then `feed`, `finish`, `usage`, `error_event`, `heartbeat` |
-//! | state of Responses | [`responses::Named`], [`responses::with_input`], [`Stream::response_object`] |
-//! | tokens of a prompt | [`Request::read_prompt`], then [`Dialect::token_count`](tollgate_wire::Dialect::token_count) |
+//! | the client's body | [`CheckedRequest::read`]: checked, with what admission and the quote need |
+//! | to a provider | [`CheckedRequest::upstream_body`] with a [`Target`]: the body, what was [`Dropped`], the [`ToolNames`] of tools |
+//! | links for a provider that takes none | [`CheckedRequest::links`], then [`CheckedRequest::with_data`] |
+//! | a whole reply | [`convert`]: the body for the client and the [`ChatReply`] facts for the meter |
+//! | a stream | [`ReplyStream::new`] with a [`Setup`], then `feed`, `finish`, `usage`, `error_event`, `heartbeat` |
+//! | state of Responses | [`responses::Named`], [`responses::with_input`], [`ReplyStream::response_object`] |
+//! | tokens of a prompt | [`CheckedRequest::read_prompt`], then [`Dialect::token_count`](tollgate_wire::Dialect::token_count) |
 //! | an error of ours | [`tollgate_wire::error::body`] in [`Dialect::errors`](tollgate_wire::Dialect::errors) |
 //!
 //! ```
@@ -49,10 +49,10 @@ mod pattern;
 mod reads;
 pub mod responses;
 
-pub use chat::{Broken, End as StreamEnd, NotAReply, Reply};
+pub use chat::{BrokenStream, ChatReply, NotAReply, StreamEnd};
 pub use exchange::{
-    Converted, Given, Home, Link, LinkKind, Linked, Path, Request, Rules, Sent, Setup, Stream, convert, own_seals,
-    scheme, unsealed,
+    CheckedRequest, Converted, Given, LinkContent, LinkKind, MediaLink, ModelRules, Path, ReplyStream, SealNeeds, Sent,
+    Setup, convert, own_seals, scheme, without_reasoning,
 };
-pub use hub::{Dropped, Echo, Names, Target, Voice};
+pub use hub::{Dropped, Echo, Target, ToolNames, Voice};
 pub use reads::{Hosted, Modality, Reads, TOOLS, ToolUses, hosted_names, limit_uses};

@@ -45,7 +45,7 @@ pub(crate) struct Sample<'a> {
 
 /// An event that follows the pattern: its length, and places from its start.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct PatternMatch {
     pub len: usize,
     pub said: Said,
     pub text: Range<usize>,
@@ -83,7 +83,7 @@ impl Patterns {
     }
 
     /// The event at the start of `bytes`, when it follows the pattern and is `fit` for it.
-    pub fn take(&mut self, bytes: &[u8], most: usize, fit: impl FnOnce(&Found) -> bool) -> Option<Found> {
+    pub fn take(&mut self, bytes: &[u8], most: usize, fit: impl FnOnce(&PatternMatch) -> bool) -> Option<PatternMatch> {
         let found = self.known.as_deref()?.fits(bytes).filter(|found| found.len <= most && fit(found))?;
         self.misses = 0;
         Some(found)
@@ -121,7 +121,7 @@ impl Pattern {
         (size <= LONGEST && fixed).then(|| Pattern { pieces, holes, said: sample.said, model: sample.model.clone() })
     }
 
-    fn fits(&self, bytes: &[u8]) -> Option<Found> {
+    fn fits(&self, bytes: &[u8]) -> Option<PatternMatch> {
         let (last, pieces) = self.pieces.split_last()?;
         let (mut at, mut text, mut number) = (0, 0..0, None);
         for (piece, hole) in pieces.iter().zip(&self.holes) {
@@ -143,6 +143,6 @@ impl Pattern {
         }
         let len = at + last.len();
         let whole = bytes[at..].starts_with(last);
-        whole.then(|| Found { len, said: self.said, text, number, model: self.model.clone() })
+        whole.then(|| PatternMatch { len, said: self.said, text, number, model: self.model.clone() })
     }
 }

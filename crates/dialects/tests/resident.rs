@@ -3,7 +3,7 @@
 //! alone in its process, so that nobody else's memory is measured.
 
 use bytes::Bytes;
-use tollgate_dialects::{Names, Setup, Stream, Voice};
+use tollgate_dialects::{ReplyStream, Setup, ToolNames, Voice};
 use tollgate_wire::Dialect;
 
 /// Streams that are open at the same time, and the pieces of 16 KiB that each is fed: first these,
@@ -22,9 +22,9 @@ fn resident() -> usize {
     line.split_whitespace().next().and_then(|kib| kib.parse::<usize>().ok()).expect("KiB") << 10
 }
 
-fn stream(from: Dialect, to: Dialect) -> Stream {
+fn stream(from: Dialect, to: Dialect) -> ReplyStream {
     let voice = Voice { id: "call_1".into(), model: "public".into(), created: 7, ..Voice::default() };
-    Stream::new(Setup { from, to, voice, names: Names::default(), rename: true, max_event_bytes: 1 << 20 })
+    ReplyStream::new(Setup { from, to, voice, names: ToolNames::default(), rename: true, max_event_bytes: 1 << 20 })
 }
 
 /// What begins a stream, and one piece of a thought: no dialect keeps thoughts for anything.
@@ -70,7 +70,7 @@ fn pieces(from: Dialect) -> (&'static str, Bytes) {
 /// How much the process grew while open streams of this pair were fed the second lot.
 fn grown(from: Dialect, to: Dialect) -> usize {
     let (before, piece) = pieces(from);
-    let mut open: Vec<Stream> = (0..STREAMS).map(|_| stream(from, to)).collect();
+    let mut open: Vec<ReplyStream> = (0..STREAMS).map(|_| stream(from, to)).collect();
     for stream in &mut open {
         stream.feed(Bytes::from_static(before.as_bytes())).expect("an event");
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tollgate_catalog::social::SHIPPED;
-use tollgate_gateway::settings::Source;
+use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::{Running, start};
 use tollgate_gateway::world::World;
 use tollgate_sim::{Sim, SimSettings};
@@ -53,7 +53,7 @@ async fn gateway(sim: &Sim, dir: &Path) -> Running {
         sim.social_url(),
     );
     std::fs::write(dir.join("tollgate.toml"), config).expect("written");
-    let source = Source { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
+    let source = ConfigSource { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
     let loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
     let running = start(loaded, None, world()).await.expect("started");
     let (store, name) = (&running.app.store, || "bench".to_owned());

@@ -4,7 +4,7 @@
 
 use crate::endpoints;
 use crate::sale::{Serving, offers};
-use crate::settings::{Settings, Source, catalog_files, file_mistake, whole_mistake};
+use crate::settings::{ConfigSource, Settings, catalog_files, file_mistake, whole_mistake};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Loaded {
     }
 }
 
-impl Source {
+impl ConfigSource {
     /// Reads everything. Nothing is taken over unless all of it is right.
     pub fn load(&self) -> Result<Loaded, Vec<Mistake>> {
         self.read(None)

@@ -26,7 +26,7 @@ pub struct Shop<'a> {
 
 /// Reads a call as far as its price depends on it: from the parts of its path that vary and its
 /// body, or for a GET its parameters as a JSON object. Every paid endpoint has one in its row.
-pub type Reader = fn(&Shop<'_>, &[&str], Bytes) -> Result<Box<dyn Priced>, Refusal>;
+pub type QuoteReader = fn(&Shop<'_>, &[&str], Bytes) -> Result<Box<dyn Priced>, Refusal>;
 
 /// A sum that anybody can do again: the sum of all lines times the multiplier, rounded up once to
 /// the next nano-dollar.
@@ -38,7 +38,7 @@ pub struct Calculation {
     pub paid_prices: bool,
     pub billing_unit: &'static str,
     /// The tier and, for each of its conditions, the fact that met it; `null`: base prices.
-    pub tier: Option<Tier>,
+    pub tier: Option<QuotedTier>,
     /// The group's multiplier times the tier's.
     pub multiplier: Fraction,
     pub lines: Vec<Line>,
@@ -47,7 +47,7 @@ pub struct Calculation {
 }
 
 #[derive(Debug, Serialize)]
-pub struct Tier {
+pub struct QuotedTier {
     pub name: String,
     pub why: Vec<Value>,
 }
@@ -62,7 +62,7 @@ impl Calculation {
             group: price.group.clone(),
             paid_prices: price.paid,
             billing_unit: price.unit.name(),
-            tier: price.tier.as_ref().map(|name| Tier { name: name.clone(), why: price.why(at, context_len) }),
+            tier: price.tier.as_ref().map(|name| QuotedTier { name: name.clone(), why: price.why(at, context_len) }),
             multiplier: price.multiplier,
             lines: price.lines(used)?,
             total_nano_usd: total.nano(),
@@ -79,7 +79,7 @@ impl Calculation {
 
 /// A quote as it is told.
 #[derive(Debug, Serialize)]
-pub struct Told {
+pub struct QuoteReply {
     object: &'static str,
     pub endpoint: String,
     pub model: String,
@@ -103,13 +103,13 @@ pub struct Told {
 }
 
 /// The quote of a request: an upper bound, or what a stated use costs.
-pub fn tell(
+pub fn quote_reply(
     endpoint: &str,
     terms: Terms<'_>,
     model: &Arc<Model>,
     request: &dyn Priced,
     stated: Option<Counters>,
-) -> Result<(Quote, Told), Refusal> {
+) -> Result<(Quote, QuoteReply), Refusal> {
     let quote = call::quote(terms, model, request)?;
     let most = quote.most(model);
     let calculation = match stated {
@@ -127,7 +127,7 @@ pub fn tell(
     let exact = stated.is_some() || quote.need.exact;
     let matters = |face: &Face| quote.price.faces.get(*face).unwrap_or(0) > 0;
     let depends_on = quote.need.depends_on.iter().filter(|(face, _)| !exact && matters(face));
-    let told = Told {
+    let told = QuoteReply {
         object: "quote",
         endpoint: endpoint.to_owned(),
         model: model.name.clone(),

@@ -21,29 +21,29 @@ use tollgate_store::Store;
 const SHORTEST: usize = 32;
 
 /// Neither printed nor sent.
-pub struct Secrets(ArcSwap<Lines>);
+pub struct Secrets(ArcSwap<SecretLines>);
 
 /// What a file says: never empty, the one that signs first.
-pub struct Lines(Vec<hmac::Key>);
+pub struct SecretLines(Vec<hmac::Key>);
 
-impl Lines {
+impl SecretLines {
     /// Reads a file that must be there.
-    pub fn open(path: &Path) -> io::Result<Lines> {
+    pub fn open(path: &Path) -> io::Result<SecretLines> {
         let text = std::fs::read_to_string(path);
         let text = text.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-        Lines::read(&text).ok_or_else(|| {
+        SecretLines::read(&text).ok_or_else(|| {
             let why = format!("{}: each line must be a secret of at least {SHORTEST} characters", path.display());
             io::Error::new(io::ErrorKind::InvalidData, why)
         })
     }
 
     /// One secret per line; empty lines and lines with a `#` in front do not count.
-    fn read(text: &str) -> Option<Lines> {
+    fn read(text: &str) -> Option<SecretLines> {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let lines: Vec<&str> = lines.collect();
         let good = !lines.is_empty() && lines.iter().all(|line| line.len() >= SHORTEST);
         let key = |line: &&str| hmac::Key::new(hmac::HMAC_SHA256, line.as_bytes());
-        good.then(|| Lines(lines.iter().map(key).collect()))
+        good.then(|| SecretLines(lines.iter().map(key).collect()))
     }
 
     /// What the secrets are called, the one that signs first.
@@ -73,7 +73,7 @@ impl Secrets {
         if missing {
             make(path, fill)?;
         }
-        let lines = Lines::open(path)?;
+        let lines = SecretLines::open(path)?;
         if !missing && !known.is_empty() && !lines.names().iter().any(|name| known.contains(name)) {
             suspicious(path, "has none of the secrets that this database was served with", others)?;
         }
@@ -97,15 +97,15 @@ impl Secrets {
     }
 
     pub fn read(text: &str) -> Option<Secrets> {
-        Lines::read(text).map(Secrets::of)
+        SecretLines::read(text).map(Secrets::of)
     }
 
-    fn of(lines: Lines) -> Secrets {
+    fn of(lines: SecretLines) -> Secrets {
         Secrets(ArcSwap::from_pointee(lines))
     }
 
     /// From now on these sign and are believed, and no others.
-    pub fn take_over(&self, lines: Lines) {
+    pub fn take_over(&self, lines: SecretLines) {
         self.0.store(Arc::new(lines));
     }
 
@@ -180,7 +180,7 @@ pub struct Derived(Vec<u8>);
 
 impl Derived {
     /// As verifiers of webhooks take it.
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         format!("whsec_{}", BASE64_STANDARD.encode(&self.0))
     }
 
@@ -254,21 +254,21 @@ mod tests {
         {
             assert!(!old.has_signed(purpose, text, given));
         }
-        let told: Vec<String> = both.derived("webhook", "acct_1").iter().map(Derived::told).collect();
+        let told: Vec<String> = both.derived("webhook", "acct_1").iter().map(Derived::text).collect();
         assert_eq!(told.len(), 2);
-        assert_eq!(told[1], old.derived("webhook", "acct_1")[0].told());
-        assert_ne!(told[1], old.derived("webhook", "acct_2")[0].told());
+        assert_eq!(told[1], old.derived("webhook", "acct_1")[0].text());
+        assert_ne!(told[1], old.derived("webhook", "acct_2")[0].text());
     }
 
     #[test]
     fn a_new_file_counts_at_once() {
         let secrets = Secrets::read(OLD).expect("secrets");
         let old = secrets.sign("link", "text");
-        secrets.take_over(Lines::read(&format!("{NEW}\n{OLD}")).expect("secrets"));
+        secrets.take_over(SecretLines::read(&format!("{NEW}\n{OLD}")).expect("secrets"));
         let new = secrets.sign("link", "text");
         assert_ne!(old, new, "the new one signs");
         assert!(secrets.has_signed("link", "text", &old) && secrets.has_signed("link", "text", &new));
-        secrets.take_over(Lines::read(NEW).expect("secrets"));
+        secrets.take_over(SecretLines::read(NEW).expect("secrets"));
         assert!(!secrets.has_signed("link", "text", &old) && secrets.has_signed("link", "text", &new));
     }
 
@@ -302,7 +302,7 @@ mod tests {
                 std::fs::write(&path, text).expect("written");
             }
             let known: Vec<String> =
-                known.iter().flat_map(|text| Lines::read(text).expect("secrets").names()).collect();
+                known.iter().flat_map(|text| SecretLines::read(text).expect("secrets").names()).collect();
             Secrets::open(&path, &known, others, |bytes| bytes.fill(7))
         };
         let both = format!("{NEW}\n{OLD}");

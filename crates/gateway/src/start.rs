@@ -17,12 +17,12 @@ use crate::sale::price_list::PriceList;
 use crate::sale::price_versions::PriceVersions;
 use crate::sale::{Serving, groups};
 use crate::secrets::{Others, Secrets};
-use crate::settings::{METRICS_CONNECTIONS, Settings, Source};
+use crate::settings::{ConfigSource, METRICS_CONNECTIONS, Settings};
 use crate::shutdown::Shutdown;
-use crate::who::keys::KeyBook;
+use crate::who::key_cache::KeyCache;
 use crate::work::conversation::ConversationDesk;
 use crate::work::social::SocialDesk;
-use crate::work::video::{Shelf, VideoDesk};
+use crate::work::video::{CopyStore, VideoDesk};
 use crate::workers::{poller, reload, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
@@ -33,7 +33,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
-use tollgate_store::{Options, Place, Recovered, Store, admin, ids};
+use tollgate_store::{DataLocation, Options, Recovered, Store, admin, ids};
 use tollgate_upstream::{Client, ClientSettings, Reachable};
 
 /// How long calls that were cut may take to close.
@@ -51,8 +51,8 @@ pub struct Running {
 }
 
 /// Where the store of these settings lives.
-pub fn place(settings: &Settings) -> Place {
-    Place { url: settings.database.clone(), data_dir: settings.data_dir.clone() }
+pub fn place(settings: &Settings) -> DataLocation {
+    DataLocation { url: settings.database.clone(), data_dir: settings.data_dir.clone() }
 }
 
 /// The socket through which the command line reaches a running server.
@@ -73,9 +73,9 @@ pub struct Indoors {
 pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: World) -> Result<Indoors, CannotStart> {
     let opened = Store::open(place(&loaded.settings), options, world.for_store()).await?;
     let secrets = secrets(&opened.store, &loaded.settings, &world).await?;
-    let shelf = Shelf::open(&loaded.settings.video, &client)?;
+    let copies = CopyStore::open(&loaded.settings.video, &client)?;
     let (abandoned, inbox) = mpsc::unbounded_channel();
-    let app = build(loaded.settings, loaded.serving, opened.store, client, world, (secrets, shelf), abandoned);
+    let app = build(loaded.settings, loaded.serving, opened.store, client, world, (secrets, copies), abandoned);
     let settling = keep(settler::run(app.till.clone(), inbox));
     upkeep(&app);
     app.tracker.spawn(webhooks::run(app.clone()));
@@ -94,7 +94,7 @@ async fn secrets(store: &Store, settings: &Settings, world: &World) -> Result<Se
 }
 
 /// Opens the store, recovers, binds, and begins to serve. With a `source` its files are watched.
-pub async fn start(mut loaded: Loaded, source: Option<Source>, world: World) -> Result<Running, CannotStart> {
+pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: World) -> Result<Running, CannotStart> {
     loaded.settings.limits.fit(&world.machine());
     let (listen, metrics_listen) = (loaded.settings.listen, loaded.settings.metrics_listen);
     let client = client(&loaded.settings);
@@ -161,7 +161,7 @@ pub(crate) fn build(
     store: Store,
     client: Client,
     world: World,
-    (secrets, shelf): (Secrets, Option<Shelf>),
+    (secrets, copies): (Secrets, Option<CopyStore>),
     abandoned: mpsc::UnboundedSender<Abandoned>,
 ) -> Arc<App> {
     let connecting = client_settings(&settings);
@@ -176,7 +176,7 @@ pub(crate) fn build(
     let ids = ids::Maker::new(world.for_store());
     let till = Arc::new(Till {
         limits: settings.limits.clone(),
-        keys: KeyBook::new(&world),
+        keys: KeyCache::new(&world),
         client,
         serving: ArcSwap::from_pointee(serving),
         metrics,
@@ -203,7 +203,7 @@ pub(crate) fn build(
         reached_at: settings.reached_at(),
         outside: Client::public_by(connecting, till.world.names()),
         secrets: secrets.clone(),
-        shelf,
+        copies,
     };
     Arc::new(App {
         conversations: Arc::new(conversations),

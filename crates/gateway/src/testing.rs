@@ -5,10 +5,10 @@ use crate::sale::Serving;
 use crate::secrets::Secrets;
 use crate::settings::SocialSettings;
 use crate::settings::VideoSettings;
-use crate::settings::{FetchSettings, Limits, Settings, TaskSettings};
+use crate::settings::{FetchSettings, ServerLimits, Settings, TaskSettings};
 use crate::world::World;
 use std::sync::Arc;
-use tollgate_store::{AccountId, KeyId, Options, Place, Store, Task, TaskId, TaskState};
+use tollgate_store::{AccountId, DataLocation, KeyId, Options, Store, Task, TaskId, TaskState};
 
 /// An app over an empty store in a fresh temporary folder, with an empty catalog.
 pub async fn bare_app() -> Arc<App> {
@@ -19,7 +19,7 @@ pub async fn bare_app() -> Arc<App> {
 pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
     let dir = tempfile::tempdir().expect("a temporary folder").keep();
     let world = World::new(|| 1_700_000_000_000, |bytes| bytes.fill(7));
-    let place = Place { url: "sqlite".to_owned(), data_dir: dir.clone() };
+    let place = DataLocation { url: "sqlite".to_owned(), data_dir: dir.clone() };
     let opened = Store::open(place, Options::default(), world.for_store()).await.expect("a store");
     let mut settings = Settings {
         listen: ([127, 0, 0, 1], 0).into(),
@@ -37,7 +37,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         tasks: TaskSettings::default(),
         fetch: FetchSettings::default(),
         storage: crate::settings::StorageSettings::default(),
-        limits: Limits::default(),
+        limits: ServerLimits::default(),
     };
     set(&mut settings);
     let serving = Serving {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::time::Instant;
 use tollgate_store::{Clock, FillRandom, NowMs};
-use tollgate_upstream::Names;
+use tollgate_upstream::NameSource;
 
 /// Milliseconds since 1970-01-01 UTC.
 pub type Millis = i64;
@@ -22,7 +22,7 @@ pub struct World {
     /// The clock of the database where it is not asked for it: in tests.
     database: Option<NowMs>,
     /// Names of addresses that others wrote down, where not the system's.
-    names: Option<Names>,
+    names: Option<NameSource>,
     machine: Machine,
 }
 
@@ -84,11 +84,11 @@ impl World {
     }
 
     /// The same world, in which some names lead elsewhere.
-    pub fn naming(self, names: Names) -> World {
+    pub fn naming(self, names: NameSource) -> World {
         World { names: Some(names), ..self }
     }
 
-    pub fn names(&self) -> Option<Names> {
+    pub fn names(&self) -> Option<NameSource> {
         self.names.clone()
     }
 
@@ -102,12 +102,12 @@ impl World {
     }
 
     /// The same sources in the form the store takes them.
-    pub fn for_store(&self) -> tollgate_store::World {
+    pub fn for_store(&self) -> tollgate_store::Clocks {
         let now = match self.trusted.clone() {
             Some(clock) => Arc::new(move || clock.now()),
             None => self.now.clone(),
         };
-        tollgate_store::World {
+        tollgate_store::Clocks {
             now_ms: now,
             steady_ms: self.steady.clone(),
             database_ms: self.database.clone(),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use tollgate_store::testing::{HandClock, Load, PostgresServer, cpu_ticks};
-use tollgate_store::{NewTask, Options, Place, Store, ids};
+use tollgate_store::testing::{Load, PostgresServer, TestClock, cpu_ticks};
+use tollgate_store::{DataLocation, NewTask, Options, Store, ids};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -58,12 +58,12 @@ async fn postgres_hot() -> Result<bool, Failure> {
 
 /// Durable holds a second, each with its close; `replicas` stores share the load.
 async fn holds(what: &str, url: &str, accounts: u64, replicas: usize, calls: u64) -> Result<bool, Failure> {
-    let clock = HandClock::default();
+    let clock = TestClock::default();
     let mut stores = Vec::new();
     let mut dirs = Vec::new();
     for n in 0..replicas {
         let dir = tempfile::tempdir()?;
-        let place = Place { url: url.into(), data_dir: dir.path().into() };
+        let place = DataLocation { url: url.into(), data_dir: dir.path().into() };
         stores.push(Store::open(place, Options::default(), clock.world(1 + n as u64)).await?.store);
         dirs.push(dir);
     }
@@ -104,8 +104,8 @@ async fn holds(what: &str, url: &str, accounts: u64, replicas: usize, calls: u64
 /// provider answers at once.
 async fn waiting(rate: u64, seconds: u64) -> Result<bool, Failure> {
     let dir = tempfile::tempdir()?;
-    let clock = HandClock::default();
-    let place = Place { url: "sqlite".into(), data_dir: dir.path().into() };
+    let clock = TestClock::default();
+    let place = DataLocation { url: "sqlite".into(), data_dir: dir.path().into() };
     let store = Store::open(place, Options::default(), clock.world(1)).await?.store;
     let load = Arc::new(Load::prepare(&store, 50).await?);
     let maker = ids::Maker::new(clock.world(99));
@@ -137,8 +137,8 @@ async fn waiting(rate: u64, seconds: u64) -> Result<bool, Failure> {
 /// A ledger of so many entries, with the usage rows that explain them.
 async fn verify(entries: u64) -> Result<bool, Failure> {
     let dir = tempfile::tempdir()?;
-    let clock = HandClock::default();
-    let place = Place { url: "sqlite".into(), data_dir: dir.path().into() };
+    let clock = TestClock::default();
+    let place = DataLocation { url: "sqlite".into(), data_dir: dir.path().into() };
     let store = Store::open(place.clone(), Options::default(), clock.world(1)).await?.store;
     let load = Load::prepare(&store, 1_000).await?;
     store.shut().await;
@@ -170,9 +170,9 @@ async fn restart(open: u64, history: u64) -> Result<bool, Failure> {
     if died.code().is_some() {
         return Err(format!("the one that was to die ended with {died}").into());
     }
-    let place = Place { url: "sqlite".into(), data_dir: dir.path().into() };
+    let place = DataLocation { url: "sqlite".into(), data_dir: dir.path().into() };
     let started = Instant::now();
-    let opened = Store::open(place, Options::default(), HandClock::default().world(3)).await?;
+    let opened = Store::open(place, Options::default(), TestClock::default().world(3)).await?;
     let elapsed = started.elapsed();
     let resolved = opened.recovered.voided + opened.recovered.settled;
     opened.store.shut().await;
@@ -185,8 +185,8 @@ async fn restart(open: u64, history: u64) -> Result<bool, Failure> {
 
 /// The process that dies.
 async fn die(dir: &std::path::Path, open: u64, history: u64) -> Result<std::process::ExitCode, Failure> {
-    let clock = HandClock::default();
-    let place = Place { url: "sqlite".into(), data_dir: dir.into() };
+    let clock = TestClock::default();
+    let place = DataLocation { url: "sqlite".into(), data_dir: dir.into() };
     let store = Store::open(place.clone(), Options::default(), clock.world(1)).await?.store;
     let load = Load::prepare(&store, 100).await?;
     let maker = ids::Maker::new(clock.world(99));

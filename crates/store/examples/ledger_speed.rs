@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use tollgate_store::testing::{HandClock, Load, cpu_ticks};
-use tollgate_store::{Options, Place, Store, ids};
+use tollgate_store::testing::{Load, TestClock, cpu_ticks};
+use tollgate_store::{DataLocation, Options, Store, ids};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 1)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,9 +17,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let accounts = number(2, 50);
     let url = arguments.get(3).cloned().unwrap_or_else(|| "sqlite".into());
     let dir = tempfile::tempdir()?;
-    let clock = HandClock::default();
+    let clock = TestClock::default();
     let world = clock.world(1);
-    let place = Place { url, data_dir: dir.path().into() };
+    let place = DataLocation { url, data_dir: dir.path().into() };
     let store = Store::open(place, Options::default(), world.clone()).await?.store;
     let load = Arc::new(Load::prepare(&store, accounts).await?);
     let maker = Arc::new(ids::Maker::new(world));

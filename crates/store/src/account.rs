@@ -211,7 +211,7 @@ pub struct Expiring {
 
 /// A change of balance that was not a call, as the ledger has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Event {
+pub struct BalanceEvent {
     pub seq: i64,
     #[serde(rename = "at_ms")]
     pub at: i64,

@@ -17,12 +17,12 @@ use tollgate_catalog::Money;
 
 use crate::account::change::{AccountChange, KeyChange};
 use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey, Pot};
-use crate::call::{Page, UsageRow};
+use crate::call::{UsagePage, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, AdminKeyId, CallId, KeyId};
 use crate::ledger::entries::EntryPage;
 use crate::operator::pause::PauseChange;
-use crate::operator::{Done, NewAdminKey};
+use crate::operator::{Attribution, NewAdminKey};
 use crate::store::{Receipted, Store};
 
 /// A command longer than this is not one of ours.
@@ -31,11 +31,11 @@ const LINE_LIMIT: u64 = 1 << 20;
 /// What an operator can ask of a store.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
-pub enum Command {
+pub enum AdminCommand {
     AccountCreate { account: NewAccount },
     AccountList { after: Option<AccountId>, limit: u32 },
     AccountShow { account: AccountId },
-    AccountChange { account: AccountId, change: AccountChange, done: Done },
+    AccountChange { account: AccountId, change: AccountChange, done: Attribution },
     AccountWebhook { account: AccountId, url: Option<String> },
     AccountExpiring { account: AccountId },
     AccountEvents { account: AccountId, page: EventPage },
@@ -44,12 +44,12 @@ pub enum Command {
     KeyCreate { key: NewKey, secret: String },
     KeyList { account: AccountId },
     KeyRevoke { key: KeyId },
-    KeyChange { key: KeyId, change: KeyChange, done: Done },
+    KeyChange { key: KeyId, change: KeyChange, done: Attribution },
     AdminKeyCreate { key: NewAdminKey, secret: String },
     AdminKeyList,
-    AdminKeyRevoke { key: AdminKeyId, done: Done },
+    AdminKeyRevoke { key: AdminKeyId, done: Attribution },
     OperatorEvents { limit: u32 },
-    UsageList { account: Option<AccountId>, page: Page },
+    UsageList { account: Option<AccountId>, page: UsagePage },
     UsageShow { account: AccountId, call: CallId },
     LedgerVerify { how: Audit },
     LedgerLast,
@@ -109,64 +109,66 @@ enum Answer {
 
 impl Store {
     /// Executes an operator's command; the same over the socket and in process.
-    pub async fn execute(&self, command: Command) -> Result<Value, StoreError> {
+    pub async fn execute(&self, command: AdminCommand) -> Result<Value, StoreError> {
         let missing = |what: String| StoreError::NotFound(what);
         match command {
-            Command::AccountCreate { account } => value(self.create_account(account).await?),
-            Command::AccountList { after, limit } => value(self.accounts(after, limit).await?),
-            Command::AccountShow { account } => {
+            AdminCommand::AccountCreate { account } => value(self.create_account(account).await?),
+            AdminCommand::AccountList { after, limit } => value(self.accounts(after, limit).await?),
+            AdminCommand::AccountShow { account } => {
                 value(self.account(account).await?.ok_or_else(|| missing(account.to_string()))?)
             }
-            Command::AccountChange { account, change, done } => {
+            AdminCommand::AccountChange { account, change, done } => {
                 let changed = self.change_account(account, change, done).await?;
                 value(changed.ok_or_else(|| missing(account.to_string()))?)
             }
-            Command::AccountWebhook { account, url } => {
+            AdminCommand::AccountWebhook { account, url } => {
                 value(self.set_webhook(account, url).await?.ok_or_else(|| missing(account.to_string()))?)
             }
-            Command::AccountExpiring { account } => value(self.expiring(account).await?),
-            Command::AccountEvents { account, page } => value(self.events(account, page).await?),
-            Command::Credit { credit } => value(self.credit(credit).await?),
-            Command::Refund { refund } => value(self.refund(refund).await?),
-            Command::KeyCreate { key, secret } => value(self.create_key(key, &secret).await?),
-            Command::KeyList { account } => value(self.keys(account).await?),
-            Command::KeyRevoke { key } => value(self.revoke_key(key).await?.ok_or_else(|| missing(key.to_string()))?),
-            Command::KeyChange { key, change, done } => {
+            AdminCommand::AccountExpiring { account } => value(self.expiring(account).await?),
+            AdminCommand::AccountEvents { account, page } => value(self.events(account, page).await?),
+            AdminCommand::Credit { credit } => value(self.credit(credit).await?),
+            AdminCommand::Refund { refund } => value(self.refund(refund).await?),
+            AdminCommand::KeyCreate { key, secret } => value(self.create_key(key, &secret).await?),
+            AdminCommand::KeyList { account } => value(self.keys(account).await?),
+            AdminCommand::KeyRevoke { key } => {
+                value(self.revoke_key(key).await?.ok_or_else(|| missing(key.to_string()))?)
+            }
+            AdminCommand::KeyChange { key, change, done } => {
                 value(self.change_key(key, change, done).await?.ok_or_else(|| missing(key.to_string()))?)
             }
-            Command::AdminKeyCreate { key, secret } => value(self.create_admin_key(key, &secret).await?),
-            Command::AdminKeyList => value(self.admin_keys().await?),
-            Command::AdminKeyRevoke { key, done } => {
+            AdminCommand::AdminKeyCreate { key, secret } => value(self.create_admin_key(key, &secret).await?),
+            AdminCommand::AdminKeyList => value(self.admin_keys().await?),
+            AdminCommand::AdminKeyRevoke { key, done } => {
                 value(self.revoke_admin_key(key, done).await?.ok_or_else(|| missing(key.to_string()))?)
             }
-            Command::OperatorEvents { limit } => value(self.operator_events(limit).await?),
-            Command::UsageList { account, page } => {
+            AdminCommand::OperatorEvents { limit } => value(self.operator_events(limit).await?),
+            AdminCommand::UsageList { account, page } => {
                 value(self.usage(account, page).await?.iter().map(UsageRow::record).collect::<Vec<_>>())
             }
-            Command::UsageShow { account, call } => {
+            AdminCommand::UsageShow { account, call } => {
                 value(self.usage_of(account, call).await?.ok_or_else(|| missing(call.to_string()))?.record())
             }
-            Command::PauseChange { change } => value(self.change_pause(change).await?),
-            Command::PauseChanges { limit } => value(self.pause_changes(limit).await?),
-            Command::PauseStates => value(self.pause_states().await?),
-            Command::SocialDays { day } => value(self.social_days(day).await?),
-            Command::LedgerVerify { how: Audit::Full } => value(self.verify().await?),
-            Command::LedgerVerify { how: Audit::Strict } => value(self.verify_strictly().await?),
-            Command::LedgerVerify { how: Audit::Changed } => value(self.verify_changed().await?),
-            Command::LedgerLast => value(self.last_entry().await?),
-            Command::LedgerEntries { page } => value(self.entries(page).await?),
-            Command::Receipt { account, call } => match self.receipt(account, call).await? {
+            AdminCommand::PauseChange { change } => value(self.change_pause(change).await?),
+            AdminCommand::PauseChanges { limit } => value(self.pause_changes(limit).await?),
+            AdminCommand::PauseStates => value(self.pause_states().await?),
+            AdminCommand::SocialDays { day } => value(self.social_days(day).await?),
+            AdminCommand::LedgerVerify { how: Audit::Full } => value(self.verify().await?),
+            AdminCommand::LedgerVerify { how: Audit::Strict } => value(self.verify_strictly().await?),
+            AdminCommand::LedgerVerify { how: Audit::Changed } => value(self.verify_changed().await?),
+            AdminCommand::LedgerLast => value(self.last_entry().await?),
+            AdminCommand::LedgerEntries { page } => value(self.entries(page).await?),
+            AdminCommand::Receipt { account, call } => match self.receipt(account, call).await? {
                 Receipted::Signed(signed) => value(signed),
                 Receipted::StillOpen => Err(StoreError::Conflict(format!("{call} has not ended yet"))),
                 Receipted::NoSuchCall => Err(missing(call.to_string())),
             },
-            Command::PriceVersion { id } => value(
+            AdminCommand::PriceVersion { id } => value(
                 self.price_version(id).await?.ok_or_else(|| missing("no call was ever held at this price".into()))?,
             ),
-            Command::ReceiptKeys => value(self.receipt_keys().await?),
-            Command::ReceiptRotate => value(self.rotate_receipt_key().await?),
-            Command::ClockShow => value(self.clock_state()),
-            Command::ClockAccept => value(self.accept_clock().await?),
+            AdminCommand::ReceiptKeys => value(self.receipt_keys().await?),
+            AdminCommand::ReceiptRotate => value(self.rotate_receipt_key().await?),
+            AdminCommand::ClockShow => value(self.clock_state()),
+            AdminCommand::ClockAccept => value(self.accept_clock().await?),
         }
     }
 
@@ -241,7 +243,7 @@ async fn serve(stream: UnixStream, store: Store) {
     let mut read = BufReader::new(read.take(LINE_LIMIT));
     let mut line = String::new();
     while read.read_line(&mut line).await.is_ok_and(|n| n > 0) {
-        let answer = match serde_json::from_str::<Command>(&line) {
+        let answer = match serde_json::from_str::<AdminCommand>(&line) {
             // The text of a bad command is not repeated: it may carry a secret.
             Err(error) => Answer::Error(format!("not a command (line {}, column {})", error.line(), error.column())),
             Ok(command) => match store.execute(command).await {
@@ -260,7 +262,7 @@ async fn serve(stream: UnixStream, store: Store) {
 }
 
 /// Sends one command to the server that owns the data directory.
-pub async fn call(path: &Path, command: &Command) -> Result<Value, CallError> {
+pub async fn call(path: &Path, command: &AdminCommand) -> Result<Value, CallError> {
     let garbled = |e: &dyn std::fmt::Display| CallError::Garbled(e.to_string());
     let stream = UnixStream::connect(path).await.map_err(|_| CallError::NoServer)?;
     let (read, mut write) = stream.into_split();

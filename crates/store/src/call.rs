@@ -296,12 +296,12 @@ mod dropped_list {
 
 /// Newest first; `before` is the last call of the page before.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Page {
+pub struct UsagePage {
     pub before: Option<CallId>,
     pub limit: u32,
 }
 
-impl Default for Page {
+impl Default for UsagePage {
     fn default() -> Self {
         Self { before: None, limit: 50 }
     }

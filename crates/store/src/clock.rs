@@ -50,7 +50,7 @@ struct State {
     /// When the time became doubtful, by the steady clock, less what it had run in earlier lives.
     doubtful_from: i64,
     /// The latest time that was told.
-    told: i64,
+    latest: i64,
     refused: Option<Refused>,
     refusals: u64,
 }
@@ -74,7 +74,7 @@ pub struct ClockState {
     pub wall_ms: i64,
     /// `right` (or nothing is known that it could contradict), `unconfirmed` (believed, nothing is
     /// taken away by it yet) or `refused` (the store goes on without it).
-    pub state: Standing,
+    pub state: ClockStanding,
     /// How often a wall clock has been refused since the start.
     pub refusals: u64,
     /// By how much this machine's clock is ahead of the database's (PostgreSQL).
@@ -83,13 +83,13 @@ pub struct ClockState {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum ClockStanding {
     Right,
     Unconfirmed,
     Refused,
 }
 
-impl Standing {
+impl ClockStanding {
     pub fn name(self) -> &'static str {
         match self {
             Self::Right => "right",
@@ -107,7 +107,7 @@ impl Clock {
         let (at, since) = (wall(), steady());
         let state = State::start(at, since, confirm, saved.unwrap_or_default());
         if state.refused.is_some() {
-            tell_refused(at, state.told);
+            log_refused(at, state.latest);
         } else if saved.is_some() && state.sure.is_some() {
             tracing::warn!(
                 clock = %shown(at),
@@ -120,7 +120,7 @@ impl Clock {
 
     /// The time, as far as it is believed. Goes back only when a clock that was ahead is put right.
     pub fn now(&self) -> i64 {
-        self.read().told
+        self.read().latest
     }
 
     /// The time that is certain.
@@ -133,14 +133,14 @@ impl Clock {
     pub(crate) fn accept(&self) {
         let (wall, steady) = ((self.wall)(), (self.steady)());
         let mut state = self.lock();
-        *state = State { offset: wall - steady, sure: None, told: wall, refused: None, ..*state };
+        *state = State { offset: wall - steady, sure: None, latest: wall, refused: None, ..*state };
         tracing::warn!(clock = %shown(wall), "the clock is accepted by an operator");
     }
 
     pub(crate) fn saved(&self) -> Saved {
         let steady = (self.steady)();
         let state = self.read();
-        Saved { now: state.told, sure: state.sure_at(steady), ran: steady.saturating_sub(state.doubtful_from) }
+        Saved { now: state.latest, sure: state.sure_at(steady), ran: steady.saturating_sub(state.doubtful_from) }
     }
 
     /// By how much the wall clock is ahead of the time while it is refused, else nothing.
@@ -153,12 +153,12 @@ impl Clock {
         let (wall, steady) = ((self.wall)(), (self.steady)());
         let state = self.read();
         let standing = match (state.refused, state.sure) {
-            (Some(_), _) => Standing::Refused,
-            (None, Some(sure)) if steady.saturating_add(sure) > NOTHING_KNOWN => Standing::Unconfirmed,
-            _ => Standing::Right,
+            (Some(_), _) => ClockStanding::Refused,
+            (None, Some(sure)) if steady.saturating_add(sure) > NOTHING_KNOWN => ClockStanding::Unconfirmed,
+            _ => ClockStanding::Right,
         };
         ClockState {
-            now_ms: state.told,
+            now_ms: state.latest,
             sure_ms: state.sure_at(steady),
             wall_ms: wall,
             state: standing,
@@ -177,10 +177,10 @@ impl Clock {
         let before = *state;
         state.look(wall, steady, self.confirm);
         match (before.refused, state.refused) {
-            (None, Some(_)) => tell_refused(wall, state.told),
+            (None, Some(_)) => log_refused(wall, state.latest),
             (Some(_), None) => tracing::warn!(clock = %shown(wall), "the clock is believed again"),
-            _ if before.told > state.told => {
-                tracing::warn!(clock = %shown(wall), was = %shown(before.told), "a clock that was ahead was put right");
+            _ if before.latest > state.latest => {
+                tracing::warn!(clock = %shown(wall), was = %shown(before.latest), "a clock that was ahead was put right");
             }
             _ => {}
         }
@@ -188,7 +188,7 @@ impl Clock {
     }
 }
 
-fn tell_refused(wall: i64, told: i64) {
+fn log_refused(wall: i64, told: i64) {
     tracing::error!(
         clock = %shown(wall),
         expected = %shown(told),
@@ -229,7 +229,7 @@ impl State {
             offset,
             sure: unsure.then(|| sure.saturating_sub(steady)),
             doubtful_from: steady.saturating_sub(ran),
-            told: wall,
+            latest: wall,
             refused: None,
             refusals: 0,
         };
@@ -238,13 +238,13 @@ impl State {
             if was_sure || (wall < sure && !agree(wall, sure)) {
                 // Time that was certain does not come back.
                 state.offset = saved.now.saturating_sub(steady);
-                state.told = saved.now;
+                state.latest = saved.now;
                 state.sure = (!was_sure).then(|| sure.saturating_sub(steady));
                 state.refuse(offset, steady);
             }
         }
         if agree(wall, saved.now) {
-            state.told = wall.max(saved.now);
+            state.latest = wall.max(saved.now);
         }
         state.settle(steady, confirm);
         state
@@ -271,7 +271,7 @@ impl State {
             }
         }
         self.settle(steady, confirm);
-        self.told = self.told.max(steady.saturating_add(self.offset));
+        self.latest = self.latest.max(steady.saturating_add(self.offset));
     }
 
     fn refuse(&mut self, offset: i64, steady: i64) {
@@ -284,7 +284,7 @@ impl State {
         self.sure = (offset > sure).then_some(sure);
         self.doubtful_from = steady;
         self.offset = offset;
-        self.told = steady.saturating_add(offset);
+        self.latest = steady.saturating_add(offset);
         self.refused = None;
     }
 
@@ -297,7 +297,7 @@ impl State {
     }
 
     fn sure_at(&self, steady: i64) -> i64 {
-        self.sure.map_or(self.told, |sure| steady.saturating_add(sure).min(self.told))
+        self.sure.map_or(self.latest, |sure| steady.saturating_add(sure).min(self.latest))
     }
 }
 

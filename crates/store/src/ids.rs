@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::World;
+use crate::Clocks;
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const TEXT_LEN: usize = 26;
@@ -175,12 +175,12 @@ impl Hasher for LastBytes {
 
 /// Makes ids that never repeat and never go back, even when the clock does.
 pub struct Maker {
-    world: World,
+    world: Clocks,
     last: Mutex<u128>,
 }
 
 impl Maker {
-    pub fn new(world: World) -> Self {
+    pub fn new(world: Clocks) -> Self {
         Self { world, last: Mutex::new(0) }
     }
 
@@ -237,7 +237,7 @@ mod tests {
         use std::sync::atomic::{AtomicI64, Ordering};
         let clock = Arc::new(AtomicI64::new(1_000_000));
         let now = clock.clone();
-        let maker = Maker::new(World {
+        let maker = Maker::new(Clocks {
             now_ms: Arc::new(move || now.load(Ordering::Relaxed)),
             steady_ms: Arc::new(|| 0),
             database_ms: None,
@@ -257,7 +257,7 @@ mod tests {
         use std::hash::BuildHasher;
         let clock: crate::world::NowMs = std::sync::Arc::new(|| 1_000_000);
         let random = std::sync::Arc::new(|b: &mut [u8]| b.fill(9));
-        let maker = Maker::new(World { now_ms: clock.clone(), steady_ms: clock, database_ms: None, random });
+        let maker = Maker::new(Clocks { now_ms: clock.clone(), steady_ms: clock, database_ms: None, random });
         let hasher = BuildHasherDefault::<LastBytes>::default();
         let places: HashSet<u64> = (0..4096).map(|_| hasher.hash_one(maker.call()) & 4095).collect();
         assert!(places.len() > 2048, "4096 ids fall into {} of 4096 places", places.len());

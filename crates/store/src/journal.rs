@@ -17,9 +17,9 @@ use std::sync::{Mutex, MutexGuard};
 use crate::ids::{CallId, IdMap};
 use crate::world::Options;
 
-mod kept;
 mod pack;
 pub(crate) mod record;
+mod refused;
 mod tape;
 
 use tape::Tape;

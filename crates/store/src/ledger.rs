@@ -99,7 +99,7 @@ pub(crate) fn split_refund(taken: Pots, amount: i64) -> Option<Pots> {
 /// The kinds of ledger entry. Each is a fixed posting between the customer's pots and the
 /// platform's accounts; the view `posting` in the schema spells them out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     Hold = 0,
     Settle = 1,
     Void = 2,
@@ -115,7 +115,7 @@ pub(crate) enum Kind {
     Reopen = 10,
 }
 
-impl Kind {
+impl EntryKind {
     pub const ALL: [Self; 11] = [
         Self::Hold,
         Self::Settle,
@@ -230,12 +230,12 @@ mod tests {
 
     #[test]
     fn entries_are_called_what_exports_call_them() {
-        let names: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
+        let names: Vec<&str> = EntryKind::ALL.into_iter().map(EntryKind::name).collect();
         let wanted = "hold settle void expire extend write_off top_up adjust refund lapse reopen";
         assert_eq!(names.join(" "), wanted);
-        let events: Vec<&str> = Kind::ALL.into_iter().map(Kind::event_name).collect();
+        let events: Vec<&str> = EntryKind::ALL.into_iter().map(EntryKind::event_name).collect();
         assert_eq!(events.join(" "), "call call call call call call top_up adjust refund lapse call");
-        assert!(Kind::ALL.into_iter().enumerate().all(|(at, kind)| Kind::from_code(at as i64) == Some(kind)));
-        assert_eq!(Kind::from_code(11), None);
+        assert!(EntryKind::ALL.into_iter().enumerate().all(|(at, kind)| EntryKind::from_code(at as i64) == Some(kind)));
+        assert_eq!(EntryKind::from_code(11), None);
     }
 }

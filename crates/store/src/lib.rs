@@ -37,7 +37,7 @@ mod world;
 pub use account::change::{AccountChange, KeyChange};
 pub use account::limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date, next_day, next_month};
 pub use account::{
-    Account, ChangedKeys, Charged, Credit, CreditKind, Credited, Event, EventPage, Expiring, Key, KeyAndAccount,
+    Account, BalanceEvent, ChangedKeys, Charged, Credit, CreditKind, Credited, EventPage, Expiring, Key, KeyAndAccount,
     NewAccount, NewKey, Pot, hash_secret,
 };
 pub use call::counters::{Counter, Counters, Side};
@@ -45,24 +45,27 @@ pub use call::group::{Closing, Held};
 pub use call::refusals::REFUSALS_PER_MINUTE;
 pub use call::wish::CallEntry;
 pub use call::{
-    Close, Closed, Ending, Extend, Hold, HoldRefused, Idem, Mark, Page, REPLY_KEPT, StoredReply, UsageFacts, UsageRow,
+    Close, Closed, Ending, Extend, Hold, HoldRefused, Idem, Mark, REPLY_KEPT, StoredReply, UsageFacts, UsagePage,
+    UsageRow,
 };
-pub use clock::{Clock, ClockState, Standing};
+pub use clock::{Clock, ClockStanding, ClockState};
 pub use error::StoreError;
 pub use ids::{AccountId, AdminKeyId, CallId, KeyId, TaskId};
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use ledger::entries::{Entry, EntryPage};
 pub use operator::pause::{PauseChange, PauseKind};
-pub use operator::{AdminKey, Done, NewAdminKey, OperatorEvent};
-pub use report::{Breach, Gauges, Recovered, Report, Swept};
-pub use response::quota::{NoRoom, Quota, ROW_BYTES, Stored};
-pub use response::{CHAIN_BYTES, CHAIN_LENGTH, Chain, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
+pub use operator::{AdminKey, Attribution, NewAdminKey, OperatorEvent};
+pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};
+pub use response::quota::{NoRoom, Quota, ROW_BYTES, StorageUsed};
+pub use response::{
+    AddedItem, CHAIN_BYTES, CHAIN_LENGTH, Chain, Item, ItemPage, NewResponse, StoredConversation, StoredResponse,
+};
 pub use social::{SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
-pub use store::{Opened, Receipted, Store};
+pub use store::{OpenedStore, Receipted, Store};
 pub use task::turns::{TurnWish, Turns};
 pub use task::{
-    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep,
-    Told, Webhook, WebhookWish, Word,
+    BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskNaming, TaskPage, TaskState,
+    TaskStep, Webhook, WebhookOutcome, WebhookWish, Word,
 };
 pub use verify::{INVARIANTS, Looked};
-pub use world::{FillRandom, NowMs, Options, Place, World};
+pub use world::{Clocks, DataLocation, FillRandom, NowMs, Options};

@@ -36,12 +36,12 @@ pub struct NewAdminKey {
     pub name: String,
     #[serde(default)]
     pub expires_at: Option<i64>,
-    pub done: Done,
+    pub done: Attribution,
 }
 
 /// Who does something, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Done {
+pub struct Attribution {
     pub actor: String,
     pub reason: String,
 }
@@ -79,7 +79,7 @@ impl AdminKey {
 
 impl NewAdminKey {
     /// The key as it is kept, and the row about it. What stands in a log must say somebody.
-    pub(crate) fn made(self, id: AdminKeyId, secret: &str, now: i64) -> Result<(AdminKey, Done), StoreError> {
+    pub(crate) fn made(self, id: AdminKeyId, secret: &str, now: i64) -> Result<(AdminKey, Attribution), StoreError> {
         let length = self.name.trim().chars().count();
         if length == 0 || length > 100 {
             return Err(StoreError::Conflict("an admin key has a name of 1 to 100 characters".into()));

@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::Path;
 
 use crate::error::StoreError;
-use crate::world::World;
+use crate::world::Clocks;
 
 /// How the files of a data directory begin.
 const OURS: [&str; 8] =
@@ -88,7 +88,7 @@ pub(crate) fn own(dir: &Path) -> Result<File, StoreError> {
 }
 
 /// Random, made once. A copy of the directory must not run beside the original.
-pub(crate) fn replica_id(dir: &Path, world: &World) -> Result<[u8; 16], StoreError> {
+pub(crate) fn replica_id(dir: &Path, world: &Clocks) -> Result<[u8; 16], StoreError> {
     let path = dir.join("replica.id");
     if let Ok(text) = std::fs::read_to_string(&path)
         && let Ok(id) = u128::from_str_radix(text.trim(), 16)

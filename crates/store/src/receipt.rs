@@ -11,7 +11,7 @@ mod make;
 mod tests;
 
 pub use check::{Invalid, Verified, price_id, price_text, verify, verify_price};
-pub use form::{Calculation, Receipt, Signed};
+pub use form::{Receipt, ReceiptCalculation, Signed};
 pub(crate) use keys::{KeyRecord, SecretKey};
 pub use keys::{PublicKey, PublicKeys};
 pub(crate) use make::sign;

@@ -31,7 +31,7 @@ pub struct Swept {
 
 /// Result of an audit. No breach = every number adds up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct AuditReport {
     pub entries: u64,
     /// The number of the last entry that was seen.
     pub last_seq: i64,

@@ -8,7 +8,7 @@
 pub(crate) mod quota;
 
 use crate::ids::AccountId;
-use crate::response::quota::Stored;
+use crate::response::quota::StorageUsed;
 
 /// Longest chain of responses that a request may continue, and all of its text together.
 pub const CHAIN_LENGTH: u32 = 1_000;
@@ -22,19 +22,19 @@ pub struct NewResponse {
     /// The ids of its output items, by which they can be found.
     pub items: Vec<String>,
     /// What it adds to its conversation.
-    pub said: Vec<Said>,
+    pub said: Vec<AddedItem>,
 }
 
 impl NewResponse {
     /// The room it takes at most.
-    pub(crate) fn needs(&self) -> Stored {
+    pub(crate) fn needs(&self) -> StorageUsed {
         let (r, conversation) = (&self.response, self.response.conversation.as_deref().unwrap_or_default());
-        let named = self.items.iter().map(|id| Stored::item(&[id, &r.id]));
+        let named = self.items.iter().map(|id| StorageUsed::item(&[id, &r.id]));
         let said = self.said.iter().map(|said| {
             let id = if said.spare.len() > said.item.id.len() { &said.spare } else { &said.item.id };
-            Stored::item(&[conversation, id, &said.item.json])
+            StorageUsed::item(&[conversation, id, &said.item.json])
         });
-        named.chain(said).fold(Stored::object(&[&r.id, &r.input, &r.object]), Stored::plus)
+        named.chain(said).fold(StorageUsed::object(&[&r.id, &r.input, &r.object]), StorageUsed::plus)
     }
 }
 
@@ -42,7 +42,7 @@ impl NewResponse {
 /// meantime, as a provider may count anew with every answer: then it has the other one, which is
 /// nobody else's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct AddedItem {
     pub item: Item,
     pub spare: String,
 }
@@ -78,9 +78,9 @@ pub struct Item {
 
 impl Item {
     /// The room that items of a conversation take.
-    pub(crate) fn need(conversation: &str, items: &[Item]) -> Stored {
-        let all = items.iter().map(|item| Stored::item(&[conversation, &item.id, &item.json]));
-        all.fold(Stored::default(), Stored::plus)
+    pub(crate) fn need(conversation: &str, items: &[Item]) -> StorageUsed {
+        let all = items.iter().map(|item| StorageUsed::item(&[conversation, &item.id, &item.json]));
+        all.fold(StorageUsed::default(), StorageUsed::plus)
     }
 }
 
@@ -96,7 +96,7 @@ pub enum Chain {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Conversation {
+pub struct StoredConversation {
     pub id: String,
     pub created_at: i64,
     pub expires_at: i64,
@@ -104,10 +104,10 @@ pub struct Conversation {
     pub metadata: String,
 }
 
-impl Conversation {
+impl StoredConversation {
     /// The room it takes with its items.
-    pub(crate) fn needs(&self, items: &[Item]) -> Stored {
-        Stored::object(&[&self.id, &self.metadata]).plus(Item::need(&self.id, items))
+    pub(crate) fn needs(&self, items: &[Item]) -> StorageUsed {
+        StorageUsed::object(&[&self.id, &self.metadata]).plus(Item::need(&self.id, items))
     }
 }
 

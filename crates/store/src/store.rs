@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::call::refusals::{Refusals, Refused};
+use crate::call::refusals::{RefusalRow, Refusals};
 use crate::clock::{Clock, ClockState};
 use crate::error::StoreError;
 use crate::receipt::Signed;
 use crate::report::{Gauges, Recovered, Swept};
-use crate::world::{Options, Place, World};
+use crate::world::{Clocks, DataLocation, Options};
 use crate::{postgres, sqlite};
 
 /// The store. Cheap to clone; all clones are the same store.
@@ -20,12 +20,12 @@ pub struct Store {
 
 #[derive(Clone)]
 enum Engine {
-    Sqlite(Arc<sqlite::Engine>),
-    Postgres(Arc<postgres::Engine>),
+    Sqlite(Arc<sqlite::SqliteEngine>),
+    Postgres(Arc<postgres::PostgresEngine>),
 }
 
 /// A store ready for use, and what opening it had to put right.
-pub struct Opened {
+pub struct OpenedStore {
     pub store: Store,
     pub recovered: Recovered,
 }
@@ -60,17 +60,17 @@ mod tasks;
 impl Store {
     /// Opens the place, brings the schema up to date, replays the journal and resolves what a crash
     /// left open.
-    pub async fn open(place: Place, options: Options, world: World) -> Result<Opened, StoreError> {
+    pub async fn open(place: DataLocation, options: Options, world: Clocks) -> Result<OpenedStore, StoreError> {
         let (engine, recovered) = if place.url == "sqlite" {
-            let (engine, recovered) = sqlite::Engine::open(&place, options, world).await?;
+            let (engine, recovered) = sqlite::SqliteEngine::open(&place, options, world).await?;
             (Engine::Sqlite(engine), recovered)
         } else if place.url.starts_with("postgres://") || place.url.starts_with("postgresql://") {
-            let (engine, recovered) = postgres::Engine::open(&place, options, world).await?;
+            let (engine, recovered) = postgres::PostgresEngine::open(&place, options, world).await?;
             (Engine::Postgres(engine), recovered)
         } else {
             return Err(StoreError::broken("the database must be `sqlite` or `postgres://…`"));
         };
-        Ok(Opened { store: Self { engine, refusals: Arc::default() }, recovered })
+        Ok(OpenedStore { store: Self { engine, refusals: Arc::default() }, recovered })
     }
 
     /// Commits all that is queued and stops. Calls still open stay open; the next start resolves
@@ -103,8 +103,8 @@ impl Store {
         Gauges { refusals_summed: self.refusals.summed(), ..on_engine!(self, e => e.gauges()) }
     }
 
-    fn write_refusals(&self, rows: Vec<Refused>) {
-        for Refused { call, account, reason, row } in rows {
+    fn write_refusals(&self, rows: Vec<RefusalRow>) {
+        for RefusalRow { call, account, reason, row } in rows {
             on_engine!(self, e => e.note_refusal(call, account, reason, row));
         }
     }

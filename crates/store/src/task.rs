@@ -177,7 +177,7 @@ impl Leased {
 
 /// What became of a name that a task was to have at its provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum TaskNaming {
     Done,
     /// It has ended, has a name already, or somebody else has it by now; nothing changed.
     Stale,
@@ -304,7 +304,7 @@ pub struct WebhookWish {
 
 /// What became of a try to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum WebhookOutcome {
     /// Taken, or given up: it is not tried again.
     Over,
     /// To be tried again after so many milliseconds.

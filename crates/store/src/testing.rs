@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use tollgate_catalog::Price;
 
-use crate::world::World;
+use crate::world::Clocks;
 
 mod disk;
 mod load;
 mod server;
 mod simulated;
 
-pub use crate::sqlite::writer::stepping::Step;
+pub use crate::sqlite::writer::stepping::StepDone;
 pub use disk::{disk_is_full, fill_disk, free_disk};
 pub use load::{Load, Owner, cpu_ticks};
 pub use server::{PostgresServer, make_database, run_sql};
@@ -29,19 +29,19 @@ pub struct OtherVersion {
 
 /// A clock that stands still until it is moved. Starts at a fixed moment in 2026.
 #[derive(Clone)]
-pub struct HandClock {
+pub struct TestClock {
     steady: Arc<AtomicI64>,
     /// By how much the wall clock is wrong.
     wrong: Arc<AtomicI64>,
 }
 
-impl Default for HandClock {
+impl Default for TestClock {
     fn default() -> Self {
         Self { steady: Arc::new(AtomicI64::new(1_770_000_000_000)), wrong: Arc::default() }
     }
 }
 
-impl HandClock {
+impl TestClock {
     /// What the wall clock says.
     pub fn now(&self) -> i64 {
         self.steady() + self.wrong.load(Ordering::SeqCst)
@@ -67,10 +67,10 @@ impl HandClock {
     }
 
     /// This clock with randomness that repeats from run to run but not within one.
-    pub fn world(&self, seed: u64) -> World {
+    pub fn world(&self, seed: u64) -> Clocks {
         let (clock, steady, database) = (self.clone(), self.clone(), self.clone());
         let state = Arc::new(AtomicU64::new(seed));
-        World {
+        Clocks {
             now_ms: Arc::new(move || clock.now()),
             steady_ms: Arc::new(move || steady.steady()),
             database_ms: Some(Arc::new(move || database.now())),

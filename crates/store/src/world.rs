@@ -13,7 +13,7 @@ pub type FillRandom = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
 /// Clocks and randomness as values, so that tests own them. What the wall clock says is believed
 /// only as far as `clock.rs` allows.
 #[derive(Clone)]
-pub struct World {
+pub struct Clocks {
     pub now_ms: NowMs,
     /// A clock that does not jump: the wall clock of the start and the time since. By it holds end,
     /// and ages are measured.
@@ -25,7 +25,7 @@ pub struct World {
 
 /// Where the data lives.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct DataLocation {
     /// `sqlite` (a file in `data_dir`) or `postgres://…`.
     pub url: String,
     /// Journal, replica identity, admin socket and the SQLite file. Owned by one process at a time.

@@ -3,7 +3,7 @@
 //! A timer reset per chunk would cost more than the chunk, and so would the clock. So one timer
 //! rings every quarter of the idle limit; a reply that was silent for four rings in a row is idle.
 
-use crate::http1::Answer;
+use crate::http1::IncomingBody;
 use crate::{Alarm, Fault};
 use bytes::{Bytes, BytesMut};
 use std::future::poll_fn;
@@ -16,8 +16,8 @@ const LONGEST: Duration = Duration::from_secs(30 * 60);
 
 /// The body of a reply.
 #[derive(Debug)]
-pub struct Body {
-    inner: Answer,
+pub struct ReplyBody {
+    inner: IncomingBody,
     idle: Duration,
     timer: Option<Alarm>,
     /// Rings since the last chunk.
@@ -27,9 +27,9 @@ pub struct Body {
 /// A silent reply is idle after this many rings.
 const RINGS: u32 = 4;
 
-impl Body {
-    pub fn new(inner: Answer, idle: Duration) -> Body {
-        Body { inner, idle, timer: None, silent: 0 }
+impl ReplyBody {
+    pub fn new(inner: IncomingBody, idle: Duration) -> ReplyBody {
+        ReplyBody { inner, idle, timer: None, silent: 0 }
     }
 
     /// The next chunk; `None` at the end. May be dropped and called again.
@@ -37,7 +37,7 @@ impl Body {
         poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
-    /// The poll under [`Body::chunk`].
+    /// The poll under [`ReplyBody::chunk`].
     pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
         match self.inner.poll_data(cx) {
             Poll::Ready(Some(Ok(data))) => {
@@ -121,6 +121,6 @@ impl Body {
 }
 
 /// Reads a whole reply.
-pub async fn read_whole(body: Answer, limit: usize, idle: Duration) -> Result<Bytes, Fault> {
-    Body::new(body, idle).whole(limit, Instant::now() + LONGEST).await
+pub async fn read_whole(body: IncomingBody, limit: usize, idle: Duration) -> Result<Bytes, Fault> {
+    ReplyBody::new(body, idle).whole(limit, Instant::now() + LONGEST).await
 }

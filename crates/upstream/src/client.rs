@@ -1,9 +1,9 @@
 //! The HTTP client: one pool, bounded waits, no redirects, Nagle off.
 
 use crate::cable::{Connector, Timed};
-use crate::http1::{Answer, Connection, Pool, Unanswered, Upgraded, Written};
-use crate::reach::{Names, Reachable, Resolver};
-use crate::{Body, Fault, Outgoing, Payload, Provider, Reply, is_encoded};
+use crate::http1::{Connection, IncomingBody, Pool, Unanswered, Upgraded, Written};
+use crate::reach::{NameSource, Reachable, Resolver};
+use crate::{Fault, Outgoing, Payload, Provider, ReplyBody, WholeReply, is_encoded};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use hyper_rustls::HttpsConnectorBuilder;
@@ -58,7 +58,7 @@ pub enum Upgrade {
     /// Status 101: from here on the connection is the caller's.
     Switched(Response<Upgraded>),
     /// Any other status, as for any other request.
-    Refused(Response<Answer>),
+    Refused(Response<IncomingBody>),
 }
 
 /// Longest error text read from a provider.
@@ -77,12 +77,12 @@ impl Client {
     }
 
     /// The same, with names that somebody else than the system knows.
-    pub fn public_by(settings: ClientSettings, names: Option<Names>) -> Client {
+    pub fn public_by(settings: ClientSettings, names: Option<NameSource>) -> Client {
         Client::reaching(settings, Reachable::Outside(Arc::new([])), names)
     }
 
     /// A client that connects to these addresses only.
-    pub fn reaching(settings: ClientSettings, reachable: Reachable, names: Option<Names>) -> Client {
+    pub fn reaching(settings: ClientSettings, reachable: Reachable, names: Option<NameSource>) -> Client {
         Client::over(connector(&settings, reachable.clone(), names), &settings, reachable)
     }
 
@@ -120,7 +120,7 @@ impl Client {
     }
 
     /// Sends a request and waits for the headers of the reply, whatever its status.
-    pub async fn send(&self, provider: &Provider, request: Outgoing) -> Result<Response<Answer>, Fault> {
+    pub async fn send(&self, provider: &Provider, request: Outgoing) -> Result<Response<IncomingBody>, Fault> {
         self.ask(request, provider.settings.first_byte).await
     }
 
@@ -141,17 +141,22 @@ impl Client {
     /// The same as [`Client::send`] over a new connection. One that was kept may be closed by the
     /// provider in the moment it is written to, and then nobody knows whether the request was read:
     /// what must not be sent twice is worth a connection of its own.
-    pub async fn send_fresh(&self, provider: &Provider, request: Outgoing) -> Result<Response<Answer>, Fault> {
+    pub async fn send_fresh(&self, provider: &Provider, request: Outgoing) -> Result<Response<IncomingBody>, Fault> {
         self.ask_over(request, provider.settings.first_byte, Over::New).await
     }
 
     /// The same as [`Client::send`] without a provider: nothing is added to the request, and the
     /// headers have to come within this time.
-    pub async fn ask(&self, request: Outgoing, patience: Duration) -> Result<Response<Answer>, Fault> {
+    pub async fn ask(&self, request: Outgoing, patience: Duration) -> Result<Response<IncomingBody>, Fault> {
         self.ask_over(request, patience, Over::Any).await
     }
 
-    async fn ask_over(&self, request: Outgoing, patience: Duration, over: Over) -> Result<Response<Answer>, Fault> {
+    async fn ask_over(
+        &self,
+        request: Outgoing,
+        patience: Duration,
+        over: Over,
+    ) -> Result<Response<IncomingBody>, Fault> {
         // An address that is written out is never looked up, so it is judged here.
         if !self.may_go_to(request.uri().host().unwrap_or_default()) {
             return Err(Fault::unreachable());
@@ -167,7 +172,12 @@ impl Client {
         }
     }
 
-    async fn exchange(&self, request: Outgoing, over: Over, patience: Duration) -> Result<Response<Answer>, Fault> {
+    async fn exchange(
+        &self,
+        request: Outgoing,
+        over: Over,
+        patience: Duration,
+    ) -> Result<Response<IncomingBody>, Fault> {
         let (parts, body) = request.into_parts();
         let (idle, place) = match over {
             Over::Any => self.pool.take(&parts.uri),
@@ -178,12 +188,12 @@ impl Client {
             Some(connection) => connection,
             None => {
                 let made = self.connector.clone().call(parts.uri.clone()).await;
-                Box::new(Connection::new(made.map_err(|error| unconnected(error.as_ref()))?))
+                Box::new(Connection::new(made.map_err(|error| connect_fault(error.as_ref()))?))
             }
         };
         let asked = connection.ask(Written::new(&parts, body, over == Over::Upgrade, patience)).await;
         let (head, first) = asked.map_err(unanswered)?;
-        let mut reply = Response::new(Answer::new(head.framing, first, connection, place.filter(|_| head.stays)));
+        let mut reply = Response::new(IncomingBody::new(head.framing, first, connection, place.filter(|_| head.stays)));
         *reply.status_mut() = head.status;
         *reply.headers_mut() = head.headers;
         Ok(reply)
@@ -196,16 +206,16 @@ impl Client {
 
     /// Reads the error text of a reply that is not 2xx, as far as it matters. What it means, the
     /// ability that was asked for says.
-    pub async fn refused(&self, provider: &Provider, response: Response<Answer>) -> Reply {
+    pub async fn refused(&self, provider: &Provider, response: Response<IncomingBody>) -> WholeReply {
         let (head, body) = response.into_parts();
         let idle = provider.settings.idle.min(ERROR_WAIT);
-        let reading = Body::new(body, idle).start(ERROR_BYTES);
+        let reading = ReplyBody::new(body, idle).start(ERROR_BYTES);
         let body = match is_encoded(&head.headers) {
             // The status alone must do.
             true => Bytes::new(),
             false => tokio::time::timeout(ERROR_WAIT, reading).await.unwrap_or_default(),
         };
-        Reply { status: head.status.as_u16(), headers: head.headers, body }
+        WholeReply { status: head.status.as_u16(), headers: head.headers, body }
     }
 }
 
@@ -220,7 +230,7 @@ fn unanswered(why: Unanswered) -> Fault {
 }
 
 /// Why there is no connection. The error's own text names hosts, so it is not used.
-fn unconnected(error: &(dyn Error + 'static)) -> Fault {
+fn connect_fault(error: &(dyn Error + 'static)) -> Fault {
     let mut cause = Some(error);
     while let Some(one) = cause {
         if one.is::<tokio::time::error::Elapsed>() {
@@ -231,7 +241,7 @@ fn unconnected(error: &(dyn Error + 'static)) -> Fault {
     Fault::unreachable()
 }
 
-fn connector(settings: &ClientSettings, reachable: Reachable, names: Option<Names>) -> Connector {
+fn connector(settings: &ClientSettings, reachable: Reachable, names: Option<NameSource>) -> Connector {
     let tls = HttpsConnectorBuilder::new()
         .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())
         .expect("ring offers the default TLS versions");
@@ -242,7 +252,7 @@ fn over_tls(
     tls: HttpsConnectorBuilder<WantsSchemes>,
     settings: &ClientSettings,
     reachable: Reachable,
-    names: Option<Names>,
+    names: Option<NameSource>,
 ) -> Connector {
     let mut tcp = HttpConnector::new_with_resolver(Resolver::new(reachable, names));
     tcp.enforce_http(false);

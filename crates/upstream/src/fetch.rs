@@ -9,7 +9,7 @@
 use crate::outgoing::outgoing;
 use crate::reach::is_inside_name;
 use crate::sniff::media_type;
-use crate::{Body, Client, Fault, Outgoing, is_encoded};
+use crate::{Client, Fault, Outgoing, ReplyBody, is_encoded};
 use bytes::{Bytes, BytesMut};
 use http::header::LOCATION;
 use http::{HeaderMap, Method, StatusCode};
@@ -27,7 +27,7 @@ pub struct Address(Url);
 
 /// A file, and what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fetched {
+pub struct FetchedFile {
     pub mime: &'static str,
     pub bytes: Bytes,
 }
@@ -56,11 +56,11 @@ pub enum Unfetched {
 
 /// How many bytes may still come, over several files that are fetched at once.
 #[derive(Debug)]
-pub struct Room(AtomicUsize);
+pub struct ByteBudget(AtomicUsize);
 
-impl Room {
-    pub fn new(bytes: usize) -> Room {
-        Room(AtomicUsize::new(bytes))
+impl ByteBudget {
+    pub fn new(bytes: usize) -> ByteBudget {
+        ByteBudget(AtomicUsize::new(bytes))
     }
 
     fn take(&self, bytes: usize) -> Result<(), Unfetched> {
@@ -113,9 +113,9 @@ impl Client {
         &self,
         address: &Address,
         limit: usize,
-        room: &Room,
+        room: &ByteBudget,
         patience: Duration,
-    ) -> Result<Fetched, Unfetched> {
+    ) -> Result<FetchedFile, Unfetched> {
         let fetching = self.follow(address, limit, room, patience);
         tokio::time::timeout(patience, fetching).await.unwrap_or(Err(Unfetched::Late))
     }
@@ -124,9 +124,9 @@ impl Client {
         &self,
         address: &Address,
         limit: usize,
-        room: &Room,
+        room: &ByteBudget,
         patience: Duration,
-    ) -> Result<Fetched, Unfetched> {
+    ) -> Result<FetchedFile, Unfetched> {
         let mut address = address.clone();
         for _ in 0..=MOST_REDIRECTS {
             let reply = self.ask(request(&address)?, patience).await.map_err(|fault| cause(&fault))?;
@@ -143,9 +143,9 @@ impl Client {
             if is_encoded(&head.headers) {
                 return Err(Unfetched::Encoded);
             }
-            let bytes = read(Body::new(body, patience), limit, room).await?;
+            let bytes = read(ReplyBody::new(body, patience), limit, room).await?;
             let mime = media_type(&bytes).ok_or(Unfetched::NotMedia)?;
-            return Ok(Fetched { mime, bytes });
+            return Ok(FetchedFile { mime, bytes });
         }
         Err(Unfetched::TooManyRedirects)
     }
@@ -161,7 +161,7 @@ fn elsewhere(status: StatusCode, headers: &HeaderMap) -> Option<&str> {
     headers.get(LOCATION).filter(|_| moved).and_then(|value| value.to_str().ok())
 }
 
-async fn read(mut body: Body, limit: usize, room: &Room) -> Result<Bytes, Unfetched> {
+async fn read(mut body: ReplyBody, limit: usize, room: &ByteBudget) -> Result<Bytes, Unfetched> {
     let mut all = BytesMut::new();
     while let Some(chunk) = body.chunk().await.map_err(|fault| cause(&fault))? {
         let expected = usize::try_from(body.expected()).unwrap_or(usize::MAX);

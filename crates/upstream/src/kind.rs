@@ -5,7 +5,7 @@
 //! kind is one more row.
 
 use crate::makers::{Anthropic, Ark, DashScope, GeminiChat, Kling, MiniMax, OpenAiChat, Sora, TikHub, Veo};
-use crate::video::Video;
+use crate::video::VideoMaker;
 use crate::{Chat, SocialData};
 use std::fmt;
 use tollgate_wire::Dialect;
@@ -18,7 +18,7 @@ pub struct ProviderKind {
     /// Its key may be a pair, an access key and a secret, joined by `|`.
     pub key_pair: bool,
     pub chat: Option<&'static dyn Chat>,
-    pub video: Option<&'static dyn Video>,
+    pub video: Option<&'static dyn VideoMaker>,
     pub social: Option<&'static dyn SocialData>,
 }
 

@@ -30,21 +30,21 @@ mod social;
 pub mod video;
 
 pub use alarm::Alarm;
-pub use body::{Body, read_whole};
+pub use body::{ReplyBody, read_whole};
 #[cfg(feature = "testing")]
 pub use cable::Dial;
 pub use chat::{Chat, ChatAsk};
 pub use clean::safe_text;
 pub use client::{Client, ClientSettings, Upgrade};
 pub use fault::{Blame, Fault};
-pub use fetch::{Address, Fetched, Room, Unfetched};
-pub use http1::{Answer, Upgraded};
+pub use fetch::{Address, ByteBudget, FetchedFile, Unfetched};
+pub use http1::{IncomingBody, Upgraded};
 pub use kind::{Ability, KINDS, ProviderKind, kind};
 pub use outgoing::Outgoing;
 pub use pace::{Busy, Pace};
 pub use payload::{Payload, PayloadPart, Streamed, UploadStream};
-pub use provider::{BadProvider, BaseUrl, Provider, Settings};
-pub use reach::{Names, Reachable, is_inside_name, is_public};
-pub use reply::{Reply, is_encoded};
+pub use provider::{BadProvider, BaseUrl, Provider, ProviderSettings};
+pub use reach::{NameSource, Reachable, is_inside_name, is_public};
+pub use reply::{WholeReply, is_encoded};
 pub use secret::Secret;
 pub use social::{SocialAsk, SocialData};

@@ -89,7 +89,7 @@ pub struct BadProvider(pub &'static str);
 
 /// Limits and habits of one provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct ProviderSettings {
     /// It goes on billing after the client left, so the rest is read for the true usage.
     pub bill_on_cancel: bool,
     /// From sending to the reply's headers.
@@ -120,9 +120,9 @@ pub struct Settings {
     pub takes_links: bool,
 }
 
-impl Default for Settings {
+impl Default for ProviderSettings {
     fn default() -> Self {
-        Settings {
+        ProviderSettings {
             bill_on_cancel: false,
             first_byte: Duration::from_secs(120),
             idle: Duration::from_secs(120),
@@ -148,7 +148,7 @@ pub struct Provider {
     pub name: String,
     pub kind: &'static ProviderKind,
     pub base_url: BaseUrl,
-    pub settings: Settings,
+    pub settings: ProviderSettings,
     /// Where conversations go, if it takes them.
     chat_uri: Option<Uri>,
     authorization: Option<HeaderValue>,
@@ -162,7 +162,7 @@ impl Provider {
         kind: &'static ProviderKind,
         base_url: BaseUrl,
         secret: Option<Secret>,
-        settings: Settings,
+        settings: ProviderSettings,
     ) -> Result<Provider, BadProvider> {
         let chat_uri = kind.chat.map(|chat| base_url.join(chat.path())).transpose()?;
         let authorization = match &secret {
@@ -266,7 +266,7 @@ mod tests {
     fn the_secret_is_not_in_debug() {
         let base = BaseUrl::parse("https://x.example/v1").unwrap();
         let secret = Some(Secret::new("sk-hidden-value"));
-        let provider = Provider::new("p", kind("openai").unwrap(), base, secret, Settings::default()).unwrap();
+        let provider = Provider::new("p", kind("openai").unwrap(), base, secret, ProviderSettings::default()).unwrap();
         assert!(!format!("{provider:?}").contains("hidden"));
         let body = Bytes::from_static(b"{}");
         let request = provider.chat(ChatAsk { body, call_id: "call_1", model: "m", stream: false, passed: &[] });
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn an_ability_that_is_missing_is_named() {
         let base = BaseUrl::parse("https://x.example").unwrap();
-        let provider = Provider::new("clips", kind("kling").unwrap(), base, None, Settings::default()).unwrap();
+        let provider = Provider::new("clips", kind("kling").unwrap(), base, None, ProviderSettings::default()).unwrap();
         assert_eq!(provider.lacks(Ability::Video), None);
         let told = r#""clips" is of kind "kling", which has no chat; it has video"#;
         assert_eq!(provider.lacks(Ability::Chat).as_deref(), Some(told));

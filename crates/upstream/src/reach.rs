@@ -67,7 +67,7 @@ pub fn is_inside_name(host: &str) -> bool {
 
 /// The addresses of a name, where somebody other than the system says which: a test. `None`: the
 /// system is asked.
-pub type Names = Arc<dyn Fn(&str) -> Option<Vec<IpAddr>> + Send + Sync>;
+pub type NameSource = Arc<dyn Fn(&str) -> Option<Vec<IpAddr>> + Send + Sync>;
 
 /// Where a client may connect to.
 #[derive(Clone, Debug)]
@@ -102,11 +102,11 @@ impl Reachable {
 pub(crate) struct Resolver {
     inner: GaiResolver,
     reachable: Reachable,
-    names: Option<Names>,
+    names: Option<NameSource>,
 }
 
 impl Resolver {
-    pub fn new(reachable: Reachable, names: Option<Names>) -> Resolver {
+    pub fn new(reachable: Reachable, names: Option<NameSource>) -> Resolver {
         Resolver { inner: GaiResolver::new(), reachable, names }
     }
 }
@@ -210,7 +210,7 @@ mod tests {
     #[tokio::test]
     async fn of_a_name_with_both_kinds_the_public_addresses_are_kept() {
         let told = ["10.0.0.1", "8.8.8.8", "::1"].map(|text| text.parse().expect("an address"));
-        let names: Names = Arc::new(move |name| (name == "mixed.example").then(|| told.to_vec()));
+        let names: NameSource = Arc::new(move |name| (name == "mixed.example").then(|| told.to_vec()));
         let name = || "mixed.example".parse().expect("a name");
         let found = |reachable| Resolver::new(reachable, Some(names.clone())).call(name());
         assert_eq!(found(Reachable::Everything).await.expect("addresses").count(), 3);

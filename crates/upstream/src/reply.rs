@@ -7,13 +7,13 @@ use serde_json::Value;
 
 /// A whole reply.
 #[derive(Clone, Debug)]
-pub struct Reply {
+pub struct WholeReply {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
 
-impl Reply {
+impl WholeReply {
     /// The body as JSON; null if it is none.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Social data at a provider: what is asked, and how one source's request is written and its errors
 //! are read.
 
-use crate::{Fault, Outgoing, Provider, Reply};
+use crate::{Fault, Outgoing, Provider, WholeReply};
 use bytes::Bytes;
 
 /// How one kind of provider sells social data.
@@ -10,7 +10,7 @@ pub trait SocialData: Sync + std::fmt::Debug {
     fn request(&self, provider: &Provider, ask: &SocialAsk<'_>) -> Option<Outgoing>;
 
     /// What an answer with an error status means.
-    fn fault(&self, reply: &Reply) -> Fault;
+    fn fault(&self, reply: &WholeReply) -> Fault;
 }
 
 /// One request for social data.

@@ -98,12 +98,12 @@ const fn costs() -> [u8; 256] {
 
 /// Counts a text that comes in pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counter {
+pub struct TokenCounter {
     cost: u64,
     last: u8,
 }
 
-impl Counter {
+impl TokenCounter {
     /// Whole tokens so far, rounded up.
     pub fn tokens(&self) -> u64 {
         self.cost.div_ceil(UNIT)
@@ -168,7 +168,7 @@ impl Counter {
 
 /// An estimate of the tokens in `text`, leaning high. Linear, no allocation.
 pub fn tokens(text: &str) -> u64 {
-    let mut counter = Counter::default();
+    let mut counter = TokenCounter::default();
     counter.text(text.as_bytes());
     counter.tokens()
 }
@@ -202,7 +202,7 @@ mod tests {
         #[test]
         fn does_not_depend_on_the_cuts(text in "\\PC{0,80}", cut in 0usize..80) {
             let cut = cut.min(text.len());
-            let mut counter = Counter::default();
+            let mut counter = TokenCounter::default();
             counter.text(&text.as_bytes()[..cut]);
             counter.text(&text.as_bytes()[cut..]);
             prop_assert_eq!(counter.tokens(), tokens(&text));
@@ -211,7 +211,7 @@ mod tests {
         #[test]
         fn escaped_text_counts_like_plain_text(text in "[a-zA-Z0-9 \n\"\\\\é中,.]{0,60}") {
             let raw = serde_json::to_string(&text).unwrap();
-            let mut counter = Counter::default();
+            let mut counter = TokenCounter::default();
             counter.json(&raw.as_bytes()[1..raw.len() - 1]);
             prop_assert_eq!(counter.tokens(), tokens(&text));
         }

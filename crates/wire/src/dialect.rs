@@ -1,7 +1,7 @@
 //! The four chat dialects.
 
 use crate::error;
-use crate::usage::Shape;
+use crate::usage::UsageShape;
 use bytes::Bytes;
 
 /// A format of conversations, spoken by clients on one side and by providers on the other.
@@ -36,21 +36,21 @@ impl Dialect {
     }
 
     /// The shape of its error bodies.
-    pub const fn errors(self) -> error::Dialect {
+    pub const fn errors(self) -> error::ErrorFormat {
         match self {
-            Dialect::Chat | Dialect::Responses => error::Dialect::OpenAi,
-            Dialect::Anthropic => error::Dialect::Anthropic,
-            Dialect::Gemini => error::Dialect::Gemini,
+            Dialect::Chat | Dialect::Responses => error::ErrorFormat::OpenAi,
+            Dialect::Anthropic => error::ErrorFormat::Anthropic,
+            Dialect::Gemini => error::ErrorFormat::Gemini,
         }
     }
 
     /// The shape of its usage reports.
-    pub const fn usage(self) -> Shape {
+    pub const fn usage(self) -> UsageShape {
         match self {
-            Dialect::Chat => Shape::Chat,
-            Dialect::Anthropic => Shape::Anthropic,
-            Dialect::Responses => Shape::Responses,
-            Dialect::Gemini => Shape::Gemini,
+            Dialect::Chat => UsageShape::Chat,
+            Dialect::Anthropic => UsageShape::Anthropic,
+            Dialect::Responses => UsageShape::Responses,
+            Dialect::Gemini => UsageShape::Gemini,
         }
     }
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// The format a caller speaks; decides the shape of an error body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dialect {
+pub enum ErrorFormat {
     OpenAi,
     Anthropic,
     Gemini,
@@ -165,7 +165,7 @@ pub enum Detail<'a> {
 
 /// The JSON body of an error in the caller's dialect, with more beside its code.
 pub fn body_with(
-    dialect: Dialect,
+    dialect: ErrorFormat,
     code: Code,
     message: &str,
     param: Option<&str>,
@@ -178,13 +178,13 @@ pub fn body_with(
 }
 
 /// The JSON body of an error in the caller's dialect.
-pub fn body(dialect: Dialect, code: Code, message: &str, param: Option<&str>, request_id: &str) -> Bytes {
+pub fn body(dialect: ErrorFormat, code: Code, message: &str, param: Option<&str>, request_id: &str) -> Bytes {
     body_with(dialect, code, message, param, request_id, &[])
 }
 
 pub fn write_body(
     out: &mut Vec<u8>,
-    dialect: Dialect,
+    dialect: ErrorFormat,
     code: Code,
     message: &str,
     param: Option<&str>,
@@ -195,7 +195,7 @@ pub fn write_body(
 
 fn write_detailed(
     out: &mut Vec<u8>,
-    dialect: Dialect,
+    dialect: ErrorFormat,
     code: Code,
     message: &str,
     param: Option<&str>,
@@ -213,7 +213,7 @@ fn write_detailed(
     };
     let mut body = Object::begin(out);
     match dialect {
-        Dialect::OpenAi => body.object("error", |error| {
+        ErrorFormat::OpenAi => body.object("error", |error| {
             error.text("message", message);
             error.text("type", code.openai_type());
             error.or_null("param", param);
@@ -226,7 +226,7 @@ fn write_detailed(
                 }
             }
         }),
-        Dialect::Anthropic => {
+        ErrorFormat::Anthropic => {
             body.text("type", "error");
             body.object("error", |error| {
                 error.text("type", code.anthropic_type());
@@ -252,7 +252,7 @@ fn write_detailed(
             });
             body.text("request_id", request_id);
         }
-        Dialect::Gemini => body.object("error", |error| {
+        ErrorFormat::Gemini => body.object("error", |error| {
             error.number("code", u64::from(code.status()));
             error.text("message", &naming(message, param));
             error.text("status", code.gemini_status());
@@ -313,11 +313,11 @@ mod tests {
             String::from_utf8(body_with(dialect, Code::InvalidRequest, "m", param, "r", &more).to_vec()).unwrap()
         };
         for param in [None, Some("thread")] {
-            let anthropic = written(Dialect::Anthropic, param);
+            let anthropic = written(ErrorFormat::Anthropic, param);
             assert!(anthropic.contains(r#""details":{"error_code":"e"}}"#), "{anthropic}");
             assert_eq!(anthropic.matches("details").count(), 1, "{anthropic}");
         }
-        for other in [Dialect::OpenAi, Dialect::Gemini] {
+        for other in [ErrorFormat::OpenAi, ErrorFormat::Gemini] {
             assert!(!written(other, None).contains("error_code"));
         }
     }
@@ -338,17 +338,17 @@ mod tests {
             let body = body_with(dialect, Code::InsufficientBalance, "No.", None, "call_1", &more);
             serde_json::from_slice(&body).expect("JSON")
         };
-        let openai = read(Dialect::OpenAi);
+        let openai = read(ErrorFormat::OpenAi);
         assert_eq!((&openai["error"]["reason"], &openai["error"]["needed_nano_usd"]), (&"small".into(), &7.into()));
-        assert_eq!(read(Dialect::Anthropic)["error"]["needed_nano_usd"], 7);
-        assert_eq!(read(Dialect::Gemini)["error"]["details"][0]["metadata"]["needed_nano_usd"], "7");
+        assert_eq!(read(ErrorFormat::Anthropic)["error"]["needed_nano_usd"], 7);
+        assert_eq!(read(ErrorFormat::Gemini)["error"]["details"][0]["metadata"]["needed_nano_usd"], "7");
     }
 
     #[test]
     fn bodies_are_json_in_every_dialect() {
         let nasty = "a \"quoted\" \\ line\n\u{2028}\u{2029}\u{85}\u{1}é";
         for &code in Code::ALL {
-            for dialect in [Dialect::OpenAi, Dialect::Anthropic, Dialect::Gemini] {
+            for dialect in [ErrorFormat::OpenAi, ErrorFormat::Anthropic, ErrorFormat::Gemini] {
                 let bytes = body(dialect, code, nasty, Some("messages[0].role"), "call_1");
                 assert!(!String::from_utf8_lossy(&bytes).contains(['\u{2028}', '\u{2029}', '\u{85}']));
                 let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
@@ -366,18 +366,18 @@ mod tests {
             let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
             value["error"]["message"].as_str().unwrap().to_owned()
         };
-        for dialect in [Dialect::Anthropic, Dialect::Gemini] {
+        for dialect in [ErrorFormat::Anthropic, ErrorFormat::Gemini] {
             assert_eq!(told(dialect, "No stop.", Some("stop")), "`stop`: No stop.");
             assert_eq!(told(dialect, "`stop` is odd.", Some("stop")), "`stop` is odd.");
             assert_eq!(told(dialect, "No.", None), "No.");
         }
-        assert_eq!(told(Dialect::OpenAi, "No stop.", Some("stop")), "No stop.", "it has a place of its own");
+        assert_eq!(told(ErrorFormat::OpenAi, "No stop.", Some("stop")), "No stop.", "it has a place of its own");
     }
 
     #[test]
     fn a_reason_stands_beside_the_code() {
         let bytes = body_with(
-            Dialect::OpenAi,
+            ErrorFormat::OpenAi,
             Code::InvalidParameter,
             "No.",
             Some("page"),
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn openai_shape() {
-        let bytes = body(Dialect::OpenAi, Code::InvalidApiKey, "No.", None, "call_1");
+        let bytes = body(ErrorFormat::OpenAi, Code::InvalidApiKey, "No.", None, "call_1");
         assert_eq!(
             std::str::from_utf8(&bytes).unwrap(),
             r#"{"error":{"message":"No.","type":"authentication_error","param":null,"code":"invalid_api_key"}}"#

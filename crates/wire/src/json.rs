@@ -12,9 +12,9 @@ mod tree;
 mod write;
 
 pub use build::{Array, Object};
-pub use edit::{Change, Key};
-pub use push::{Push, Step, Steps};
-pub use tree::{Kind, Members, Node};
+pub use edit::{EditChange, EditKey};
+pub use push::{JsonStep, Push, Steps};
+pub use tree::{Members, Node, NodeKind};
 pub use write::{Edit, has_separator, quoted, splice, splice_with, write_raw, write_str};
 
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ pub const DEPTH: u32 = 128;
 
 /// The text is not JSON (or nested too deeply).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broken {
+pub enum BrokenJson {
     Syntax { at: usize },
     Depth,
 }
@@ -154,8 +154,8 @@ impl<'a> Scan<'a> {
     }
 
     #[inline]
-    fn broken(&self) -> Broken {
-        Broken::Syntax { at: self.at }
+    fn broken(&self) -> BrokenJson {
+        BrokenJson::Syntax { at: self.at }
     }
 
     #[inline]
@@ -180,13 +180,13 @@ impl<'a> Scan<'a> {
 
     /// Nothing but blanks may be left.
     #[inline]
-    pub fn end(&mut self) -> Result<(), Broken> {
+    pub fn end(&mut self) -> Result<(), BrokenJson> {
         if self.peek().is_none() { Ok(()) } else { Err(self.broken()) }
     }
 
     /// Walks the object the cursor stands on. `each` must consume the member's value.
     #[inline]
-    pub fn object<E: From<Broken>>(
+    pub fn object<E: From<BrokenJson>>(
         &mut self,
         mut each: impl FnMut(Text<'a>, &mut Scan<'a>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -215,7 +215,10 @@ impl<'a> Scan<'a> {
 
     /// Walks the array the cursor stands on. `each` must consume the item.
     #[inline]
-    pub fn array<E: From<Broken>>(&mut self, mut each: impl FnMut(&mut Scan<'a>) -> Result<(), E>) -> Result<(), E> {
+    pub fn array<E: From<BrokenJson>>(
+        &mut self,
+        mut each: impl FnMut(&mut Scan<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.open(b'[')?;
         if self.peek() == Some(b']') {
             self.close();
@@ -235,12 +238,12 @@ impl<'a> Scan<'a> {
     }
 
     #[inline]
-    fn open(&mut self, mark: u8) -> Result<(), Broken> {
+    fn open(&mut self, mark: u8) -> Result<(), BrokenJson> {
         if self.peek() != Some(mark) {
             return Err(self.broken());
         }
         if self.depth == DEPTH {
-            return Err(Broken::Depth);
+            return Err(BrokenJson::Depth);
         }
         self.depth += 1;
         self.at += 1;
@@ -255,7 +258,7 @@ impl<'a> Scan<'a> {
 
     /// Reads the string the cursor stands on.
     #[inline]
-    pub fn string(&mut self) -> Result<Text<'a>, Broken> {
+    pub fn string(&mut self) -> Result<Text<'a>, BrokenJson> {
         if self.peek() != Some(b'"') {
             return Err(self.broken());
         }
@@ -281,7 +284,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Position after the escape that starts at `at`.
-    fn escape(&mut self, at: usize) -> Result<usize, Broken> {
+    fn escape(&mut self, at: usize) -> Result<usize, BrokenJson> {
         match self.bytes.get(at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
             Some(b'u')
@@ -297,7 +300,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Passes over any value, checking it.
-    pub fn skip(&mut self) -> Result<(), Broken> {
+    pub fn skip(&mut self) -> Result<(), BrokenJson> {
         match self.peek() {
             Some(b'"') => self.string().map(drop),
             Some(b'{') => self.object(|_, scan| scan.skip()),
@@ -312,14 +315,14 @@ impl<'a> Scan<'a> {
 
     /// Passes over any value and gives its exact text.
     #[inline]
-    pub fn value(&mut self) -> Result<&'a [u8], Broken> {
+    pub fn value(&mut self) -> Result<&'a [u8], BrokenJson> {
         let span = self.span()?;
         Ok(&self.bytes[span])
     }
 
     /// Passes over any value and gives its place.
     #[inline]
-    pub fn span(&mut self) -> Result<Range<usize>, Broken> {
+    pub fn span(&mut self) -> Result<Range<usize>, BrokenJson> {
         self.space();
         let start = self.at;
         self.skip()?;
@@ -327,7 +330,7 @@ impl<'a> Scan<'a> {
     }
 
     #[inline]
-    fn word(&mut self, word: &[u8]) -> Result<(), Broken> {
+    fn word(&mut self, word: &[u8]) -> Result<(), BrokenJson> {
         if self.bytes[self.at..].starts_with(word) {
             self.at += word.len();
             return Ok(());
@@ -336,7 +339,7 @@ impl<'a> Scan<'a> {
     }
 
     #[inline]
-    fn digits(&mut self) -> Result<(), Broken> {
+    fn digits(&mut self) -> Result<(), BrokenJson> {
         let start = self.at;
         while let Some(b'0'..=b'9') = self.bytes.get(self.at) {
             self.at += 1;
@@ -344,7 +347,7 @@ impl<'a> Scan<'a> {
         if self.at == start { Err(self.broken()) } else { Ok(()) }
     }
 
-    fn number(&mut self) -> Result<(), Broken> {
+    fn number(&mut self) -> Result<(), BrokenJson> {
         if self.bytes[self.at] == b'-' {
             self.at += 1;
         }

@@ -10,7 +10,7 @@ use memchr::memmem;
 
 /// What one request may carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct FormLimits {
     pub parts: usize,
     /// Of one part without a file name.
     pub field_bytes: usize,
@@ -18,16 +18,16 @@ pub struct Limits {
     pub file_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for FormLimits {
     fn default() -> Self {
         // A field may be a picture as a data link, which is as long as a file.
-        Limits { parts: 256, field_bytes: 32 << 20, file_bytes: 32 << 20 }
+        FormLimits { parts: 256, field_bytes: 32 << 20, file_bytes: 32 << 20 }
     }
 }
 
 /// One part of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct FormPart {
     pub name: String,
     pub file_name: Option<String>,
     pub content_type: Option<String>,
@@ -66,8 +66,8 @@ enum At {
 
 /// Reads one form.
 #[derive(Debug)]
-pub struct Reader {
-    limits: Limits,
+pub struct FormReader {
+    limits: FormLimits,
     /// `\r\n--boundary`
     mark: Vec<u8>,
     at: At,
@@ -75,13 +75,13 @@ pub struct Reader {
     held: Vec<u8>,
     /// Up to here `held` was searched for the mark.
     searched: usize,
-    open: Option<Part>,
-    parts: Vec<Part>,
+    open: Option<FormPart>,
+    parts: Vec<FormPart>,
 }
 
-impl Reader {
+impl FormReader {
     /// `content_type` is the header's value, with its boundary.
-    pub fn new(content_type: &str, limits: Limits) -> Result<Reader, Bad> {
+    pub fn new(content_type: &str, limits: FormLimits) -> Result<FormReader, Bad> {
         let boundary = parameter(content_type, "boundary").ok_or(Bad::NoBoundary)?;
         let plain = boundary.bytes().all(|b| (0x20..0x7f).contains(&b)) && !boundary.ends_with(' ');
         if boundary.is_empty() || boundary.len() > BOUNDARY || !plain {
@@ -90,7 +90,7 @@ impl Reader {
         let mark = format!("\r\n--{boundary}").into_bytes();
         // The first boundary may stand at the very start, without a line end before it.
         let held = b"\r\n".to_vec();
-        Ok(Reader { limits, mark, at: At::Before, held, searched: 0, open: None, parts: Vec::new() })
+        Ok(FormReader { limits, mark, at: At::Before, held, searched: 0, open: None, parts: Vec::new() })
     }
 
     /// The next bytes of the body.
@@ -109,7 +109,7 @@ impl Reader {
     }
 
     /// All parts, in their order.
-    pub fn finish(self) -> Result<Vec<Part>, Bad> {
+    pub fn finish(self) -> Result<Vec<FormPart>, Bad> {
         if self.at == At::After { Ok(self.parts) } else { Err(Bad::Unfinished) }
     }
 
@@ -208,9 +208,9 @@ impl Reader {
     }
 }
 
-fn read_headers(bytes: &[u8]) -> Result<Part, Bad> {
+fn read_headers(bytes: &[u8]) -> Result<FormPart, Bad> {
     let text = std::str::from_utf8(bytes).map_err(|_| Bad::Syntax)?;
-    let mut part = Part { name: String::new(), file_name: None, content_type: None, body: Bytes::new() };
+    let mut part = FormPart { name: String::new(), file_name: None, content_type: None, body: Bytes::new() };
     let mut named = false;
     for line in text.split("\r\n").filter(|line| !line.is_empty()) {
         let (name, value) = line.split_once(':').ok_or(Bad::Syntax)?;

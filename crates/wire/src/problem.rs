@@ -1,7 +1,7 @@
 //! Why a request is refused before anything is sent.
 
 use crate::error::Code;
-use crate::json::{Broken, DEPTH};
+use crate::json::{BrokenJson, DEPTH};
 
 /// Callers' own words may stand in a refusal, but not all of them.
 const MOST_PARAM: usize = 128;
@@ -51,11 +51,11 @@ impl Problem {
     }
 }
 
-impl From<Broken> for Problem {
-    fn from(broken: Broken) -> Problem {
+impl From<BrokenJson> for Problem {
+    fn from(broken: BrokenJson) -> Problem {
         match broken {
-            Broken::Syntax { at } => Problem::not_json(format!("The body is not valid JSON (at byte {at}).")),
-            Broken::Depth => Problem::not_json(format!("The body is nested more than {DEPTH} levels deep.")),
+            BrokenJson::Syntax { at } => Problem::not_json(format!("The body is not valid JSON (at byte {at}).")),
+            BrokenJson::Depth => Problem::not_json(format!("The body is nested more than {DEPTH} levels deep.")),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What providers report as wrong: error objects in the shapes they come in, and streams that
 //! cannot go on.
 
-use crate::json::{Broken, Scan};
+use crate::json::{BrokenJson, Scan};
 
 /// An error object sent by a provider, as it came: not yet safe for a client's eyes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl UpstreamError {
     }
 
     /// Reads the value of an `error` member: an object or a text.
-    pub fn scan(scan: &mut Scan<'_>) -> Result<UpstreamError, Broken> {
+    pub fn scan(scan: &mut Scan<'_>) -> Result<UpstreamError, BrokenJson> {
         let mut error = UpstreamError::default();
         if scan.peek() == Some(b'{') {
             scan.object(|key, scan| error.field(key.raw(), scan))?;
@@ -67,7 +67,7 @@ impl UpstreamError {
     }
 
     /// Takes one member of an error object.
-    pub fn field(&mut self, key: &[u8], scan: &mut Scan<'_>) -> Result<(), Broken> {
+    pub fn field(&mut self, key: &[u8], scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         if key == b"details" && scan.peek() == Some(b'[') {
             return self.reason(scan);
         }
@@ -107,7 +107,7 @@ impl UpstreamError {
 
 impl UpstreamError {
     /// Gemini's code of an error is the `reason` of one of its details.
-    fn reason(&mut self, scan: &mut Scan<'_>) -> Result<(), Broken> {
+    fn reason(&mut self, scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         scan.array(|scan| {
             if scan.peek() != Some(b'{') {
                 return scan.skip();

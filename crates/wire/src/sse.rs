@@ -13,7 +13,7 @@ pub struct TooLong;
 
 /// The data of one event, as places in its raw bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Data {
+pub enum EventData {
     None,
     One(Range<usize>),
     /// Several lines; see [`join`].
@@ -24,7 +24,7 @@ pub enum Data {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     pub end: usize,
-    pub data: Data,
+    pub data: EventData,
     pub name: Option<Range<usize>>,
     /// An `id:` or `retry:` line is there.
     pub control: bool,
@@ -97,9 +97,9 @@ impl Look {
 
     fn frame(self, end: usize) -> Frame {
         let data = match self.data {
-            None => Data::None,
-            Some(_) if self.many => Data::Many,
-            Some(place) => Data::One(place),
+            None => EventData::None,
+            Some(_) if self.many => EventData::Many,
+            Some(place) => EventData::One(place),
         };
         Frame { end, data, name: self.name, control: self.control }
     }

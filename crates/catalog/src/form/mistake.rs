@@ -35,24 +35,24 @@ impl std::error::Error for Mistake {}
 
 /// Where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct LineInFile {
     file: Arc<str>,
     line: usize,
 }
 
-impl Place {
-    pub fn line(file: &Arc<str>, line: usize) -> Place {
-        Place { file: Arc::clone(file), line }
+impl LineInFile {
+    pub fn line(file: &Arc<str>, line: usize) -> LineInFile {
+        LineInFile { file: Arc::clone(file), line }
     }
 
     /// A value that comes from somewhere without lines, such as an environment variable.
-    pub fn origin(name: &str) -> Place {
-        Place { file: Arc::from(name), line: 0 }
+    pub fn origin(name: &str) -> LineInFile {
+        LineInFile { file: Arc::from(name), line: 0 }
     }
 
     /// The same place after the lines around it moved.
-    pub(crate) fn moved(&self, file: &Arc<str>, from: usize, to: usize) -> Place {
-        Place { file: Arc::clone(file), line: (self.line + to).saturating_sub(from) }
+    pub(crate) fn moved(&self, file: &Arc<str>, from: usize, to: usize) -> LineInFile {
+        LineInFile { file: Arc::clone(file), line: (self.line + to).saturating_sub(from) }
     }
 
     pub fn file_name(&self) -> &str {
@@ -69,7 +69,7 @@ impl Place {
 }
 
 /// `catalog/demo.toml:12`, or the name of the environment variable.
-impl fmt::Display for Place {
+impl fmt::Display for LineInFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => f.write_str(&self.file),
@@ -83,7 +83,7 @@ impl fmt::Display for Place {
 pub struct Mistakes(RefCell<Vec<Mistake>>);
 
 impl Mistakes {
-    pub fn add(&self, place: &Place, field: &str, reason: impl Into<String>) {
+    pub fn add(&self, place: &LineInFile, field: &str, reason: impl Into<String>) {
         self.push(place.mistake(field, reason));
     }
 

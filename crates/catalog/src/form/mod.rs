@@ -28,8 +28,8 @@ mod units;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use mistake::{Mistake, Mistakes, Place};
-use node::{Node, Value};
+pub use mistake::{LineInFile, Mistake, Mistakes};
+use node::{FormNode, FormValue};
 pub use overrides::Override;
 pub use suggest::{did_you_mean, nearest};
 pub use units::{parse_duration, parse_size};
@@ -39,8 +39,8 @@ pub use units::{parse_duration, parse_size};
 pub struct Form<'m> {
     /// Dotted path of this table, empty for the whole file.
     path: String,
-    place: Place,
-    fields: BTreeMap<String, Node>,
+    place: LineInFile,
+    fields: BTreeMap<String, FormNode>,
     /// The names that were asked for and are not there, one per line: what an unknown key may have
     /// been meant as.
     absent: String,
@@ -67,19 +67,19 @@ impl<'m> Form<'m> {
         for over in overrides {
             overrides::lay(&mut fields, over, mistakes);
         }
-        Form { path: String::new(), place: Place::line(&file, 1), fields, absent: String::new(), mistakes, muted }
+        Form { path: String::new(), place: LineInFile::line(&file, 1), fields, absent: String::new(), mistakes, muted }
     }
 
     /// A part of a file that begins after so many lines. `None`: it is not TOML by itself, and
     /// nothing was recorded.
     pub(crate) fn parse_page(file: &Arc<str>, text: &str, before: usize, mistakes: &'m Mistakes) -> Option<Form<'m>> {
         let (fields, errors) = node::read(file, text, before);
-        let place = Place::line(file, before + 1);
+        let place = LineInFile::line(file, before + 1);
         let form = Form { path: String::new(), place, fields, absent: String::new(), mistakes, muted: false };
         errors.is_empty().then_some(form)
     }
 
-    fn child(&self, path: String, place: Place, fields: BTreeMap<String, Node>) -> Form<'m> {
+    fn child(&self, path: String, place: LineInFile, fields: BTreeMap<String, FormNode>) -> Form<'m> {
         Form { path, place, fields, absent: String::new(), mistakes: self.mistakes, muted: self.muted }
     }
 
@@ -89,12 +89,12 @@ impl<'m> Form<'m> {
     }
 
     /// Where this table begins.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> LineInFile {
         self.place.clone()
     }
 
     /// Where a field stands; the table itself when it is not there.
-    pub fn place_of(&self, key: &str) -> Place {
+    pub fn place_of(&self, key: &str) -> LineInFile {
         self.fields.get(key).map_or_else(|| self.place.clone(), |node| node.place.clone())
     }
 
@@ -146,7 +146,7 @@ impl<'m> Form<'m> {
     /// reader owns.
     pub fn ignore_rest(self) {}
 
-    fn ask(&mut self, key: &str) -> Option<&Node> {
+    fn ask(&mut self, key: &str) -> Option<&FormNode> {
         if let Some(node) = self.fields.get_mut(key) {
             node.asked = true;
             return Some(node);
@@ -161,7 +161,7 @@ impl<'m> Form<'m> {
     }
 
     /// Reads a field with a function from its value to the wanted type or a reason why not.
-    fn read<T>(&mut self, key: &str, read: impl FnOnce(&Value) -> Result<T, String>) -> Option<Option<T>> {
+    fn read<T>(&mut self, key: &str, read: impl FnOnce(&FormValue) -> Result<T, String>) -> Option<Option<T>> {
         let result = read(&self.ask(key)?.value);
         match result {
             Ok(value) => Some(Some(value)),

@@ -6,56 +6,60 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Place;
+use super::LineInFile;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) value: Value,
+pub(crate) struct FormNode {
+    pub(crate) value: FormValue,
     /// The line of the key (of the header, for a table).
-    pub(crate) place: Place,
+    pub(crate) place: LineInFile,
     /// Somebody read it: a key nobody reads is a mistake.
     pub(crate) asked: bool,
 }
 
-impl Node {
-    pub(super) fn new(value: Value, place: Place) -> Node {
-        Node { value, place, asked: false }
+impl FormNode {
+    pub(super) fn new(value: FormValue, place: LineInFile) -> FormNode {
+        FormNode { value, place, asked: false }
     }
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub(crate) enum FormValue {
     Text(String),
     Int(i128),
     /// Kept as written: this crate computes with no floats.
     Decimal(String),
     Bool(bool),
     Time(String),
-    List(Vec<Node>),
-    Table(BTreeMap<String, Node>),
+    List(Vec<FormNode>),
+    Table(BTreeMap<String, FormNode>),
     /// From the environment: text that each reader understands in its own way.
     Loose(String),
     /// Handed out to a form of its own.
     Taken,
 }
 
-impl Value {
+impl FormValue {
     /// What it is, for people.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Value::Text(_) | Value::Loose(_) => "a text",
-            Value::Int(_) => "a whole number",
-            Value::Decimal(_) => "a decimal number",
-            Value::Bool(_) => "true or false",
-            Value::Time(_) => "a date or time",
-            Value::List(_) => "a list",
-            Value::Table(_) | Value::Taken => "a table",
+            FormValue::Text(_) | FormValue::Loose(_) => "a text",
+            FormValue::Int(_) => "a whole number",
+            FormValue::Decimal(_) => "a decimal number",
+            FormValue::Bool(_) => "true or false",
+            FormValue::Time(_) => "a date or time",
+            FormValue::List(_) => "a list",
+            FormValue::Table(_) | FormValue::Taken => "a table",
         }
     }
 }
 
 /// Reads a file, or a part of it that begins after so many lines: the tree, and the syntax errors.
-pub(super) fn read(file: &Arc<str>, text: &str, before: usize) -> (BTreeMap<String, Node>, Vec<(Place, String)>) {
+pub(super) fn read(
+    file: &Arc<str>,
+    text: &str,
+    before: usize,
+) -> (BTreeMap<String, FormNode>, Vec<(LineInFile, String)>) {
     let lines = Lines::of(file, text, before);
     let (table, errors) = DeTable::parse_recoverable(text);
     let errors = errors
@@ -83,39 +87,39 @@ impl<'f> Lines<'f> {
         Lines { file, before, starts }
     }
 
-    fn place(&self, offset: usize) -> Place {
-        Place::line(self.file, self.before + self.starts.partition_point(|start| *start <= offset))
+    fn place(&self, offset: usize) -> LineInFile {
+        LineInFile::line(self.file, self.before + self.starts.partition_point(|start| *start <= offset))
     }
 
-    fn table(&self, table: DeTable<'_>) -> BTreeMap<String, Node> {
+    fn table(&self, table: DeTable<'_>) -> BTreeMap<String, FormNode> {
         table
             .into_iter()
             .map(|(key, value)| {
                 let place = self.place(key.span().start);
                 let value = self.value(value.into_inner());
-                (key.into_inner().into_owned(), Node::new(value, place))
+                (key.into_inner().into_owned(), FormNode::new(value, place))
             })
             .collect()
     }
 
-    fn value(&self, value: DeValue<'_>) -> Value {
+    fn value(&self, value: DeValue<'_>) -> FormValue {
         match value {
-            DeValue::String(text) => Value::Text(text.into_owned()),
+            DeValue::String(text) => FormValue::Text(text.into_owned()),
             DeValue::Integer(int) => {
                 // Past 128 bits it is out of every range anyway.
                 let most = if int.as_str().starts_with('-') { i128::MIN } else { i128::MAX };
-                Value::Int(i128::from_str_radix(int.as_str(), int.radix()).unwrap_or(most))
+                FormValue::Int(i128::from_str_radix(int.as_str(), int.radix()).unwrap_or(most))
             }
-            DeValue::Float(float) => Value::Decimal(float.as_str().to_owned()),
-            DeValue::Boolean(flag) => Value::Bool(flag),
-            DeValue::Datetime(time) => Value::Time(time.to_string()),
-            DeValue::Array(items) => Value::List(items.into_iter().map(|item| self.item(item)).collect()),
-            DeValue::Table(table) => Value::Table(self.table(table)),
+            DeValue::Float(float) => FormValue::Decimal(float.as_str().to_owned()),
+            DeValue::Boolean(flag) => FormValue::Bool(flag),
+            DeValue::Datetime(time) => FormValue::Time(time.to_string()),
+            DeValue::Array(items) => FormValue::List(items.into_iter().map(|item| self.item(item)).collect()),
+            DeValue::Table(table) => FormValue::Table(self.table(table)),
         }
     }
 
-    fn item(&self, item: Spanned<DeValue<'_>>) -> Node {
+    fn item(&self, item: Spanned<DeValue<'_>>) -> FormNode {
         let place = self.place(item.span().start);
-        Node::new(self.value(item.into_inner()), place)
+        FormNode::new(self.value(item.into_inner()), place)
     }
 }

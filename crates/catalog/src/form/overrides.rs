@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::node::{Node, Value};
-use super::{Mistakes, Place, join};
+use super::node::{FormNode, FormValue};
+use super::{LineInFile, Mistakes, join};
 
 /// One value that replaces a file's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub struct Override {
     pub origin: String,
 }
 
-pub(super) fn lay(fields: &mut BTreeMap<String, Node>, over: &Override, mistakes: &Mistakes) {
-    let place = Place::origin(&over.origin);
+pub(super) fn lay(fields: &mut BTreeMap<String, FormNode>, over: &Override, mistakes: &Mistakes) {
+    let place = LineInFile::origin(&over.origin);
     let Some((last, tables)) = over.path.split_last() else {
         mistakes.add(&place, "", "names no field");
         return;
@@ -29,7 +29,7 @@ pub(super) fn lay(fields: &mut BTreeMap<String, Node>, over: &Override, mistakes
     for part in tables {
         path = join(&path, part);
         let key = spelt(fields, part);
-        let node = fields.entry(key).or_insert_with(|| Node::new(Value::Table(BTreeMap::new()), place.clone()));
+        let node = fields.entry(key).or_insert_with(|| FormNode::new(FormValue::Table(BTreeMap::new()), place.clone()));
         match step(node) {
             Some(inner) => fields = inner,
             None => {
@@ -39,18 +39,18 @@ pub(super) fn lay(fields: &mut BTreeMap<String, Node>, over: &Override, mistakes
         }
     }
     let key = spelt(fields, last);
-    fields.insert(key, Node::new(Value::Loose(over.value.clone()), place));
+    fields.insert(key, FormNode::new(FormValue::Loose(over.value.clone()), place));
 }
 
-fn step(node: &mut Node) -> Option<&mut BTreeMap<String, Node>> {
+fn step(node: &mut FormNode) -> Option<&mut BTreeMap<String, FormNode>> {
     match &mut node.value {
-        Value::Table(inner) => Some(inner),
+        FormValue::Table(inner) => Some(inner),
         _ => None,
     }
 }
 
 /// The key of the file that is meant; the part as it stands (in lower case) when there is none.
-fn spelt(fields: &BTreeMap<String, Node>, part: &str) -> String {
+fn spelt(fields: &BTreeMap<String, FormNode>, part: &str) -> String {
     if fields.contains_key(part) {
         return part.to_owned();
     }

@@ -6,30 +6,30 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::node::Value;
+use super::node::FormValue;
 use super::{Form, did_you_mean, parse_duration, parse_size};
 use crate::Fraction;
 
 /// A whole-number type a field can be read as.
-pub trait Whole: Copy + PartialOrd + Display + TryFrom<i128> {}
-impl<N: Copy + PartialOrd + Display + TryFrom<i128>> Whole for N {}
+pub trait WholeNumber: Copy + PartialOrd + Display + TryFrom<i128> {}
+impl<N: Copy + PartialOrd + Display + TryFrom<i128>> WholeNumber for N {}
 
-fn wrong(value: &Value, wanted: &str) -> String {
+fn wrong(value: &FormValue, wanted: &str) -> String {
     format!("must be {wanted}, not {}", value.kind())
 }
 
-fn text_of(value: &Value) -> Result<&str, String> {
+fn text_of(value: &FormValue) -> Result<&str, String> {
     match value {
-        Value::Text(text) | Value::Loose(text) => Ok(text),
+        FormValue::Text(text) | FormValue::Loose(text) => Ok(text),
         other => Err(wrong(other, "a text in quotes")),
     }
 }
 
-fn whole_of<N: Whole>(value: &Value, range: &RangeInclusive<N>) -> Result<N, String> {
+fn whole_of<N: WholeNumber>(value: &FormValue, range: &RangeInclusive<N>) -> Result<N, String> {
     let wanted = || format!("a whole number from {} to {}", range.start(), range.end());
     let int = match value {
-        Value::Int(int) => *int,
-        Value::Loose(text) => {
+        FormValue::Int(int) => *int,
+        FormValue::Loose(text) => {
             text.trim().replace('_', "").parse().map_err(|_| format!("must be {}, not {text:?}", wanted()))?
         }
         other => return Err(wrong(other, &wanted())),
@@ -37,10 +37,10 @@ fn whole_of<N: Whole>(value: &Value, range: &RangeInclusive<N>) -> Result<N, Str
     N::try_from(int).ok().filter(|n| range.contains(n)).ok_or_else(|| format!("must be {}, not {int}", wanted()))
 }
 
-fn flag_of(value: &Value) -> Result<bool, String> {
+fn flag_of(value: &FormValue) -> Result<bool, String> {
     match value {
-        Value::Bool(flag) => Ok(*flag),
-        Value::Loose(text) => match text.trim() {
+        FormValue::Bool(flag) => Ok(*flag),
+        FormValue::Loose(text) => match text.trim() {
             "true" | "1" | "yes" | "on" => Ok(true),
             "false" | "0" | "no" | "off" => Ok(false),
             other => Err(format!("must be true or false, not {other:?}")),
@@ -49,48 +49,48 @@ fn flag_of(value: &Value) -> Result<bool, String> {
     }
 }
 
-fn duration_of(value: &Value) -> Result<Duration, String> {
+fn duration_of(value: &FormValue) -> Result<Duration, String> {
     match value {
-        Value::Text(text) | Value::Loose(text) => parse_duration(text.trim()),
-        Value::Int(0) => Ok(Duration::ZERO),
-        Value::Int(int) => Err(format!("{int} needs a unit: \"{int}s\" for seconds, \"{int}ms\" for milliseconds")),
+        FormValue::Text(text) | FormValue::Loose(text) => parse_duration(text.trim()),
+        FormValue::Int(0) => Ok(Duration::ZERO),
+        FormValue::Int(int) => Err(format!("{int} needs a unit: \"{int}s\" for seconds, \"{int}ms\" for milliseconds")),
         other => Err(wrong(other, "a duration such as \"30s\"")),
     }
 }
 
-fn size_of(value: &Value) -> Result<u64, String> {
+fn size_of(value: &FormValue) -> Result<u64, String> {
     match value {
-        Value::Text(text) | Value::Loose(text) => parse_size(text.trim()),
-        Value::Int(int) => u64::try_from(*int).map_err(|_| format!("must be a number of bytes, not {int}")),
+        FormValue::Text(text) | FormValue::Loose(text) => parse_size(text.trim()),
+        FormValue::Int(int) => u64::try_from(*int).map_err(|_| format!("must be a number of bytes, not {int}")),
         other => Err(wrong(other, "a size such as \"1MiB\"")),
     }
 }
 
-fn fraction_of(value: &Value) -> Result<Fraction, String> {
+fn fraction_of(value: &FormValue) -> Result<Fraction, String> {
     let text = match value {
-        Value::Text(text) | Value::Loose(text) | Value::Decimal(text) => text.trim().to_owned(),
-        Value::Int(int) => int.to_string(),
+        FormValue::Text(text) | FormValue::Loose(text) | FormValue::Decimal(text) => text.trim().to_owned(),
+        FormValue::Int(int) => int.to_string(),
         other => return Err(wrong(other, "a fraction such as \"133/100\" or \"0.8\"")),
     };
     text.parse().map_err(|bad| format!("{text:?} {bad}"))
 }
 
-fn plain_of(value: &Value) -> Result<String, String> {
+fn plain_of(value: &FormValue) -> Result<String, String> {
     match value {
-        Value::Text(text) | Value::Loose(text) => Ok(text.clone()),
-        Value::Int(int) => Ok(int.to_string()),
-        Value::Bool(flag) => Ok(flag.to_string()),
-        Value::Decimal(text) | Value::Time(text) => Ok(text.clone()),
+        FormValue::Text(text) | FormValue::Loose(text) => Ok(text.clone()),
+        FormValue::Int(int) => Ok(int.to_string()),
+        FormValue::Bool(flag) => Ok(flag.to_string()),
+        FormValue::Decimal(text) | FormValue::Time(text) => Ok(text.clone()),
         other => Err(wrong(other, "a single value")),
     }
 }
 
-fn parsed_of<T: FromStr<Err: Display>>(value: &Value) -> Result<T, String> {
+fn parsed_of<T: FromStr<Err: Display>>(value: &FormValue) -> Result<T, String> {
     let text = plain_of(value)?;
     text.trim().parse().map_err(|why| format!("{text:?} cannot be used: {why}"))
 }
 
-fn choice_of<T: Clone>(value: &Value, choices: &[(&str, T)]) -> Result<T, String> {
+fn choice_of<T: Clone>(value: &FormValue, choices: &[(&str, T)]) -> Result<T, String> {
     let text = text_of(value)?;
     if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
         return Ok(choice.clone());
@@ -100,22 +100,32 @@ fn choice_of<T: Clone>(value: &Value, choices: &[(&str, T)]) -> Result<T, String
     Err(format!("{text:?} is not one of {}{hint}", names.join(", ")))
 }
 
-fn list_of<T>(value: &Value, wanted: &str, one: impl Fn(&Value) -> Result<T, String>) -> Result<Vec<T>, String> {
+fn list_of<T>(
+    value: &FormValue,
+    wanted: &str,
+    one: impl Fn(&FormValue) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
     match value {
-        Value::List(items) => items.iter().map(|item| one(&item.value)).collect(),
+        FormValue::List(items) => items.iter().map(|item| one(&item.value)).collect(),
         // In the environment a list is written with commas.
-        Value::Loose(text) => text
+        FormValue::Loose(text) => text
             .split(',')
             .map(str::trim)
             .filter(|part| !part.is_empty())
-            .map(|part| one(&Value::Loose(part.to_owned())))
+            .map(|part| one(&FormValue::Loose(part.to_owned())))
             .collect(),
         other => Err(wrong(other, wanted)),
     }
 }
 
 impl Form<'_> {
-    fn need<T>(&mut self, key: &str, wanted: &str, stand_in: T, read: impl FnOnce(&Value) -> Result<T, String>) -> T {
+    fn need<T>(
+        &mut self,
+        key: &str,
+        wanted: &str,
+        stand_in: T,
+        read: impl FnOnce(&FormValue) -> Result<T, String>,
+    ) -> T {
         match self.read(key, read) {
             Some(found) => found.unwrap_or(stand_in),
             None => {
@@ -125,7 +135,7 @@ impl Form<'_> {
         }
     }
 
-    fn may<T>(&mut self, key: &str, read: impl FnOnce(&Value) -> Result<T, String>) -> Option<T> {
+    fn may<T>(&mut self, key: &str, read: impl FnOnce(&FormValue) -> Result<T, String>) -> Option<T> {
         self.read(key, read).flatten()
     }
 
@@ -151,15 +161,15 @@ impl Form<'_> {
     }
 
     /// A whole number within a range of any integer type.
-    pub fn int<N: Whole>(&mut self, key: &str, range: RangeInclusive<N>) -> N {
+    pub fn int<N: WholeNumber>(&mut self, key: &str, range: RangeInclusive<N>) -> N {
         self.need(key, "a whole number", *range.start(), |value| whole_of(value, &range))
     }
 
-    pub fn int_or<N: Whole>(&mut self, key: &str, default: N, range: RangeInclusive<N>) -> N {
+    pub fn int_or<N: WholeNumber>(&mut self, key: &str, default: N, range: RangeInclusive<N>) -> N {
         self.opt_int(key, range).unwrap_or(default)
     }
 
-    pub fn opt_int<N: Whole>(&mut self, key: &str, range: RangeInclusive<N>) -> Option<N> {
+    pub fn opt_int<N: WholeNumber>(&mut self, key: &str, range: RangeInclusive<N>) -> Option<N> {
         self.may(key, |value| whole_of(value, &range))
     }
 
@@ -249,7 +259,7 @@ impl Form<'_> {
 
     /// A list of lists of texts; empty when left out.
     pub fn text_lists(&mut self, key: &str) -> Vec<Vec<String>> {
-        let texts = |item: &Value| list_of(item, "a list of texts", |text| text_of(text).map(str::to_owned));
+        let texts = |item: &FormValue| list_of(item, "a list of texts", |text| text_of(text).map(str::to_owned));
         self.may(key, |value| list_of(value, "a list of lists of texts", texts)).unwrap_or_default()
     }
 
@@ -265,11 +275,11 @@ impl Form<'_> {
     }
 
     /// A list of whole numbers within a range; empty when left out.
-    pub fn ints<N: Whole>(&mut self, key: &str, range: RangeInclusive<N>) -> Vec<N> {
+    pub fn ints<N: WholeNumber>(&mut self, key: &str, range: RangeInclusive<N>) -> Vec<N> {
         self.opt_ints(key, range).unwrap_or_default()
     }
 
-    pub fn opt_ints<N: Whole>(&mut self, key: &str, range: RangeInclusive<N>) -> Option<Vec<N>> {
+    pub fn opt_ints<N: WholeNumber>(&mut self, key: &str, range: RangeInclusive<N>) -> Option<Vec<N>> {
         self.may(key, |value| list_of(value, "a list of whole numbers", |item| whole_of(item, &range)))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::node::Value;
-use super::{Form, Node, join};
+use super::node::FormValue;
+use super::{Form, FormNode, join};
 
 impl<'m> Form<'m> {
     /// A sub-table that need not be written: without it every field of it takes its default, and a
@@ -28,8 +28,8 @@ impl<'m> Form<'m> {
         let Some(node) = self.fields.get_mut(key) else {
             return Vec::new();
         };
-        let items = match std::mem::replace(&mut node.value, Value::Taken) {
-            Value::List(items) => items,
+        let items = match std::mem::replace(&mut node.value, FormValue::Taken) {
+            FormValue::List(items) => items,
             other => {
                 let reason = format!("must be a list of tables, [[{path}]], not {}", other.kind());
                 self.mistake(key, reason);
@@ -39,7 +39,7 @@ impl<'m> Form<'m> {
         let mut forms = Vec::with_capacity(items.len());
         for (at, item) in items.into_iter().enumerate() {
             match item.value {
-                Value::Table(fields) => {
+                FormValue::Table(fields) => {
                     forms.push(self.child(format!("{path}[{at}]"), item.place, fields));
                 }
                 other => self.mistake(key, format!("must hold tables, not {}", other.kind())),
@@ -55,7 +55,7 @@ impl<'m> Form<'m> {
         for (name, node) in self.take(key).unwrap_or_default() {
             let path = join(&path, &name);
             match node.value {
-                Value::Table(fields) => {
+                FormValue::Table(fields) => {
                     forms.push((name, self.child(path, node.place, fields)));
                 }
                 other if !self.muted => {
@@ -68,11 +68,11 @@ impl<'m> Form<'m> {
         forms
     }
 
-    fn take(&mut self, key: &str) -> Option<BTreeMap<String, Node>> {
+    fn take(&mut self, key: &str) -> Option<BTreeMap<String, FormNode>> {
         self.ask(key);
         let node = self.fields.get_mut(key)?;
-        match std::mem::replace(&mut node.value, Value::Taken) {
-            Value::Table(fields) => Some(fields),
+        match std::mem::replace(&mut node.value, FormValue::Taken) {
+            FormValue::Table(fields) => Some(fields),
             other => {
                 self.mistake(key, format!("must be a table, not {}", other.kind()));
                 None

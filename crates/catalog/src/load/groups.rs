@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::form::{Form, Mistakes, did_you_mean};
-use crate::{Group, Place};
+use crate::{Group, LineInFile};
 
 pub(super) fn read(forms: &mut [Form<'_>], mistakes: &Mistakes) -> (BTreeMap<String, Group>, Vec<String>) {
-    let mut groups: BTreeMap<String, (Group, Place)> = BTreeMap::new();
-    let mut auto: Option<(Vec<String>, Place, String)> = None;
+    let mut groups: BTreeMap<String, (Group, LineInFile)> = BTreeMap::new();
+    let mut auto: Option<(Vec<String>, LineInFile, String)> = None;
     for form in forms {
         for (name, mut table) in form.named("group") {
             if let Some((_, first)) = groups.get(&name) {

@@ -4,7 +4,7 @@
 //! and the same mistakes.
 
 /// The tables of one model, as they stand in a file.
-pub(super) struct Page<'t> {
+pub(super) struct ModelPage<'t> {
     pub(super) model: &'t str,
     /// Lines of the file before it.
     pub(super) line: usize,
@@ -13,7 +13,7 @@ pub(super) struct Page<'t> {
 
 /// What a file consists of: pages, and the rest with an empty line for each line of a page.
 pub(super) struct Cut<'t> {
-    pub(super) pages: Vec<Page<'t>>,
+    pub(super) pages: Vec<ModelPage<'t>>,
     pub(super) rest: String,
 }
 
@@ -27,7 +27,7 @@ struct Header<'t> {
 /// `None`: the file has to be read as a whole.
 pub(super) fn cut(text: &str) -> Option<Cut<'_>> {
     let headers = headers(text)?;
-    let mut pages: Vec<Page<'_>> = Vec::new();
+    let mut pages: Vec<ModelPage<'_>> = Vec::new();
     let first = headers.first().map_or(text.len(), |first| first.at);
     let mut rest = text[..first].to_owned();
     let mut rest_lines = headers.first().map_or(0, |first| first.line);
@@ -46,7 +46,7 @@ pub(super) fn cut(text: &str) -> Option<Cut<'_>> {
             }
             Named::Whole(model) => {
                 open = Some(header.at);
-                pages.push(Page { model, line: header.line, text: &text[header.at..end] });
+                pages.push(ModelPage { model, line: header.line, text: &text[header.at..end] });
             }
             Named::Inside(model) => {
                 let begin = open?;
@@ -156,7 +156,7 @@ mod tests {
 
     fn shown(text: &str) -> String {
         let Some(cut) = cut(text) else { return "whole".to_owned() };
-        let page = |page: &Page<'_>| format!("{}@{}:{}", page.model, page.line, page.text.lines().count());
+        let page = |page: &ModelPage<'_>| format!("{}@{}:{}", page.model, page.line, page.text.lines().count());
         let pages: Vec<String> = cut.pages.iter().map(page).collect();
         format!("{} | {}", pages.join(" "), cut.rest.replace('\n', "/"))
     }

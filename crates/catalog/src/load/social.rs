@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::{models, prices};
 use crate::form::Form;
 use crate::social::{
-    Answer, Capability, Cell, Evidence, Method, More, Paging, Param, Platform, SocialRoute, Status, Step,
+    AnswerRule, Capability, Cell, Evidence, Method, More, Paging, PagingStep, Param, Platform, SocialRoute, Status,
 };
-use crate::{BillingUnit, Face, Group, Model, Place};
+use crate::{BillingUnit, Face, Group, LineInFile, Model};
 
 mod params;
 
 /// All platforms of all files. Their prices are built later, with the models'.
 pub(super) fn read(forms: &mut [Form<'_>], groups: &BTreeMap<String, Group>) -> Vec<Platform> {
-    let mut taken: BTreeMap<String, Place> = BTreeMap::new();
+    let mut taken: BTreeMap<String, LineInFile> = BTreeMap::new();
     let mut platforms = Vec::new();
     for (key, mut form) in forms.iter_mut().flat_map(|form| form.named("social")) {
         if !key.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') {
@@ -155,9 +155,9 @@ fn fits_path(path: &str) -> bool {
     path.starts_with('/') && !path.contains(['?', '#']) && path.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-fn answer(form: &mut Form<'_>) -> Answer {
+fn answer(form: &mut Form<'_>) -> AnswerRule {
     let mut table = form.table("answer");
-    let mut answer = Answer {
+    let mut answer = AnswerRule {
         evidence: table.choice_or("evidence", Evidence::Inferred, &Evidence::ALL),
         ok: Vec::new(),
         items: pointers(&mut table, "items"),
@@ -193,7 +193,7 @@ fn paging(mut form: Form<'_>, params: &[Param]) -> Paging {
     let mut table = form.table("next");
     let names: Vec<String> = table.keys().map(str::to_owned).collect();
     for name in names {
-        let step = Step::parse(&table.text(&name));
+        let step = PagingStep::parse(&table.text(&name));
         match (params.iter().position(|param| param.name == name), step) {
             (Some(at), Some(step)) => next.push((at, step)),
             (None, _) => table.mistake(&name, "is not a parameter of this cell"),

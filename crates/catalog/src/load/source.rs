@@ -7,14 +7,14 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::models;
-use super::pages::{self, Page};
+use super::pages::{self, ModelPage};
 use crate::form::{Form, Mistakes};
 use crate::version::Fingerprint;
-use crate::{Group, Model, Place, Snapshot};
+use crate::{Group, LineInFile, Model, Snapshot};
 
 /// What a snapshot remembers of the page a model was read from.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct LoadedPage {
     digest: [u8; 32],
     /// Lines of the file before it.
     line: usize,
@@ -22,31 +22,31 @@ pub(crate) struct Kept {
     pub(super) prices: Option<Fingerprint>,
 }
 
-pub(super) struct Source<'t, 'm> {
+pub(super) struct CatalogFile<'t, 'm> {
     file: Arc<str>,
     pages: Vec<Entry<'t, 'm>>,
     mistakes: &'m Mistakes,
 }
 
 struct Entry<'t, 'm> {
-    page: Page<'t>,
+    page: ModelPage<'t>,
     digest: [u8; 32],
     /// `None`: read before.
     form: Option<Form<'m>>,
 }
 
-impl<'t, 'm> Source<'t, 'm> {
+impl<'t, 'm> CatalogFile<'t, 'm> {
     /// The file's pages, and a form with the rest of it (or all of it).
     pub(super) fn open(
         name: &str,
         text: &'t str,
         before: Option<&Snapshot>,
         mistakes: &'m Mistakes,
-    ) -> (Source<'t, 'm>, Form<'m>) {
+    ) -> (CatalogFile<'t, 'm>, Form<'m>) {
         let file: Arc<str> = Arc::from(name);
-        match Source::in_pages(&file, text, before, mistakes) {
+        match CatalogFile::in_pages(&file, text, before, mistakes) {
             Some(cut) => cut,
-            None => (Source { file, pages: Vec::new(), mistakes }, Form::parse(name, text, mistakes)),
+            None => (CatalogFile { file, pages: Vec::new(), mistakes }, Form::parse(name, text, mistakes)),
         }
     }
 
@@ -56,7 +56,7 @@ impl<'t, 'm> Source<'t, 'm> {
         text: &'t str,
         before: Option<&Snapshot>,
         mistakes: &'m Mistakes,
-    ) -> Option<(Source<'t, 'm>, Form<'m>)> {
+    ) -> Option<(CatalogFile<'t, 'm>, Form<'m>)> {
         let cut = pages::cut(text)?;
         let rest = Form::parse_page(file, &cut.rest, 0, mistakes)?;
         let mut pages = Vec::with_capacity(cut.pages.len());
@@ -66,40 +66,40 @@ impl<'t, 'm> Source<'t, 'm> {
             let form = if known { None } else { Some(Form::parse_page(file, page.text, page.line, mistakes)?) };
             pages.push(Entry { page, digest, form });
         }
-        Some((Source { file: Arc::clone(file), pages, mistakes }, rest))
+        Some((CatalogFile { file: Arc::clone(file), pages, mistakes }, rest))
     }
 
     /// The models of its pages: name, place, what to remember of the page, and the model itself
     /// when it is asked for.
-    pub(super) fn models(self) -> impl Iterator<Item = Pending<'t, 'm>> {
+    pub(super) fn models(self) -> impl Iterator<Item = PendingPage<'t, 'm>> {
         let (file, mistakes) = (self.file, self.mistakes);
-        self.pages.into_iter().map(move |entry| Pending { file: Arc::clone(&file), entry, mistakes })
+        self.pages.into_iter().map(move |entry| PendingPage { file: Arc::clone(&file), entry, mistakes })
     }
 }
 
 /// A page that has not been made a model yet.
-pub(super) struct Pending<'t, 'm> {
+pub(super) struct PendingPage<'t, 'm> {
     file: Arc<str>,
     entry: Entry<'t, 'm>,
     mistakes: &'m Mistakes,
 }
 
-impl<'t> Pending<'t, '_> {
+impl<'t> PendingPage<'t, '_> {
     pub(super) fn name(&self) -> &'t str {
         self.entry.page.model
     }
 
     /// The line of its header.
-    pub(super) fn place(&self) -> Place {
-        Place::line(&self.file, self.entry.page.line + 1)
+    pub(super) fn place(&self) -> LineInFile {
+        LineInFile::line(&self.file, self.entry.page.line + 1)
     }
 
     /// What the next reading may rely on. The prices are those of before if the groups are.
-    pub(super) fn kept(&self, groups: &BTreeMap<String, Group>, before: Option<&Snapshot>) -> Kept {
+    pub(super) fn kept(&self, groups: &BTreeMap<String, Group>, before: Option<&Snapshot>) -> LoadedPage {
         let Entry { page, digest, form } = &self.entry;
         let same = before.filter(|before| form.is_none() && before.groups == *groups);
         let prices = same.and_then(|before| before.kept.get(page.model)?.prices);
-        Kept { digest: *digest, line: page.line, prices }
+        LoadedPage { digest: *digest, line: page.line, prices }
     }
 
     /// The model, taken over from before or read. `None` cannot happen with a page that was cut

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::Video;
+use crate::VideoTable;
 use crate::form::Form;
 
-pub(super) fn read(form: &mut Form<'_>) -> Option<Video> {
+pub(super) fn read(form: &mut Form<'_>) -> Option<VideoTable> {
     let mut table = form.opt_table("video")?;
     let place = table.place();
     let variant = table.text("variant");
@@ -24,5 +24,5 @@ pub(super) fn read(form: &mut Form<'_>) -> Option<Video> {
     let one_price = table.texts("one_price");
     let tier_beside_size = table.flag_or("tier_beside_size", false);
     table.finish();
-    Some(Video { variant, sold, one_price, tier_beside_size, place })
+    Some(VideoTable { variant, sold, one_price, tier_beside_size, place })
 }

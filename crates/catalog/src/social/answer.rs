@@ -6,7 +6,7 @@
 
 /// The rule of one cell.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct AnswerRule {
     pub evidence: Evidence,
     /// Status fields and the values that mean success; anything else is a failed fetch.
     pub ok: Vec<Status>,

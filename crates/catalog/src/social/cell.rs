@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Answer, Paging, Param};
-use crate::{Model, Place};
+use super::{AnswerRule, Paging, Param};
+use crate::{LineInFile, Model};
 
 /// What can be asked of a platform. A closed set: the last part of the usage-log name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,11 +60,11 @@ pub struct Cell {
     pub drop: Vec<String>,
     /// In the order they are tried; the routes of `model` are the same in the same order.
     pub routes: Vec<SocialRoute>,
-    pub answer: Answer,
+    pub answer: AnswerRule,
     pub paging: Option<Paging>,
     /// How it is sold: name in the usage log, price per call, paid credit only.
     pub model: Arc<Model>,
-    pub place: Place,
+    pub place: LineInFile,
 }
 
 /// A way to fetch a cell.

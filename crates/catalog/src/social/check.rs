@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Cell, Value};
+use super::{Cell, ParamValue};
 
 /// What is wrong with a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,16 +50,16 @@ pub struct BadParameter {
 /// The parameters of a call, checked: one entry for each of the cell's, in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    values: Vec<Option<Value>>,
+    values: Vec<Option<ParamValue>>,
 }
 
 impl Checked {
     /// What is sent, in the cell's order: given values and defaults.
-    pub fn pairs<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    pub fn pairs<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = (&'a str, &'a ParamValue)> {
         cell.params.iter().zip(&self.values).filter_map(|(param, value)| Some((param.name.as_str(), value.as_ref()?)))
     }
 
-    pub fn get(&self, cell: &Cell, name: &str) -> Option<&Value> {
+    pub fn get(&self, cell: &Cell, name: &str) -> Option<&ParamValue> {
         let at = cell.params.iter().position(|param| param.name == name)?;
         self.values[at].as_ref()
     }
@@ -70,7 +70,7 @@ impl Cell {
     pub fn check<N: AsRef<str>, V: AsRef<str>>(&self, given: &[(N, V)]) -> Result<Checked, BadParameter> {
         let found = self.sort(given)?;
         self.nothing_missing(&found)?;
-        let mut typed: Vec<Option<Value>> = Vec::with_capacity(self.params.len());
+        let mut typed: Vec<Option<ParamValue>> = Vec::with_capacity(self.params.len());
         for (param, text) in self.params.iter().zip(&found) {
             let value = match text {
                 Some(text) => Some(param.typed(text).map_err(|wrong| self.bad(&param.name, wrong))?),

@@ -11,11 +11,11 @@ mod param;
 mod record;
 mod shipped;
 
-pub use answer::{Answer, Evidence, Status};
+pub use answer::{AnswerRule, Evidence, Status};
 pub use cell::{Capability, Cell, Method, SocialRoute};
 pub use check::{BadParameter, Checked, Wrong};
-pub use paging::{More, Paging, Step};
-pub use param::{Kind, Param, Value};
+pub use paging::{More, Paging, PagingStep};
+pub use param::{Param, ParamKind, ParamValue};
 pub use shipped::SHIPPED;
 
 use std::collections::HashMap;

@@ -7,7 +7,7 @@ use super::Evidence;
 pub struct Paging {
     pub evidence: Evidence,
     /// For each parameter that changes from page to page (its place in the cell's parameters): how.
-    pub next: Vec<(usize, Step)>,
+    pub next: Vec<(usize, PagingStep)>,
     /// Where the answer says that there is more.
     pub more: Option<More>,
     /// Values of a cursor that mean the end.
@@ -24,7 +24,7 @@ pub struct More {
 
 /// Where the next value of a parameter comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PagingStep {
     /// The value at this place of the answer.
     From(String),
     /// The query parameter of this name in the link at this place.
@@ -38,17 +38,17 @@ pub enum Step {
     PlusCount,
 }
 
-impl Step {
+impl PagingStep {
     /// `/cursor`, `/paging/next?offset`, `*`, `+1` or `+count`.
-    pub(crate) fn parse(text: &str) -> Option<Step> {
+    pub(crate) fn parse(text: &str) -> Option<PagingStep> {
         match text {
-            "*" => Some(Step::Anywhere),
-            "+1" => Some(Step::PlusOne),
-            "+count" => Some(Step::PlusCount),
+            "*" => Some(PagingStep::Anywhere),
+            "+1" => Some(PagingStep::PlusOne),
+            "+count" => Some(PagingStep::PlusCount),
             _ if !text.starts_with('/') => None,
             _ => Some(match text.split_once('?') {
-                Some((at, name)) => Step::FromLink { at: at.to_owned(), name: name.to_owned() },
-                None => Step::From(text.to_owned()),
+                Some((at, name)) => PagingStep::FromLink { at: at.to_owned(), name: name.to_owned() },
+                None => PagingStep::From(text.to_owned()),
             }),
         }
     }

@@ -8,12 +8,12 @@ use super::Wrong;
 #[derive(Clone, Debug)]
 pub struct Param {
     pub name: String,
-    pub kind: Kind,
+    pub kind: ParamKind,
     pub required: bool,
     /// Filled in when the caller gives none.
-    pub default: Option<Value>,
+    pub default: Option<ParamValue>,
     /// What the source assumes when it is not sent: documentation, and the start of paging.
-    pub upstream_default: Option<Value>,
+    pub upstream_default: Option<ParamValue>,
     pub example: Option<String>,
     pub en: String,
     pub zh: String,
@@ -31,49 +31,49 @@ pub struct Param {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ParamKind {
     Text,
     Integer,
     Boolean,
 }
 
-impl Kind {
-    pub const ALL: [(&'static str, Kind); 3] =
-        [("string", Kind::Text), ("integer", Kind::Integer), ("boolean", Kind::Boolean)];
+impl ParamKind {
+    pub const ALL: [(&'static str, ParamKind); 3] =
+        [("string", ParamKind::Text), ("integer", ParamKind::Integer), ("boolean", ParamKind::Boolean)];
 
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Text => "string",
-            Kind::Integer => "integer",
-            Kind::Boolean => "boolean",
+            ParamKind::Text => "string",
+            ParamKind::Integer => "integer",
+            ParamKind::Boolean => "boolean",
         }
     }
 }
 
 /// A checked value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum ParamValue {
     Text(String),
     Integer(i64),
     Boolean(bool),
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ParamValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Text(text) => f.write_str(text),
-            Value::Integer(int) => int.fmt(f),
-            Value::Boolean(flag) => flag.fmt(f),
+            ParamValue::Text(text) => f.write_str(text),
+            ParamValue::Integer(int) => int.fmt(f),
+            ParamValue::Boolean(flag) => flag.fmt(f),
         }
     }
 }
 
-impl Value {
+impl ParamValue {
     pub fn json(&self) -> serde_json::Value {
         match self {
-            Value::Text(text) => text.as_str().into(),
-            Value::Integer(int) => (*int).into(),
-            Value::Boolean(flag) => (*flag).into(),
+            ParamValue::Text(text) => text.as_str().into(),
+            ParamValue::Integer(int) => (*int).into(),
+            ParamValue::Boolean(flag) => (*flag).into(),
         }
     }
 }
@@ -86,26 +86,26 @@ impl Param {
 
     /// What a value counts as: without the blanks around it where those mean nothing.
     pub(super) fn trimmed<'v>(&self, value: &'v str) -> &'v str {
-        if self.min_length > 0 || self.kind != Kind::Text { value.trim() } else { value }
+        if self.min_length > 0 || self.kind != ParamKind::Text { value.trim() } else { value }
     }
 
     /// The type alone.
-    pub(super) fn typed(&self, value: &str) -> Result<Value, Wrong> {
+    pub(super) fn typed(&self, value: &str) -> Result<ParamValue, Wrong> {
         match self.kind {
-            Kind::Text => Ok(Value::Text(value.to_owned())),
-            Kind::Integer => whole(value).map(Value::Integer).ok_or(Wrong::Type),
-            Kind::Boolean => match value {
-                "1" => Ok(Value::Boolean(true)),
-                "0" => Ok(Value::Boolean(false)),
-                word if word.eq_ignore_ascii_case("true") => Ok(Value::Boolean(true)),
-                word if word.eq_ignore_ascii_case("false") => Ok(Value::Boolean(false)),
+            ParamKind::Text => Ok(ParamValue::Text(value.to_owned())),
+            ParamKind::Integer => whole(value).map(ParamValue::Integer).ok_or(Wrong::Type),
+            ParamKind::Boolean => match value {
+                "1" => Ok(ParamValue::Boolean(true)),
+                "0" => Ok(ParamValue::Boolean(false)),
+                word if word.eq_ignore_ascii_case("true") => Ok(ParamValue::Boolean(true)),
+                word if word.eq_ignore_ascii_case("false") => Ok(ParamValue::Boolean(false)),
                 _ => Err(Wrong::Type),
             },
         }
     }
 
-    pub(super) fn length(&self, value: &Value) -> Result<(), Wrong> {
-        let Value::Text(text) = value else { return Ok(()) };
+    pub(super) fn length(&self, value: &ParamValue) -> Result<(), Wrong> {
+        let ParamValue::Text(text) = value else { return Ok(()) };
         // Bytes are never fewer than characters: most values need no counting.
         if text.len() > self.max_length && text.chars().count() > self.max_length {
             return Err(Wrong::TooLong);
@@ -117,13 +117,15 @@ impl Param {
     }
 
     /// Range and list of values; a number that stands for a word becomes the word.
-    pub(super) fn range(&self, value: Value) -> Result<Value, Wrong> {
+    pub(super) fn range(&self, value: ParamValue) -> Result<ParamValue, Wrong> {
         match value {
-            Value::Integer(int) if self.min.is_some_and(|min| int < min) || self.max.is_some_and(|max| int > max) => {
+            ParamValue::Integer(int)
+                if self.min.is_some_and(|min| int < min) || self.max.is_some_and(|max| int > max) =>
+            {
                 Err(Wrong::Range)
             }
-            Value::Text(text) if !self.text_keys.is_empty() => self.word(text).map(Value::Text),
-            Value::Text(text) if self.strict && !self.allowed.contains(&text) => Err(Wrong::NotAllowed),
+            ParamValue::Text(text) if !self.text_keys.is_empty() => self.word(text).map(ParamValue::Text),
+            ParamValue::Text(text) if self.strict && !self.allowed.contains(&text) => Err(Wrong::NotAllowed),
             value => Ok(value),
         }
     }

@@ -3,15 +3,15 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Cell, Kind, Param};
+use super::{Cell, Param, ParamKind};
 use crate::decimal::decimal;
-use crate::{Face, Facts, Group, Money, Quantities};
+use crate::{Face, Group, Money, PriceFacts, Quantities};
 
 impl Cell {
     /// The price of a successful call for an account of this group that has topped up, as all
     /// callers of social data have.
     pub fn price_in(&self, group: &str) -> Option<Money> {
-        let price = self.model.price(&Facts { topped_up: true, group, ..Facts::at(0) }).ok()?;
+        let price = self.model.price(&PriceFacts { topped_up: true, group, ..PriceFacts::at(0) }).ok()?;
         price.charge(&Quantities::NONE.with(Face::PerCall, 1)).ok()
     }
 
@@ -112,7 +112,7 @@ impl Param {
             put("examples", json!([example]));
         }
         match self.kind {
-            Kind::Text => {
+            ParamKind::Text => {
                 put("maxLength", json!(self.max_length));
                 if self.min_length > 0 {
                     put("minLength", json!(self.min_length));
@@ -122,11 +122,11 @@ impl Param {
                     put("enum", json!(choices));
                 }
             }
-            Kind::Integer => {
+            ParamKind::Integer => {
                 self.min.into_iter().for_each(|min| put("minimum", json!(min)));
                 self.max.into_iter().for_each(|max| put("maximum", json!(max)));
             }
-            Kind::Boolean => {}
+            ParamKind::Boolean => {}
         }
         schema
     }

@@ -23,7 +23,7 @@ fn seen(result: Result<Snapshot, Vec<tollgate_catalog::Mistake>>) -> String {
             let prices: Vec<String> = catalog
                 .models
                 .values()
-                .map(|model| format!("{:?}", model.price(&tollgate_catalog::Facts::at(0)).map(|price| price.id())))
+                .map(|model| format!("{:?}", model.price(&tollgate_catalog::PriceFacts::at(0)).map(|price| price.id())))
                 .collect();
             format!("{record}\n{}\n{}", places.join("\n"), prices.join("\n"))
         }

@@ -2,7 +2,7 @@
 //! charged no more, or it was refused before it was sent.
 
 use proptest::prelude::*;
-use tollgate_catalog::{BillingUnit, Face, Facts, Money, NoPrice, Quantities, Unbounded, Uncharged};
+use tollgate_catalog::{BillingUnit, Face, Money, NoPrice, PriceFacts, Quantities, Unbounded, Uncharged};
 
 use super::random::{GROUPS, PATHS, Shop, Style, VALUES, sold};
 use super::{catalog, tiers};
@@ -58,7 +58,7 @@ proptest! {
             let at = if path == PATHS[0] { attr.0 } else { attr.1 };
             VALUES.get(at).map(|value| (*value).to_owned())
         };
-        let facts = Facts { at_ms, context_len: 0, context_max, attr: &value, topped_up, group: GROUPS[group] };
+        let facts = PriceFacts { at_ms, context_len: 0, context_max, attr: &value, topped_up, group: GROUPS[group] };
         let need = match unit {
             BillingUnit::Tokens => Quantities::NONE
                 .with(Face::Input, need.0)
@@ -74,13 +74,13 @@ proptest! {
             Ok(bound) => {
                 prop_assert!(bound.amount >= Money::ZERO);
                 prop_assert_eq!(bound.price.charge(&bound.most), Ok(bound.amount), "the bound is a charge like any other");
-                let reported = Facts { context_len: part(context_max, context_share), ..facts };
+                let reported = PriceFacts { context_len: part(context_max, context_share), ..facts };
                 let price = model.price(&reported).expect("a price");
                 let charge = price.charge(&outcome(unit, &need, &shares)).expect("what is within the bound can be charged");
                 prop_assert!(charge >= Money::ZERO && charge <= bound.amount, "{} <= {}", charge, bound.amount);
                 // Both ends of what can be reported.
                 for context_len in [0, context_max] {
-                    let price = model.price(&Facts { context_len, ..facts }).expect("a price");
+                    let price = model.price(&PriceFacts { context_len, ..facts }).expect("a price");
                     prop_assert!(price.charge(&need).is_ok_and(|charge| charge <= bound.amount));
                 }
             }
@@ -97,15 +97,15 @@ proptest! {
 fn the_bound_is_the_dearest_price_that_can_still_apply() {
     let catalog = catalog(tiers::CATALOG);
     let need = |_: &_| Ok(Quantities::NONE.with(Face::Input, 1_000_000).with(Face::Output, 1_000_000));
-    let short = Facts { context_len: 50, context_max: 90, ..Facts::at(0) };
-    let open = Facts { context_len: 50, ..Facts::at(0) };
+    let short = PriceFacts { context_len: 50, context_max: 90, ..PriceFacts::at(0) };
+    let open = PriceFacts { context_len: 50, ..PriceFacts::at(0) };
     let priority = |path: &str| (path == "service_tier").then(|| "priority".to_owned());
     for (model, facts, want) in [
         ("long", short, "base 3 of 1"),
         ("long", open, "long_context 5 of 2"),
         // Whatever its length it is a call of this tier: what comes after it cannot apply any more.
-        ("long", Facts { attr: &priority, ..open }, "priority_long_context 24 of 2"),
-        ("long", Facts { attr: &priority, ..short }, "priority 12 of 1"),
+        ("long", PriceFacts { attr: &priority, ..open }, "priority_long_context 24 of 2"),
+        ("long", PriceFacts { attr: &priority, ..short }, "priority 12 of 1"),
         ("crossing", short, "base 6 of 1"),
         // Neither tier is dearer in everything; for as much output as input the long one is.
         ("crossing", open, "long 10 of 2"),
@@ -122,7 +122,7 @@ fn text_is_held_at_the_dearest_kind_of_text_and_not_at_the_price_of_sound() {
         "[model.m]\nprice = { input = 1_000_000, output = 2_000_000, cache_write = 1_250_000, audio_input = 32_000_000, audio_output = 64_000_000 }\nroute = [{ provider = 'p', upstream_model = 'm' }]",
     );
     let bound = |need: Quantities| {
-        let bound = catalog.models["m"].bound(&Facts::at(0), |_| Ok(need)).expect("a bound");
+        let bound = catalog.models["m"].bound(&PriceFacts::at(0), |_| Ok(need)).expect("a bound");
         bound.amount.to_string()
     };
     let none = Quantities::NONE;
@@ -138,13 +138,13 @@ fn a_need_that_cannot_be_priced_is_refused() {
     let catalog = catalog(
         "[model.m]\nprice = { input = 1, output = 1, cache_write = 2 }\nroute = [{ provider = 'p', upstream_model = 'm' }]",
     );
-    let refused = |facts: &Facts<'_>, need: Quantities| {
+    let refused = |facts: &PriceFacts<'_>, need: Quantities| {
         catalog.models["m"].bound(facts, |_| Ok(need)).expect_err("a refusal").to_string()
     };
-    let facts = Facts::at(0);
+    let facts = PriceFacts::at(0);
     assert_eq!(refused(&facts, Quantities::NONE.with(Face::VideoSecond, 1)), "the model has no price for video_second");
     let much = Quantities::NONE.with(Face::Input, u64::MAX).with(Face::CacheRead, 1);
     assert_eq!(refused(&facts, much), "the charge is too large to be an amount of money");
-    let elsewhere = Facts { group: "elsewhere", ..facts };
+    let elsewhere = PriceFacts { group: "elsewhere", ..facts };
     assert_eq!(refused(&elsewhere, Quantities::NONE), "the model is not offered to this group");
 }

@@ -1,6 +1,6 @@
 //! The demo catalog is the documentation of the format: it must load, and say what it shows.
 
-use tollgate_catalog::{BillingUnit, ENDPOINT_TYPES, Face, Facts, Model, Quantities, load_for};
+use tollgate_catalog::{BillingUnit, ENDPOINT_TYPES, Face, Model, PriceFacts, Quantities, load_for};
 
 const DEMO: &str = include_str!("../../../../catalog/demo.toml");
 
@@ -12,7 +12,7 @@ fn the_demo_catalog_loads() {
     assert_eq!(catalog.auto_groups, ["partner", "default"]);
     let demo = &catalog.models["tollgate-demo"];
     assert_eq!(demo.routes[0].upstream_model, "sim-plain");
-    let price = demo.price(&Facts::at(0)).expect("a price");
+    let price = demo.price(&PriceFacts::at(0)).expect("a price");
     let used = Quantities::NONE.with(Face::Input, 1_000).with(Face::Output, 100);
     assert_eq!(price.charge(&used).expect("a charge").to_string(), "0.0045");
     for model in catalog.models.values() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::catalog;
-use tollgate_catalog::{BillingUnit, Face, Faces, Facts, Price, Quantities};
+use tollgate_catalog::{BillingUnit, Face, Faces, Price, PriceFacts, Quantities};
 
 const CATALOG: &str = r#"
 [group.partner]
@@ -18,13 +18,13 @@ route = [{ provider = "sim", upstream_model = "m" }]
 fn the_same_price_is_shared_by_all_calls() {
     let catalog = catalog(CATALOG);
     let model = catalog.model("m").expect("the model");
-    let one = model.price(&Facts::at(0)).expect("a price");
-    let other = model.price(&Facts { context_len: 9, ..Facts::at(1) }).expect("a price");
-    let bound = model.dearest(&Facts::at(2)).expect("a price");
-    let paid = model.price(&Facts { topped_up: true, ..Facts::at(0) }).expect("a price");
+    let one = model.price(&PriceFacts::at(0)).expect("a price");
+    let other = model.price(&PriceFacts { context_len: 9, ..PriceFacts::at(1) }).expect("a price");
+    let bound = model.dearest(&PriceFacts::at(2)).expect("a price");
+    let paid = model.price(&PriceFacts { topped_up: true, ..PriceFacts::at(0) }).expect("a price");
     assert!(Arc::ptr_eq(&one, &other) && Arc::ptr_eq(&one, &bound));
     assert!(Arc::ptr_eq(&one, &paid), "no paid price: the same");
-    let partner = model.price(&Facts { group: "partner", ..Facts::at(0) }).expect("a price");
+    let partner = model.price(&PriceFacts { group: "partner", ..PriceFacts::at(0) }).expect("a price");
     assert_ne!(one.id(), partner.id());
     assert_eq!(model.group_for(["vip", "partner", "default"]), Some("partner"));
     assert_eq!(model.group_for(["vip"]), None);
@@ -33,7 +33,7 @@ fn the_same_price_is_shared_by_all_calls() {
 #[test]
 fn a_price_survives_being_written_down() {
     let catalog = catalog(CATALOG);
-    let price = catalog.models["m"].price(&Facts { group: "partner", ..Facts::at(0) }).expect("a price");
+    let price = catalog.models["m"].price(&PriceFacts { group: "partner", ..PriceFacts::at(0) }).expect("a price");
     let text = serde_json::to_string(&*price).expect("JSON");
     let back: Price = serde_json::from_str(&text).expect("a price");
     assert_eq!(back, *price);

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use tollgate_catalog::{
-    BillingUnit, Face, Facts, Fraction, MAX_FACE, Money, Price, Quantities, Uncharged, Unit, total,
+    BillingUnit, Face, Fraction, MAX_FACE, Money, Price, PriceFacts, Quantities, Uncharged, Unit, total,
 };
 
 use super::catalog;
@@ -24,7 +24,7 @@ fn price() -> impl Strategy<Value = Price> {
             let base = catalog(
                 "[model.m]\nprice = { input = 1, output = 1 }\nroute = [{ provider = 'p', upstream_model = 'm' }]",
             );
-            let mut price = Price::clone(&base.models["m"].price(&Facts::at(0)).expect("a price"));
+            let mut price = Price::clone(&base.models["m"].price(&PriceFacts::at(0)).expect("a price"));
             for (face, micro) in Face::ALL.into_iter().zip(faces) {
                 price.faces.set(face, Some(micro));
             }
@@ -198,8 +198,8 @@ proptest! {
         let catalog = catalog(&text);
         let model = &catalog.models["m"];
         let used = Quantities::NONE.with(Face::Input, reported).with(Face::Output, output);
-        let hold = model.dearest(&Facts::at(0)).expect("a bound").charge(&used).expect("a hold");
-        let charge = model.price(&Facts { context_len: reported, ..Facts::at(0) }).expect("a price").charge(&used).expect("a charge");
+        let hold = model.dearest(&PriceFacts::at(0)).expect("a bound").charge(&used).expect("a hold");
+        let charge = model.price(&PriceFacts { context_len: reported, ..PriceFacts::at(0) }).expect("a price").charge(&used).expect("a charge");
         prop_assert!(charge <= hold, "{charge} <= {hold}");
     }
 

@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use tollgate_catalog::{Face, Facts, Fraction, Line, Measure, Money, Price, Quantities, Snapshot, measure, total};
+use tollgate_catalog::{Face, Fraction, Line, Measure, Money, Price, PriceFacts, Quantities, Snapshot, measure, total};
 
 /// Checks every row and reports all that differ. Returns how many there were.
 pub fn check(catalog: &Snapshot, table: &str) -> usize {
@@ -39,7 +39,7 @@ fn run(catalog: &Snapshot, model: &str, facts: &str, used: &str) -> String {
     };
     let mut attributes: Vec<(String, String)> = Vec::new();
     let mut group = "default";
-    let mut plain = Facts::at(0);
+    let mut plain = PriceFacts::at(0);
     for fact in facts.split_whitespace() {
         match fact.split_once('=') {
             None if fact == "topped-up" => plain.topped_up = true,
@@ -53,7 +53,7 @@ fn run(catalog: &Snapshot, model: &str, facts: &str, used: &str) -> String {
         }
     }
     let attr = |path: &str| attributes.iter().find(|(name, _)| name == path).map(|(_, value)| value.clone());
-    let facts = Facts { attr: &attr, group, ..plain };
+    let facts = PriceFacts { attr: &attr, group, ..plain };
     match model.price(&facts) {
         Ok(price) => format!("{} | {}", price.tier.as_deref().unwrap_or("-"), calculation(&price, &quantities(used))),
         Err(why) => format!("- | - | {why}"),

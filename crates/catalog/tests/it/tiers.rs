@@ -3,7 +3,7 @@
 
 use super::catalog;
 use serde_json::json;
-use tollgate_catalog::{Facts, Snapshot};
+use tollgate_catalog::{PriceFacts, Snapshot};
 
 pub const CATALOG: &str = r#"
 [model.long]
@@ -54,11 +54,11 @@ price = { input = 1_000_000, output = 9_000_000 }
 #[test]
 fn a_time_outside_the_calendar_is_a_refusal() {
     let catalog = catalog(CATALOG);
-    let price = catalog.models["peak"].price(&Facts::at(i64::MAX));
+    let price = catalog.models["peak"].price(&PriceFacts::at(i64::MAX));
     assert_eq!(price.unwrap_err().to_string(), "the time of the call is outside the calendar");
 }
 
-fn dearest(catalog: &Snapshot, model: &str, facts: &Facts<'_>) -> String {
+fn dearest(catalog: &Snapshot, model: &str, facts: &PriceFacts<'_>) -> String {
     let price = catalog.models[model].dearest(facts).expect("a price");
     let faces: Vec<String> = price.faces.iter().take(2).map(|(face, n)| format!("{}={n}", face.name())).collect();
     format!("{}: {}", price.tier.as_deref().unwrap_or("-"), faces.join(" "))
@@ -67,13 +67,13 @@ fn dearest(catalog: &Snapshot, model: &str, facts: &Facts<'_>) -> String {
 #[test]
 fn the_hold_takes_the_dearest_tier_that_can_still_apply() {
     let catalog = catalog(CATALOG);
-    let short = Facts { context_len: 50, context_max: 90, ..Facts::at(0) };
-    let open = Facts { context_len: 50, ..Facts::at(0) };
+    let short = PriceFacts { context_len: 50, context_max: 90, ..PriceFacts::at(0) };
+    let open = PriceFacts { context_len: 50, ..PriceFacts::at(0) };
     assert_eq!(dearest(&catalog, "long", &short), "-: input=1000000 output=2000000");
     assert_eq!(dearest(&catalog, "long", &open), "long_context: input=2000000 output=3000000");
     let priority = |path: &str| (path == "service_tier").then(|| "priority".to_owned());
-    let short_priority = Facts { attr: &priority, ..short };
-    let open_priority = Facts { attr: &priority, ..open };
+    let short_priority = PriceFacts { attr: &priority, ..short };
+    let open_priority = PriceFacts { attr: &priority, ..open };
     assert_eq!(dearest(&catalog, "long", &short_priority), "priority: input=4000000 output=8000000");
     assert_eq!(dearest(&catalog, "long", &open_priority), "priority_long_context: input=8000000 output=16000000");
     // Neither is dearer in everything: the bound takes the dearer of each face.
@@ -85,7 +85,7 @@ fn the_hold_takes_the_dearest_tier_that_can_still_apply() {
 fn a_tier_says_which_facts_met_its_conditions() {
     let catalog = catalog(CATALOG);
     let priority = |path: &str| (path == "service_tier").then(|| "priority".to_owned());
-    let long = Facts { context_len: 200_001, attr: &priority, ..Facts::at(0) };
+    let long = PriceFacts { context_len: 200_001, attr: &priority, ..PriceFacts::at(0) };
     let price = catalog.models["long"].price(&long).expect("a price");
     assert_eq!(
         price.why(0, 200_001),
@@ -96,12 +96,15 @@ fn a_tier_says_which_facts_met_its_conditions() {
     );
     // A Sunday in Shanghai, while it is still Saturday in Greenwich.
     let sunday = 1_767_456_000_000 + 59_000;
-    let price = catalog.models["peak"].price(&Facts::at(sunday)).expect("a price");
+    let price = catalog.models["peak"].price(&PriceFacts::at(sunday)).expect("a price");
     assert_eq!(
         price.why(sunday, 0),
         [
             json!({"dim": "wall_clock", "timezone": "Asia/Shanghai", "weekdays": [7], "fact": "Sun 2026-01-04 00:00:59 +08:00"})
         ]
     );
-    assert_eq!(catalog.models["long"].price(&Facts::at(0)).expect("a price").why(0, 0), [] as [serde_json::Value; 0]);
+    assert_eq!(
+        catalog.models["long"].price(&PriceFacts::at(0)).expect("a price").why(0, 0),
+        [] as [serde_json::Value; 0]
+    );
 }

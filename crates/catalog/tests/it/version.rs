@@ -1,7 +1,7 @@
 //! The price version changes exactly when a price changes.
 
 use proptest::prelude::*;
-use tollgate_catalog::{Face, Facts, Snapshot, load};
+use tollgate_catalog::{Face, PriceFacts, Snapshot, load};
 
 use super::catalog;
 use super::random::{Extra, GROUPS, LIMITS, PATHS, Priced, Shop, Style, VALUES, When, shop};
@@ -92,7 +92,7 @@ fn prices(catalog: &Snapshot) -> Vec<String> {
         for (first, second) in values().into_iter().flat_map(|first| values().map(|second| (first, second))) {
             let attr = |path: &str| if path == PATHS[0] { first } else { second }.map(str::to_owned);
             for (group, topped_up) in GROUPS.into_iter().flat_map(|group| [(group, false), (group, true)]) {
-                let facts = Facts { at_ms, context_len, context_max: context_len, attr: &attr, topped_up, group };
+                let facts = PriceFacts { at_ms, context_len, context_max: context_len, attr: &attr, topped_up, group };
                 for (name, model) in &catalog.models {
                     let Ok(price) = model.price(&facts) else { continue };
                     let (n, d) = (u128::from(price.multiplier.numerator()), u128::from(price.multiplier.denominator()));

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 #[derive(Subcommand)]
-pub enum AdminKey {
+pub enum AdminKeyCommand {
     /// Make an admin key; its secret is shown once.
     Create {
         /// Who uses it: it stands in the log beside everything that is done with it.
@@ -12,7 +12,7 @@ pub enum AdminKey {
         #[arg(long, value_name = "DURATION")]
         expires: Option<String>,
         #[command(flatten)]
-        done: Done,
+        done: ActorArgs,
     },
     /// All admin keys.
     List,
@@ -20,7 +20,7 @@ pub enum AdminKey {
     Revoke {
         key: String,
         #[command(flatten)]
-        done: Done,
+        done: ActorArgs,
     },
     /// Who made and revoked admin keys, when and why; newest first.
     Log {
@@ -30,7 +30,7 @@ pub enum AdminKey {
 }
 
 #[derive(Args)]
-pub struct Done {
+pub struct ActorArgs {
     /// Why. It is kept with the change.
     #[arg(long, default_value = "by the operator")]
     pub reason: String,

@@ -1,15 +1,15 @@
 //! What can be typed about models and providers that are not to be used for a while.
 
-use super::Done;
+use super::ActorArgs;
 use clap::{Args, Subcommand};
 
 #[derive(Subcommand)]
-pub enum Pausable {
+pub enum PauseCommand {
     /// Begin nothing new with it, on every replica within seconds. What runs goes on; nothing is
     /// deleted.
-    Pause(Names),
+    Pause(PauseNames),
     /// Use it again.
-    Resume(Names),
+    Resume(PauseNames),
     /// All of them, and which are paused since when, by whom and why.
     List {
         /// Only paused ones.
@@ -19,15 +19,15 @@ pub enum Pausable {
 }
 
 #[derive(Args)]
-pub struct Names {
+pub struct PauseNames {
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
     #[command(flatten)]
-    pub done: Done,
+    pub done: ActorArgs,
 }
 
 #[derive(Args)]
-pub struct Log {
+pub struct LogArgs {
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub limit: u32,
 }

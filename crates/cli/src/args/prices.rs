@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Args)]
-pub struct Quote {
+pub struct QuoteArgs {
     /// The body of the call, as it would be sent.
     pub file: PathBuf,
     /// The path it would be sent to, such as /v1/chat/completions.
@@ -26,7 +26,7 @@ pub struct Quote {
 }
 
 #[derive(Subcommand)]
-pub enum Catalog {
+pub enum CatalogCommand {
     /// Say in plain words which prices a new catalog changes. Exits 0 when none, 1 when some, 2
     /// when one of them cannot be read.
     Diff {

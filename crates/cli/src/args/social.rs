@@ -1,12 +1,12 @@
 //! `social …` on the command line.
 
-use super::Gateway;
+use super::GatewayArgs;
 use clap::{Args, Subcommand};
 
 #[derive(Args)]
-pub struct Mcp {
+pub struct McpArgs {
     #[command(flatten)]
-    pub gateway: Gateway,
+    pub gateway: GatewayArgs,
     /// Only tools of these platforms (repeat the option).
     #[arg(long = "platform", value_name = "PLATFORM")]
     pub platforms: Vec<String>,
@@ -16,20 +16,20 @@ pub struct Mcp {
 }
 
 #[derive(Args)]
-pub struct SocialCall {
+pub struct SocialCallArgs {
     /// A cell such as bilibili/search.
     pub cell: String,
     /// Its parameters, name=value.
     #[arg(value_name = "NAME=VALUE")]
     pub params: Vec<String>,
     #[command(flatten)]
-    pub gateway: Gateway,
+    pub gateway: GatewayArgs,
 }
 
 #[derive(Args)]
-pub struct SocialExport {
+pub struct SocialExportArgs {
     #[command(flatten)]
-    pub call: SocialCall,
+    pub call: SocialCallArgs,
     /// Where the entries go: one JSON object per line, or CSV when the name ends in .csv. If it is
     /// there already, the export goes on where it stopped.
     #[arg(long, short)]
@@ -46,15 +46,15 @@ pub struct SocialExport {
 }
 
 #[derive(Subcommand)]
-pub enum Social {
+pub enum SocialCommand {
     /// One call as a customer, printed as it came.
-    Call(SocialCall),
+    Call(SocialCallArgs),
     /// Read a list page by page into a file, each entry once.
-    Export(SocialExport),
+    Export(SocialExportArgs),
     /// Pause cells: they answer 503 and are listed as paused, on every replica within seconds.
-    Pause(SocialChange),
+    Pause(SocialChangeArgs),
     /// Sell paused cells again.
-    Resume(SocialChange),
+    Resume(SocialChangeArgs),
     /// All cells with price, cost and status.
     List {
         /// Only this platform.
@@ -78,7 +78,7 @@ pub enum Social {
 }
 
 #[derive(Args)]
-pub struct SocialChange {
+pub struct SocialChangeArgs {
     /// Cells such as douyin/search, or a platform for all of its cells.
     #[arg(required = true, value_name = "CELL")]
     pub cells: Vec<String>,

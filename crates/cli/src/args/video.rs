@@ -4,14 +4,14 @@ use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Args)]
-pub struct Gateway {
+pub struct GatewayArgs {
     /// The gateway; TOLLGATE_URL names it for all commands. The key is in TOLLGATE_API_KEY.
     #[arg(long, env = "TOLLGATE_URL", default_value = "http://127.0.0.1:8080")]
     pub url: String,
 }
 
 #[derive(Args)]
-pub struct VideoWait {
+pub struct VideoWaitArgs {
     /// Its id, as the answer to its creation told it.
     pub id: String,
     /// Where the finished file goes.
@@ -24,11 +24,11 @@ pub struct VideoWait {
     #[arg(long, default_value_t = 3_600)]
     pub patience: u64,
     #[command(flatten)]
-    pub gateway: Gateway,
+    pub gateway: GatewayArgs,
 }
 
 #[derive(Subcommand)]
-pub enum Video {
+pub enum VideoCommand {
     /// Begin a video, and print its task.
     Create {
         /// The public name of a video model.
@@ -40,21 +40,21 @@ pub enum Video {
         #[arg(long, default_value = "{}")]
         fields: String,
         #[command(flatten)]
-        gateway: Gateway,
+        gateway: GatewayArgs,
     },
     /// Wait until a task has ended, with a progress bar; exits 1 if it failed.
-    Wait(VideoWait),
+    Wait(VideoWaitArgs),
     /// One task as it stands.
     Show {
         id: String,
         #[command(flatten)]
-        gateway: Gateway,
+        gateway: GatewayArgs,
     },
     /// The newest tasks of the account.
     List {
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
         limit: u32,
         #[command(flatten)]
-        gateway: Gateway,
+        gateway: GatewayArgs,
     },
 }

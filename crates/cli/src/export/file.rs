@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Where an export stands.
 #[derive(Serialize, Deserialize)]
-pub struct State {
+pub struct ExportState {
     pub cell: String,
     /// What it was begun with.
     pub first: Params,
@@ -25,8 +25,8 @@ pub struct State {
     path: PathBuf,
 }
 
-impl State {
-    pub fn open(out: &Path, cell: &str, first: &Params) -> anyhow::Result<State> {
+impl ExportState {
+    pub fn open(out: &Path, cell: &str, first: &Params) -> anyhow::Result<ExportState> {
         let mut name = out.as_os_str().to_owned();
         name.push(".state");
         let path = PathBuf::from(name);
@@ -34,7 +34,7 @@ impl State {
             if out.exists() {
                 bail!("{} exists and was not written by an export", out.display());
             }
-            return Ok(State {
+            return Ok(ExportState {
                 cell: cell.to_owned(),
                 first: first.clone(),
                 next: first.clone(),
@@ -44,11 +44,11 @@ impl State {
             });
         }
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let state: State = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+        let state: ExportState = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
         if state.cell != cell || state.first != *first {
             bail!("{} belongs to another export, of {}: choose another file", out.display(), state.cell);
         }
-        Ok(State { path, ..state })
+        Ok(ExportState { path, ..state })
     }
 
     /// On to the next page, or to the end.
@@ -178,16 +178,16 @@ mod tests {
         for name in ["a.jsonl", "a.csv"] {
             let path = dir.path().join(name);
             let first = vec![("keyword".to_owned(), "x".to_owned())];
-            let mut state = State::open(&path, "p/search", &first).expect("new");
+            let mut state = ExportState::open(&path, "p/search", &first).expect("new");
             let mut sheet = Sheet::open(&path).expect("new");
             sheet.add(&[json!({"id": 1, "text": "a \"b\",\nc"}), json!({"id": 2}), json!({"id": 1})]).expect("written");
             state.turn(json!({"cursor": "c2", "n": 3}).as_object());
             state.save().expect("saved");
             assert_eq!((sheet.count(), sheet.added()), (2, 2));
 
-            let again = State::open(&path, "p/search", &first).expect("known");
+            let again = ExportState::open(&path, "p/search", &first).expect("known");
             assert_eq!(again.next, [("cursor".to_owned(), "c2".to_owned()), ("n".to_owned(), "3".to_owned())]);
-            assert!(State::open(&path, "p/user", &first).is_err(), "another export");
+            assert!(ExportState::open(&path, "p/user", &first).is_err(), "another export");
             let mut sheet = Sheet::open(&path).expect("known");
             sheet.add(&[json!({"id": 2}), json!({"id": 3})]).expect("written");
             assert_eq!((sheet.count(), sheet.added()), (3, 1), "{name}");
@@ -198,6 +198,9 @@ mod tests {
             "\"_id\",\"id\",\"text\"\r\n\"1\",\"1\",\"a \"\"b\"\",\nc\"\r\n\"2\",\"2\",\"\"\r\n\"3\",\"3\",\"\"\r\n"
         );
         std::fs::write(dir.path().join("other"), "mine").expect("written");
-        assert!(State::open(&dir.path().join("other"), "p/search", &Vec::new()).is_err(), "not ours to write into");
+        assert!(
+            ExportState::open(&dir.path().join("other"), "p/search", &Vec::new()).is_err(),
+            "not ours to write into"
+        );
     }
 }

@@ -6,13 +6,13 @@ use serde_json::value::RawValue;
 use std::collections::HashMap;
 
 /// One row: the value of each column that is there.
-pub struct Row {
+pub struct BillRow {
     /// Where it stands, for messages.
     pub line: usize,
     cells: HashMap<String, String>,
 }
 
-impl Row {
+impl BillRow {
     /// The first of these columns that has a value.
     pub fn get(&self, names: &[&str]) -> Option<&str> {
         self.all(names).next()
@@ -25,19 +25,19 @@ impl Row {
 }
 
 /// Reads a whole file: JSON lines if it begins with `{`, else CSV with a header.
-pub fn read(text: &str) -> anyhow::Result<Vec<Row>> {
+pub fn read(text: &str) -> anyhow::Result<Vec<BillRow>> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with('{') { json_lines(text) } else { csv(text) }
 }
 
-fn json_lines(text: &str) -> anyhow::Result<Vec<Row>> {
+fn json_lines(text: &str) -> anyhow::Result<Vec<BillRow>> {
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
     lines
         .map(|(text, line)| {
             let fields: HashMap<String, Box<RawValue>> =
                 serde_json::from_str(text).with_context(|| format!("line {line}: not a JSON object"))?;
             let cells = fields.into_iter().map(|(name, value)| (name.to_lowercase(), plain(value.get()))).collect();
-            Ok(Row { line, cells })
+            Ok(BillRow { line, cells })
         })
         .collect()
 }
@@ -51,7 +51,7 @@ fn plain(raw: &str) -> String {
     }
 }
 
-fn csv(text: &str) -> anyhow::Result<Vec<Row>> {
+fn csv(text: &str) -> anyhow::Result<Vec<BillRow>> {
     let mut records = Records { rest: text, line: 1 };
     let Some((_, header)) = records.next_record()? else { bail!("the file is empty") };
     let header: Vec<String> = header.iter().map(|name| name.trim().to_lowercase()).collect();
@@ -60,7 +60,7 @@ fn csv(text: &str) -> anyhow::Result<Vec<Row>> {
         if cells.len() != header.len() {
             bail!("line {line}: {} values for {} columns", cells.len(), header.len());
         }
-        rows.push(Row { line, cells: header.iter().cloned().zip(cells).collect() });
+        rows.push(BillRow { line, cells: header.iter().cloned().zip(cells).collect() });
     }
     Ok(rows)
 }

@@ -4,7 +4,7 @@ mod file;
 mod reconcile;
 
 use crate::args;
-use crate::books::ask;
+use crate::keys::ask;
 use crate::show::Output;
 use anyhow::{Context as _, bail};
 use std::io::Write as _;
@@ -12,10 +12,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::Money;
 use tollgate_catalog::form::parse_duration;
-use tollgate_store::admin::{Audit, Command};
-use tollgate_store::{AccountId, CallId, EntryPage, INVARIANTS, Page, UsageRow};
+use tollgate_store::admin::{AdminCommand, Audit};
+use tollgate_store::{AccountId, CallId, EntryPage, INVARIANTS, UsagePage, UsageRow};
 
-use reconcile::{Bill, Terms};
+use reconcile::{Bill, Tolerance};
 
 /// Entries and calls are read in pages of this size.
 const PAGE: u32 = 5_000;
@@ -49,9 +49,9 @@ const COLUMNS: [&str; 22] = [
     "hash",
 ];
 
-pub async fn ledger(config: &Path, command: args::Ledger, out: &Output) -> anyhow::Result<ExitCode> {
+pub async fn ledger(config: &Path, command: args::LedgerCommand, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
-        args::Ledger::Verify { strict, online } => {
+        args::LedgerCommand::Verify { strict, online } => {
             let how = match (strict, online) {
                 (true, _) => Audit::Strict,
                 (_, true) => Audit::Changed,
@@ -59,17 +59,17 @@ pub async fn ledger(config: &Path, command: args::Ledger, out: &Output) -> anyho
             };
             verify(config, how, out).await
         }
-        args::Ledger::Export(export) => match write(config, export).await {
+        args::LedgerCommand::Export(export) => match write(config, export).await {
             // Whoever read it has seen enough.
             Err(error) if reader_left(&error) => Ok(ExitCode::SUCCESS),
             done => done,
         },
-        args::Ledger::Reconcile(bill) => compare(config, bill, out).await,
+        args::LedgerCommand::Reconcile(bill) => compare(config, bill, out).await,
     }
 }
 
 async fn verify(config: &Path, how: Audit, out: &Output) -> anyhow::Result<ExitCode> {
-    let report = ask(config, Command::LedgerVerify { how }).await?;
+    let report = ask(config, AdminCommand::LedgerVerify { how }).await?;
     let breaches = report["breaches"].as_array().cloned().unwrap_or_default();
     let checked = report["checked"].as_array().cloned().unwrap_or_default();
     out.say(&report, || {
@@ -108,7 +108,7 @@ fn reader_left(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-async fn write(config: &Path, export: args::Export) -> anyhow::Result<ExitCode> {
+async fn write(config: &Path, export: args::ExportArgs) -> anyhow::Result<ExitCode> {
     let account = export.account.map(|text| text.parse::<AccountId>().context("--account")).transpose()?;
     let (from, to) = (moment("--from", export.from.as_deref())?, moment("--to", export.to.as_deref())?);
     let target: Box<dyn std::io::Write> = match &export.output {
@@ -116,20 +116,20 @@ async fn write(config: &Path, export: args::Export) -> anyhow::Result<ExitCode> 
         None => Box::new(std::io::stdout().lock()),
     };
     let mut target = std::io::BufWriter::new(target);
-    if export.format == args::Format::Csv {
+    if export.format == args::ExportFormat::Csv {
         writeln!(target, "{}", COLUMNS.join(","))?;
     }
     // All pages together are one moment, whatever is written meanwhile.
-    let until = ask(config, Command::LedgerLast).await?.as_i64();
+    let until = ask(config, AdminCommand::LedgerLast).await?.as_i64();
     let mut after = 0;
     loop {
         let page = EntryPage { account, from, to, after, until, limit: PAGE };
-        let found = ask(config, Command::LedgerEntries { page }).await?;
+        let found = ask(config, AdminCommand::LedgerEntries { page }).await?;
         let entries = found.as_array().map_or(&[][..], Vec::as_slice);
         for entry in entries {
             match export.format {
-                args::Format::Jsonl => writeln!(target, "{entry}")?,
-                args::Format::Csv => {
+                args::ExportFormat::Jsonl => writeln!(target, "{entry}")?,
+                args::ExportFormat::Csv => {
                     let cells: Vec<String> = COLUMNS.iter().map(|column| file::csv_value(&entry[column])).collect();
                     writeln!(target, "{}", cells.join(","))?;
                 }
@@ -144,11 +144,11 @@ async fn write(config: &Path, export: args::Export) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-async fn compare(config: &Path, wanted: args::Reconcile, out: &Output) -> anyhow::Result<ExitCode> {
+async fn compare(config: &Path, wanted: args::ReconcileArgs, out: &Output) -> anyhow::Result<ExitCode> {
     let text = std::fs::read_to_string(&wanted.file).with_context(|| wanted.file.display().to_string())?;
     let rows = file::read(&text).with_context(|| wanted.file.display().to_string())?;
     let window = parse_duration(&wanted.window).map_err(|why| anyhow::anyhow!("--window {}: {why}", wanted.window))?;
-    let terms = Terms {
+    let terms = Tolerance {
         ratio: millionths("--ratio", &wanted.ratio)?,
         relative: millionths("--tolerance", &wanted.tolerance)? / 100,
         absolute: reconcile::usd(&wanted.tolerance_usd).context("--tolerance-usd: not an amount")?,
@@ -163,8 +163,8 @@ async fn compare(config: &Path, wanted: args::Reconcile, out: &Output) -> anyhow
     let span = (from.unwrap_or(first), to.unwrap_or(last.saturating_add(1)));
     let mut before = Some(first_call_at(wide.1));
     loop {
-        let page = Page { before, limit: PAGE };
-        let found = ask(config, Command::UsageList { account: None, page }).await?;
+        let page = UsagePage { before, limit: PAGE };
+        let found = ask(config, AdminCommand::UsageList { account: None, page }).await?;
         let calls: Vec<UsageRow> = serde_json::from_value(found)?;
         let full = calls.len() == PAGE as usize;
         before = calls.last().map(|call| call.call);
@@ -183,7 +183,7 @@ async fn compare(config: &Path, wanted: args::Reconcile, out: &Output) -> anyhow
     Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn shown(report: &reconcile::Report) -> String {
+fn shown(report: &reconcile::BillReport) -> String {
     let mut text = String::new();
     for row in &report.rows {
         let place = row.line.map_or_else(|| "-".to_owned(), |line| format!("line {line}"));

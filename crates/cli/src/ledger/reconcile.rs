@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use tollgate_catalog::Money;
 use tollgate_store::{CallId, Side, UsageRow};
 
-use super::file::Row;
+use super::file::BillRow;
 
 const CALL: &[&str] = &["call", "call_id", "x-request-id", "x_request_id", "request_id", "id"];
 const AMOUNT: &[&str] = &["amount", "amount_usd", "cost", "cost_usd", "total_cost", "usage"];
@@ -21,7 +21,7 @@ const MILLION: i128 = 1_000_000;
 
 /// How far apart the two sides may be.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub struct Tolerance {
     /// What the provider is expected to bill for one dollar of ours, in millionths.
     pub ratio: i64,
     /// Allowed difference, in millionths of what is expected, and in money; the larger counts.
@@ -44,7 +44,7 @@ struct Line {
 
 /// What came out.
 #[derive(Debug, Default, Serialize)]
-pub struct Report {
+pub struct BillReport {
     pub lines: usize,
     pub calls: usize,
     pub matched: usize,
@@ -60,7 +60,7 @@ pub struct Report {
     pub rows: Vec<Difference>,
 }
 
-impl Report {
+impl BillReport {
     pub fn is_clean(&self) -> bool {
         self.differing + self.only_billed + self.only_ours + self.billed_twice == 0
     }
@@ -92,18 +92,18 @@ pub struct Bill {
     lines: Vec<Line>,
     by_call: HashMap<CallId, usize>,
     by_facts: HashMap<(String, u64, u64), Vec<usize>>,
-    terms: Terms,
-    report: Report,
+    terms: Tolerance,
+    report: BillReport,
 }
 
 impl Bill {
-    pub fn read(rows: &[Row], terms: Terms) -> anyhow::Result<Self> {
+    pub fn read(rows: &[BillRow], terms: Tolerance) -> anyhow::Result<Self> {
         let mut bill = Self {
             lines: Vec::with_capacity(rows.len()),
             by_call: HashMap::new(),
             by_facts: HashMap::new(),
             terms,
-            report: Report::default(),
+            report: BillReport::default(),
         };
         for row in rows {
             let line = line(row).with_context(|| format!("line {}", row.line))?;
@@ -191,7 +191,7 @@ impl Bill {
         free.min_by_key(apart).filter(|place| apart(place) <= self.terms.window_ms)
     }
 
-    pub fn finish(mut self) -> Report {
+    pub fn finish(mut self) -> BillReport {
         for line in self.lines.iter().filter(|line| !line.matched) {
             self.report.only_billed += 1;
             self.report.show("only_billed", line.call, Some(line.number), [Some(line.amount), None, None]);
@@ -200,7 +200,7 @@ impl Bill {
     }
 }
 
-fn line(row: &Row) -> anyhow::Result<Line> {
+fn line(row: &BillRow) -> anyhow::Result<Line> {
     let amount = row.get(AMOUNT).context("no amount")?;
     let amount = usd(amount).with_context(|| format!("{amount:?} is not an amount"))?;
     let at = row.get(AT).map(|text| time(text).with_context(|| format!("{text:?} is not a time"))).transpose()?;

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tollgate_store::admin::{self, Command, Refund};
+use tollgate_store::admin::{self, AdminCommand, Refund};
 
 const COPIES: usize = 20;
 
@@ -122,7 +122,8 @@ async fn refund_storm(name: &'static str, plan: Plan<'_>) {
             storm.spawn(async move {
                 let (reason, actor) = (format!("copy {copy}"), "storm".to_owned());
                 let refund = Refund { call, amount: None, reason, actor };
-                let done = admin::call(&socket, &Command::Refund { refund }).await.expect("the same answer for all");
+                let done =
+                    admin::call(&socket, &AdminCommand::Refund { refund }).await.expect("the same answer for all");
                 done["applied"] == true
             });
         }

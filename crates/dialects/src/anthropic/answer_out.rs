@@ -2,11 +2,11 @@
 
 use super::blocks_out::input;
 use crate::hub::{
-    Answer, Choice, Citation, Finish, Origin, Output, Seal, Stop, Thought, UNSIGNED, Voice, fitting_id, tier_in,
+    Answer, Choice, Citation, Finish, OutputBlock, Seal, SealMaker, Stop, Thought, UNSIGNED, Voice, fitting_id, tier_in,
 };
 use tollgate_wire::Dialect;
 use tollgate_wire::json::{Array, Object};
-use tollgate_wire::usage::{Shape, Usage};
+use tollgate_wire::usage::{Usage, UsageShape};
 
 pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     let nothing = Choice::default();
@@ -55,7 +55,7 @@ pub(super) fn stop_reason<'f>(
 
 /// The counters, how often the web was searched, and the tier.
 pub(super) fn usage(usage: &Usage, searches: u64, tier: Option<&str>, out: &mut Vec<u8>) {
-    usage.write_with(Shape::Anthropic, out, |object| {
+    usage.write_with(UsageShape::Anthropic, out, |object| {
         if searches > 0 {
             object.object("server_tool_use", |tools| {
                 tools.number("web_search_requests", searches);
@@ -69,7 +69,7 @@ pub(super) fn usage(usage: &Usage, searches: u64, tier: Option<&str>, out: &mut 
 /// Whether a thought without a text is one that nobody may read, or one whose text its maker did
 /// not send.
 pub(super) fn is_redacted(seal: Option<&Seal<'_>>, redacted: bool) -> bool {
-    redacted || seal.is_none_or(|seal| seal.origin != Origin::Anthropic)
+    redacted || seal.is_none_or(|seal| seal.origin != SealMaker::Anthropic)
 }
 
 pub(super) fn stop_details(object: &mut Object<'_>, finish: Option<&Finish<'_>>) {
@@ -78,21 +78,21 @@ pub(super) fn stop_details(object: &mut Object<'_>, finish: Option<&Finish<'_>>)
     }
 }
 
-fn block(list: &mut Array<'_>, output: &Output) {
+fn block(list: &mut Array<'_>, output: &OutputBlock) {
     match output {
-        Output::Text { text, cites } => list.object(|one| {
+        OutputBlock::Text { text, cites } => list.object(|one| {
             one.text("type", "text");
             one.text("text", text);
             if cites.iter().any(is_ours) {
                 one.array("citations", |list| cites.iter().for_each(|cite| citation(list, cite)));
             }
         }),
-        Output::Refusal(text) => list.object(|one| {
+        OutputBlock::Refusal(text) => list.object(|one| {
             one.text("type", "text");
             one.text("text", text);
         }),
-        Output::Thought(one) => thought(list, one),
-        Output::Call(call) => list.object(|one| {
+        OutputBlock::Thought(one) => thought(list, one),
+        OutputBlock::Call(call) => list.object(|one| {
             one.text("type", "tool_use");
             one.text("id", &fitting_id(Dialect::Anthropic, &call.id));
             one.text("name", &call.name);
@@ -100,11 +100,11 @@ fn block(list: &mut Array<'_>, output: &Output) {
         }),
         // Anthropic's answers hold neither pictures nor sound; the client is told that there was
         // one.
-        Output::Image { mime, .. } => list.object(|one| {
+        OutputBlock::Image { mime, .. } => list.object(|one| {
             one.text("type", "text");
             one.text("text", &format!("[{mime} image]"));
         }),
-        Output::Audio(_) | Output::Search(_) | Output::Foreign { .. } => {}
+        OutputBlock::Audio(_) | OutputBlock::Search(_) | OutputBlock::Foreign { .. } => {}
     }
 }
 

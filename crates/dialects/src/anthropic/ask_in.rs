@@ -1,7 +1,7 @@
 //! A messages request read into the hub.
 
 use super::blocks_in;
-use crate::hub::{Ask, Effort, Fields, Format, Role, Tool, ToolChoice, ToolKind, Turn, tier_asked};
+use crate::hub::{Ask, Effort, Fields, OutputFormat, Role, Tool, ToolChoice, ToolKind, Turn, tier_asked};
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
@@ -70,7 +70,7 @@ fn output<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
     if let Some(node) = config.take_if("format", |node| Some(node).filter(known)) {
         let mut format = Fields::of(node);
         format.take("type");
-        ask.format = Some(Format::Schema {
+        ask.format = Some(OutputFormat::Schema {
             name: format.text("name"),
             description: None,
             schema: format.raw("schema").map(Cow::Borrowed),

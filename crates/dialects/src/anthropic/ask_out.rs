@@ -3,7 +3,7 @@
 use super::blocks_out::{self, Marks};
 use super::thinking::Thinking;
 use super::tools_out;
-use crate::hub::{Ask, Carry, Dropped, Format, Merge, Names, Role, Target, paired};
+use crate::hub::{Ask, Carry, Dropped, Merge, OutputFormat, Role, Target, ToolNames, paired};
 use tollgate_wire::Problem;
 use tollgate_wire::json::{Array, Object};
 
@@ -12,9 +12,9 @@ const JSON_ONLY: &str = "Answer with one JSON object and nothing else: no explan
 /// Stands where a conversation begins with the assistant.
 const BEGINS: &str = "<system-reminder>\nThe assistant speaks first in this conversation.\n</system-reminder>";
 
-pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
+pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, ToolNames), Problem> {
     let mut carry = Carry::begin(&mut ask, target)?;
-    let names = Names::of(&ask.tools, target);
+    let names = ToolNames::of(&ask.tools, target);
     let mut out = Vec::with_capacity(4096);
     let mut body = Object::begin(&mut out);
     let system = blocks_out::prepare(&mut ask, &mut carry)?;
@@ -69,7 +69,7 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
 /// What the model is told in words because the provider has no field for it.
 fn instruction(ask: &Ask<'_>, schema: Option<&str>, target: &Target) -> Option<String> {
     match (&ask.format, schema) {
-        (Some(Format::Json), _) => Some(JSON_ONLY.to_owned()),
+        (Some(OutputFormat::Json), _) => Some(JSON_ONLY.to_owned()),
         (_, Some(schema)) if !target.native_schema => {
             Some(format!("{JSON_ONLY} It must follow this JSON Schema:\n{schema}"))
         }

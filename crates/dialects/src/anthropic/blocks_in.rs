@@ -1,6 +1,6 @@
 //! Content blocks read as parts.
 
-use crate::hub::{Call, CallKind, Fields, Media, Origin, Part, Place, Seal, Thought};
+use crate::hub::{CallKind, Fields, Media, MediaSource, Part, Seal, SealMaker, Thought, ToolCall};
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::Node;
@@ -25,7 +25,7 @@ fn block<'a>(node: &Node<'a>) -> Part<'a> {
             let name = fields.text("title");
             media(fields, cached).map(|media| Part::File(Media { name, ..media }))
         }
-        "tool_use" => Some(Part::Call(Call {
+        "tool_use" => Some(Part::Call(ToolCall {
             id: fields.filled("id"),
             name: fields.filled("name"),
             namespace: None,
@@ -68,8 +68,8 @@ pub(super) fn thinking<'a>(text: Cow<'a, str>, signature: Option<Cow<'a, str>>) 
     let seal = signature.and_then(|signature| Seal::read_any(Dialect::Anthropic, signature, Cow::Borrowed("")));
     let origin = seal.as_ref().map(|seal| seal.origin);
     Thought {
-        summary: origin == Some(Origin::OpenAi) && !text.is_empty(),
-        redacted: origin == Some(Origin::Anthropic) && text.is_empty(),
+        summary: origin == Some(SealMaker::OpenAi) && !text.is_empty(),
+        redacted: origin == Some(SealMaker::Anthropic) && text.is_empty(),
         text,
         seal,
     }
@@ -84,15 +84,15 @@ fn media<'a>(mut fields: Fields<'_, 'a>, cached: bool) -> Option<Media<'a>> {
     Some(media)
 }
 
-fn source<'a>(fields: &mut Fields<'_, 'a>) -> Option<Place<'a>> {
+fn source<'a>(fields: &mut Fields<'_, 'a>) -> Option<MediaSource<'a>> {
     match fields.text("type")?.as_ref() {
         "base64" => {
             let mime = fields.filled("media_type");
-            Some(Place::Data { mime, base64: fields.text("data")? })
+            Some(MediaSource::Data { mime, base64: fields.text("data")? })
         }
-        "url" => Some(Place::Url(fields.text("url")?)),
-        "file" => Some(Place::Id(fields.text("file_id")?)),
-        "text" => Some(Place::Text(fields.text("data")?)),
+        "url" => Some(MediaSource::Url(fields.text("url")?)),
+        "file" => Some(MediaSource::Id(fields.text("file_id")?)),
+        "text" => Some(MediaSource::Text(fields.text("data")?)),
         _ => None,
     }
 }

@@ -1,8 +1,8 @@
 //! Turns written as messages of content blocks.
 
 use crate::hub::{
-    Ask, Call, CallKind, Carry, FREE_TEXT, Media, Origin, Part, Place, Role, Turn, base64_standard, fitting_id,
-    quoted_text, sent_name, tidy_mime,
+    Ask, CallKind, Carry, FREE_TEXT, Media, MediaSource, Part, Role, SealMaker, ToolCall, Turn, base64_standard,
+    fitting_id, quoted_text, sent_name, tidy_mime,
 };
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
@@ -63,7 +63,7 @@ pub(super) fn prepare<'a>(ask: &mut Ask<'a>, carry: &mut Carry<'_>) -> Result<Ve
         for part in turn.parts {
             match part {
                 Part::Thought { thought, .. } => match &thought.seal {
-                    Some(seal) if seal.origin == Origin::Anthropic => parts.push(Part::thought(thought)),
+                    Some(seal) if seal.origin == SealMaker::Anthropic => parts.push(Part::thought(thought)),
                     _ => carry.drop("reasoning")?,
                 },
                 Part::Text { text, .. } if text.is_empty() => {}
@@ -205,7 +205,7 @@ fn block(
 
 /// Arguments as an object: nothing is `{}`, free text is wrapped, and so is what is no JSON, so
 /// that the call and its result stay a pair.
-pub(crate) fn input(call: &Call<'_>) -> String {
+pub(crate) fn input(call: &ToolCall<'_>) -> String {
     if call.kind == CallKind::Custom {
         return format!("{{{}:{}}}", quoted_text(FREE_TEXT), quoted_text(&call.args));
     }
@@ -228,13 +228,13 @@ fn image(
 ) -> Result<(), Problem> {
     carry.drop_if("detail", media.detail.as_deref().is_some_and(|detail| detail != "auto"))?;
     match &media.place {
-        Place::Data { mime, .. }
+        MediaSource::Data { mime, .. }
             if !["image/jpeg", "image/png", "image/gif", "image/webp"].contains(&tidy_mime(mime)) =>
         {
             let text = format!("The model's provider takes no pictures of type `{mime}`.");
             return Err(Problem::unsupported(at, text));
         }
-        Place::Id(_) => {
+        MediaSource::Id(_) => {
             return Err(Problem::unsupported(at, "A picture given by a file id is known to another provider only."));
         }
         _ => {}
@@ -245,11 +245,11 @@ fn image(
 
 fn document(media: &Media<'_>, at: &str, list: &mut Array<'_>, marks: &mut Marks) -> Result<(), Problem> {
     match &media.place {
-        Place::Data { mime, .. } if mime != "application/pdf" => {
+        MediaSource::Data { mime, .. } if mime != "application/pdf" => {
             let text = format!("The model's provider takes no files of type `{mime}`.");
             return Err(Problem::unsupported(at, text));
         }
-        Place::Id(_) => {
+        MediaSource::Id(_) => {
             return Err(Problem::unsupported(at, "A file given by its id is known to another provider only."));
         }
         _ => {}
@@ -268,22 +268,22 @@ fn sourced(kind: &str, media: &Media<'_>, list: &mut Array<'_>, marks: &mut Mark
     });
 }
 
-fn source(inner: &mut Object<'_>, place: &Place<'_>) {
+fn source(inner: &mut Object<'_>, place: &MediaSource<'_>) {
     match place {
-        Place::Data { mime, base64 } => {
+        MediaSource::Data { mime, base64 } => {
             inner.text("type", "base64");
             inner.text("media_type", tidy_mime(mime));
             inner.text("data", &base64_standard(Cow::Borrowed(base64)));
         }
-        Place::Url(url) => {
+        MediaSource::Url(url) => {
             inner.text("type", "url");
             inner.text("url", url);
         }
-        Place::Id(id) => {
+        MediaSource::Id(id) => {
             inner.text("type", "file");
             inner.text("file_id", id);
         }
-        Place::Text(text) => {
+        MediaSource::Text(text) => {
             inner.text("type", "text");
             inner.text("media_type", "text/plain");
             inner.text("data", text);
@@ -302,7 +302,7 @@ fn result(
     let mut one = Object::begin(list.item());
     one.text("type", "tool_result");
     one.text("tool_use_id", &fitting_id(Dialect::Anthropic, id));
-    told(parts, at, &mut one, carry, marks)?;
+    tool_result(parts, at, &mut one, carry, marks)?;
     if *error {
         one.bool("is_error", true);
     }
@@ -312,7 +312,7 @@ fn result(
 }
 
 /// What a tool told.
-fn told(
+fn tool_result(
     parts: &[Part<'_>],
     at: &str,
     one: &mut Object<'_>,

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::UpstreamError;
 use tollgate_wire::json::Node;
-use tollgate_wire::usage::{Report, Shape};
+use tollgate_wire::usage::{UsageReport, UsageShape};
 
 /// Longer questions are nobody's.
 const MOST_QUERY: usize = 64 << 10;
@@ -15,7 +15,7 @@ const MOST_QUERY: usize = 64 << 10;
 const MOST_SEAL: usize = 4 << 20;
 
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub(crate) struct AnthropicReader {
     open: Option<Block>,
     calls: u32,
     finished: bool,
@@ -38,7 +38,7 @@ enum Block {
     Other,
 }
 
-impl Reader {
+impl AnthropicReader {
     /// Reads a whole message.
     pub fn whole(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
         if node.str_of("type") == "error" || node.get("error").is_some() {
@@ -259,7 +259,7 @@ fn start(message: &Node<'_>, sink: &mut Sink<'_>) {
 
 fn usage(node: &Node<'_>, sink: &mut Sink<'_>) {
     let Some(usage) = node.get("usage") else { return };
-    if let Some(report) = Report::read(Shape::Anthropic, usage.raw.as_bytes()) {
+    if let Some(report) = UsageReport::read(UsageShape::Anthropic, usage.raw.as_bytes()) {
         sink(Event::Usage(Box::new(report)));
     }
     let searched = usage.get("server_tool_use").and_then(|tools| tools.get("web_search_requests"));

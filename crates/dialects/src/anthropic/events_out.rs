@@ -7,7 +7,7 @@
 
 use super::answer_out::{self, citation, is_redacted, stop_details, stop_reason};
 use crate::hub::{
-    CallKind, Citation, Event, FREE_TEXT, Finish, Held, Lane, Saying, Seal, UNSIGNED, Voice, Waiting, fitting_id,
+    CallKind, Citation, Event, FREE_TEXT, Finish, HeldBack, Lane, Saying, Seal, UNSIGNED, Voice, Waiting, fitting_id,
     quoted_text,
 };
 use tollgate_wire::Dialect;
@@ -15,7 +15,7 @@ use tollgate_wire::json::{Array, Object};
 use tollgate_wire::usage::Usage;
 
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct AnthropicWriter {
     id: String,
     model: String,
     started: bool,
@@ -38,9 +38,9 @@ enum Open {
     Call { args: bool, custom: bool },
 }
 
-impl Writer {
+impl AnthropicWriter {
     pub fn new(voice: &Voice) -> Self {
-        Writer {
+        AnthropicWriter {
             id: voice.prefixed("msg_"),
             model: voice.model.clone(),
             started: false,
@@ -311,7 +311,7 @@ impl Writer {
                 return;
             }
         }
-        for Held { text, what } in self.lane.said() {
+        for HeldBack { text, what } in self.lane.said() {
             self.piece(&text, what, out);
         }
         if all {

@@ -2,12 +2,12 @@
 //! of another dialect.
 
 use crate::hub::Known::{self, All, Apart, Dotted, Each, In, Is, Usage, Whole};
-use crate::hub::Members;
+use crate::hub::RestMembers;
 use tollgate_wire::json::Node;
-use tollgate_wire::usage::Shape;
+use tollgate_wire::usage::UsageShape;
 
 /// A whole message; in a stream, the one that begins it.
-pub(super) const MESSAGE: Members = &[
+pub(super) const MESSAGE: RestMembers = &[
     Apart(&["id", "type", "role", "model"]),
     USAGE,
     Is(&["stop_reason", "stop_sequence"]),
@@ -15,11 +15,11 @@ pub(super) const MESSAGE: Members = &[
     Each("content", block),
 ];
 
-const USAGE: Known = Usage("usage", Shape::Anthropic);
+const USAGE: Known = Usage("usage", UsageShape::Anthropic);
 const STOP_DETAILS: Known = Dotted("stop_details", &[Apart(&["type"]), Is(&["category", "explanation"])]);
 
 /// Blocks. Those of tools that ran at the provider are told as a whole by their type.
-fn block(block: &Node<'_>) -> Option<Members> {
+fn block(block: &Node<'_>) -> Option<RestMembers> {
     Some(match block.str_of("type") {
         "text" => &[Is(&["type", "text"]), Each("citations", citation)],
         "thinking" => &[Is(&["type", "thinking", "signature"])],
@@ -34,7 +34,7 @@ fn block(block: &Node<'_>) -> Option<Members> {
 }
 
 /// A page; a place in a document is carried as it is.
-fn citation(citation: &Node<'_>) -> Option<Members> {
+fn citation(citation: &Node<'_>) -> Option<RestMembers> {
     Some(match citation.text_of("url") {
         Some(_) => &[Is(&["type", "url", "title", "cited_text", "encrypted_index"])],
         None => &[All],
@@ -43,7 +43,7 @@ fn citation(citation: &Node<'_>) -> Option<Members> {
 
 /// The members of a streamed event. `aside`: it is about a block that is told as a whole. `None`:
 /// an event that nobody knows.
-pub(super) fn event(event: &Node<'_>, aside: bool) -> Option<Members> {
+pub(super) fn event(event: &Node<'_>, aside: bool) -> Option<RestMembers> {
     Some(match event.str_of("type") {
         "message_start" => &[Is(&["type"]), In("message", MESSAGE)],
         "content_block_start" => &[Is(&["type"]), Apart(&["index"]), Each("content_block", block)],
@@ -58,7 +58,7 @@ pub(super) fn event(event: &Node<'_>, aside: bool) -> Option<Members> {
     })
 }
 
-fn delta(delta: &Node<'_>) -> Option<Members> {
+fn delta(delta: &Node<'_>) -> Option<RestMembers> {
     Some(match delta.str_of("type") {
         "text_delta" => &[Is(&["type", "text"])],
         "thinking_delta" => &[Is(&["type", "thinking"])],

@@ -28,7 +28,7 @@ impl Thinking {
         let max_tokens = ask.max_output.unwrap_or(carry.target.default_max_output);
         let mut thinking = Thinking { max_tokens, ..Thinking::default() };
         if !asked.is_on() {
-            carry.unshown(asked.shown == Some(true))?;
+            carry.drop_display(asked.shown == Some(true))?;
             carry.drop_if("reasoning.summary", asked.summary.is_some())?;
             return Ok(thinking);
         }

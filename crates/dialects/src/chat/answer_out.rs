@@ -1,10 +1,10 @@
 //! A whole answer written as a chat completion.
 
 use super::details::write_thought;
-use crate::hub::{Answer, CallKind, Choice, Citation, Finish, Output, Stop, Voice, data_url, fitting_id, tier_in};
+use crate::hub::{Answer, CallKind, Choice, Citation, Finish, OutputBlock, Stop, Voice, data_url, fitting_id, tier_in};
 use tollgate_wire::Dialect;
 use tollgate_wire::json::{Array, Object};
-use tollgate_wire::usage::Shape;
+use tollgate_wire::usage::UsageShape;
 
 /// `old`: the client declared `functions`, and reads one call as `function_call`.
 pub(crate) fn write(answer: &Answer, voice: &Voice, old: bool) -> Vec<u8> {
@@ -23,7 +23,7 @@ pub(crate) fn write(answer: &Answer, voice: &Voice, old: bool) -> Vec<u8> {
         }
     });
     if let Some(usage) = &answer.usage {
-        usage.write(Shape::Chat, body.key("usage"));
+        usage.write(UsageShape::Chat, body.key("usage"));
     }
     body.maybe("service_tier", answer.tier.as_deref().and_then(|tier| tier_in(Dialect::Chat, tier)));
     body.end();
@@ -82,12 +82,12 @@ fn write_message(message: &mut Object<'_>, choice: &Choice, old: bool) {
     let mut said = false;
     for output in &choice.outputs {
         match output {
-            Output::Text { text: piece, .. } => {
+            OutputBlock::Text { text: piece, .. } => {
                 said = true;
                 text.push_str(piece);
             }
-            Output::Refusal(piece) => refusal.push_str(piece),
-            Output::Thought(thought) => thoughts.push_str(&thought.text),
+            OutputBlock::Refusal(piece) => refusal.push_str(piece),
+            OutputBlock::Thought(thought) => thoughts.push_str(&thought.text),
             _ => {}
         }
     }
@@ -101,7 +101,7 @@ fn write_message(message: &mut Object<'_>, choice: &Choice, old: bool) {
     let sealed: Vec<_> = all
         .clone()
         .filter_map(|output| match output {
-            Output::Thought(thought) => Some(thought),
+            OutputBlock::Thought(thought) => Some(thought),
             _ => None,
         })
         .collect();
@@ -112,7 +112,7 @@ fn write_message(message: &mut Object<'_>, choice: &Choice, old: bool) {
     }
     cites(message, choice);
     let mut calls = all.clone().filter_map(|output| match output {
-        Output::Call(call) => Some(call),
+        OutputBlock::Call(call) => Some(call),
         _ => None,
     });
     if old && let Some(call) = calls.next() {
@@ -121,15 +121,15 @@ fn write_message(message: &mut Object<'_>, choice: &Choice, old: bool) {
         message.array("tool_calls", |list| calls.for_each(|call| list.object(|one| write_call(one, call))));
     }
     for output in all.clone() {
-        if let Output::Audio(raw) = output {
+        if let OutputBlock::Audio(raw) = output {
             message.raw("audio", raw);
             break;
         }
     }
-    if all.clone().any(|output| matches!(output, Output::Image { .. })) {
+    if all.clone().any(|output| matches!(output, OutputBlock::Image { .. })) {
         message.array("images", |list| {
             for output in all {
-                if let Output::Image { mime, base64 } = output {
+                if let OutputBlock::Image { mime, base64 } = output {
                     list.object(|one| write_image(one, mime, base64));
                 }
             }
@@ -142,7 +142,7 @@ pub(super) fn write_image(one: &mut Object<'_>, mime: &str, base64: &str) {
     one.object("image_url", |inner| inner.text("url", &data_url(mime, base64)));
 }
 
-fn write_call(one: &mut Object<'_>, call: &crate::hub::Call<'_>) {
+fn write_call(one: &mut Object<'_>, call: &crate::hub::ToolCall<'_>) {
     one.text("id", &fitting_id(Dialect::Chat, &call.id));
     match call.kind {
         CallKind::Function => {
@@ -159,7 +159,7 @@ fn write_call(one: &mut Object<'_>, call: &crate::hub::Call<'_>) {
     }
 }
 
-fn write_function(function: &mut Object<'_>, call: &crate::hub::Call<'_>) {
+fn write_function(function: &mut Object<'_>, call: &crate::hub::ToolCall<'_>) {
     function.text("name", &call.name);
     function.text("arguments", if call.args.trim().is_empty() { "{}" } else { &call.args });
 }
@@ -168,7 +168,7 @@ fn write_function(function: &mut Object<'_>, call: &crate::hub::Call<'_>) {
 fn cites(message: &mut Object<'_>, choice: &Choice) {
     let all = || {
         choice.outputs.iter().flat_map(|output| match output {
-            Output::Text { cites, .. } => cites.as_slice(),
+            OutputBlock::Text { cites, .. } => cites.as_slice(),
             _ => &[],
         })
     };

@@ -1,7 +1,7 @@
 //! A chat request read into the hub.
 
 use super::tools_in;
-use crate::hub::{Ask, CallKind, Effort, Fields, Format};
+use crate::hub::{Ask, CallKind, Effort, Fields, OutputFormat};
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::json::Node;
@@ -81,11 +81,11 @@ fn format<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
     let mut outer = Fields::of(node);
     outer.take("type");
     ask.format = Some(match node.str_of("type") {
-        "text" => Format::Text,
-        "json_object" => Format::Json,
+        "text" => OutputFormat::Text,
+        "json_object" => OutputFormat::Json,
         _ => {
             let mut inner = outer.take("json_schema").map(Fields::of).unwrap_or_else(|| Fields::of(node));
-            let format = Format::schema(&mut inner);
+            let format = OutputFormat::schema(&mut inner);
             inner.rest_at("response_format.json_schema", &mut ask.rest);
             format
         }

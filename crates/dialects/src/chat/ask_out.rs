@@ -1,15 +1,15 @@
 //! A request of the hub written for a provider that speaks chat completions.
 
-use crate::hub::{Ask, Carry, Dropped, Effort, Format, Merge, Names, Target, fitting_user, paired};
+use crate::hub::{Ask, Carry, Dropped, Effort, Merge, OutputFormat, Target, ToolNames, fitting_user, paired};
 use tollgate_wire::Problem;
 use tollgate_wire::json::{Array, Object};
 
 /// Most stop sequences chat takes.
 const MOST_STOPS: usize = 4;
 
-pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
+pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, ToolNames), Problem> {
     let mut carry = Carry::begin(&mut ask, target)?;
-    let names = Names::of(&ask.tools, target);
+    let names = ToolNames::of(&ask.tools, target);
     ask.turns = paired(std::mem::take(&mut ask.turns), Merge::Assistants)?;
     let mut out = Vec::with_capacity(4096);
     let mut body = Object::begin(&mut out);
@@ -33,7 +33,7 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
     body.maybe("service_tier", tier(&ask, &mut carry)?);
     body.maybe(user, ask.user.as_deref().map(fitting_user).as_deref());
     body.maybe_raw("metadata", ask.metadata);
-    carry.unmarked(ask.cache_all)?;
+    carry.drop_cache_mark(ask.cache_all)?;
     carry.rest(&ask)?;
     body.end();
     Ok((out, carry.dropped, names))
@@ -95,7 +95,7 @@ fn reasoning(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Res
     let asked = &ask.reasoning;
     let effort = asked.effort.or(asked.budget.map(|budget| Effort::of_budget(budget, ask.max_output)));
     body.maybe("reasoning_effort", effort.map(Effort::word));
-    carry.unshown(asked.shown.is_some())?;
+    carry.drop_display(asked.shown.is_some())?;
     carry.drop_if("reasoning.summary", asked.summary.is_some())
 }
 
@@ -106,9 +106,9 @@ fn output(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result
     };
     match &ask.format {
         None => {}
-        Some(Format::Text) => plain(body, "text"),
-        Some(Format::Json) => plain(body, "json_object"),
-        Some(Format::Schema { name, description, schema, strict }) => body.object("response_format", |format| {
+        Some(OutputFormat::Text) => plain(body, "text"),
+        Some(OutputFormat::Json) => plain(body, "json_object"),
+        Some(OutputFormat::Schema { name, description, schema, strict }) => body.object("response_format", |format| {
             format.text("type", "json_schema");
             format.object("json_schema", |inner| {
                 inner.text("name", name.as_deref().unwrap_or("answer"));

@@ -5,7 +5,7 @@
 //! the next turn go on. Ids begin with a mark: providers of this dialect that have the same
 //! extension want their own entries back, and none of ours.
 
-use crate::hub::{MARK, Origin, Thought};
+use crate::hub::{MARK, SealMaker, Thought};
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::{Array, Node};
@@ -13,9 +13,9 @@ use tollgate_wire::json::{Array, Node};
 /// The entries of one thought. `index` numbers thoughts of a message.
 pub(super) fn write_thought(list: &mut Array<'_>, thought: &Thought<'_>, index: u64) {
     let seal = thought.seal.as_ref();
-    let format = seal.map_or(Origin::Other, |seal| seal.origin).format();
+    let format = seal.map_or(SealMaker::Other, |seal| seal.origin).format();
     // OpenAI seals summaries; Anthropic signs the text it shows.
-    let beside = thought.summary || thought.redacted || seal.is_some_and(|seal| seal.origin != Origin::Anthropic);
+    let beside = thought.summary || thought.redacted || seal.is_some_and(|seal| seal.origin != SealMaker::Anthropic);
     // A signed thought whose text was not sent is no redacted one: its maker tells them apart.
     if !thought.text.is_empty() || (seal.is_some() && !beside) {
         list.object(|one| {

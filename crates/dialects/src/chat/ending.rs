@@ -2,21 +2,21 @@
 
 use bytes::Bytes;
 use tollgate_wire::StreamFault;
-use tollgate_wire::error::{Code, Dialect, write_body};
+use tollgate_wire::error::{Code, ErrorFormat, write_body};
 
 /// A keep-alive every chat client tolerates: one comment line, no blank line.
 pub const HEARTBEAT: &[u8] = b": hb\n";
 
 /// A fault and the whole events that came before it in the same chunk: send those first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenStream {
     pub before: Bytes,
     pub fault: StreamFault,
 }
 
 /// How the upstream's stream ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum StreamEnd {
     /// Whole. `tail` still has to reach the client (`[DONE]` from a provider that omits it); often
     /// empty.
     Complete { tail: Bytes },
@@ -31,7 +31,7 @@ pub enum End {
 pub fn error_event(code: Code, message: &str) -> Bytes {
     let mut out = Vec::with_capacity(message.len() + 160);
     out.extend_from_slice(b"data: ");
-    write_body(&mut out, Dialect::OpenAi, code, message, None, "");
+    write_body(&mut out, ErrorFormat::OpenAi, code, message, None, "");
     out.extend_from_slice(b"\n\n");
     Bytes::from(out)
 }

@@ -6,12 +6,14 @@
 
 use super::known;
 use super::turns_in::{arguments, read_detail};
-use crate::hub::{CallKind, Citation, Details, Event, Finish, Rest, Sink, Stop, Thought, Whole, made_id, owned_seal};
+use crate::hub::{
+    CallKind, Citation, Details, Event, Finish, ObjectTracker, Rest, Sink, Stop, Thought, made_id, owned_seal,
+};
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::UpstreamError;
 use tollgate_wire::json::Node;
-use tollgate_wire::usage::{Report, Shape};
+use tollgate_wire::usage::{UsageReport, UsageShape};
 
 /// Choices beyond this are nobody's.
 pub(super) const MOST_CHOICES: u64 = 128;
@@ -19,7 +21,7 @@ pub(super) const MOST_CHOICES: u64 = 128;
 const MOST_CALLS: usize = 512;
 
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct ChatReader {
     /// The call of ours that is answered.
     call: String,
     choices: Vec<Choice>,
@@ -41,12 +43,12 @@ struct Call {
     id: String,
     opened: bool,
     args: bool,
-    whole: Whole,
+    whole: ObjectTracker,
 }
 
-impl Reader {
+impl ChatReader {
     pub fn new(call: &str) -> Self {
-        Reader { call: call.to_owned(), choices: Vec::new() }
+        ChatReader { call: call.to_owned(), choices: Vec::new() }
     }
 
     /// Reads one chunk, or a whole reply.
@@ -137,7 +139,7 @@ impl Reader {
 }
 
 fn usage(node: &Node<'_>, sink: &mut Sink<'_>) {
-    let report = node.get("usage").and_then(|usage| Report::read(Shape::Chat, usage.raw.as_bytes()));
+    let report = node.get("usage").and_then(|usage| UsageReport::read(UsageShape::Chat, usage.raw.as_bytes()));
     if let Some(report) = report {
         sink(Event::Usage(Box::new(report)));
     }
@@ -175,7 +177,7 @@ impl Choice {
             let url = image.get("image_url").and_then(|inner| inner.text().or_else(|| inner.text_of("url")));
             self.said(choice, sink);
             match url.map(crate::hub::place_of_url) {
-                Some(crate::hub::Place::Data { mime, base64 }) => sink(Event::Image { choice, mime, base64 }),
+                Some(crate::hub::MediaSource::Data { mime, base64 }) => sink(Event::Image { choice, mime, base64 }),
                 // Nobody else gives an answer's image by its address, and we fetch nothing.
                 _ => sink(foreign(choice, "images", image)),
             }
@@ -276,14 +278,20 @@ impl Choice {
                 sink(Event::Lost { what: Cow::Borrowed("tool_calls") });
                 return;
             }
-            self.calls.push(Call { index, id: String::new(), opened: false, args: false, whole: Whole::default() });
+            self.calls.push(Call {
+                index,
+                id: String::new(),
+                opened: false,
+                args: false,
+                whole: ObjectTracker::default(),
+            });
         }
         if let Some(id) = id
             && self.calls[at].id.is_empty()
         {
             self.calls[at].id = id.to_string();
         }
-        let nothing = Node { raw: "{}", kind: tollgate_wire::json::Kind::Map(Vec::new()) };
+        let nothing = Node { raw: "{}", kind: tollgate_wire::json::NodeKind::Map(Vec::new()) };
         self.fragment(at, index, inner.unwrap_or(&nothing), kind, choice, sink);
     }
 
@@ -297,7 +305,13 @@ impl Choice {
         sink: &mut Sink<'_>,
     ) {
         if at == self.calls.len() {
-            self.calls.push(Call { index, id: String::new(), opened: false, args: false, whole: Whole::default() });
+            self.calls.push(Call {
+                index,
+                id: String::new(),
+                opened: false,
+                args: false,
+                whole: ObjectTracker::default(),
+            });
         }
         let call = &mut self.calls[at];
         let name = inner.text_of("name").filter(|name| !name.is_empty());

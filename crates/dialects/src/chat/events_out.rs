@@ -9,10 +9,10 @@ use super::details::write_thought;
 use crate::hub::{CallKind, Citation, Event, Finish, Thought, Voice, fitting_id, tier_in};
 use tollgate_wire::Dialect;
 use tollgate_wire::json::Object;
-use tollgate_wire::usage::{Shape, Usage};
+use tollgate_wire::usage::{Usage, UsageShape};
 
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct ChatWriter {
     /// `data: {"id":…,"model":…,"choices":[{"index":`
     head: Vec<u8>,
     wants_usage: bool,
@@ -34,7 +34,7 @@ struct Choice {
     cites: u64,
 }
 
-impl Writer {
+impl ChatWriter {
     pub fn new(voice: &Voice, old: bool) -> Self {
         let mut head = b"data: ".to_vec();
         let mut object = Object::begin(&mut head);
@@ -43,7 +43,7 @@ impl Writer {
         object.number("created", voice.created);
         object.text("model", &voice.model);
         object.key("choices");
-        Writer { head, wants_usage: voice.wants_usage, tier: None, old, choices: Vec::new(), ended: false }
+        ChatWriter { head, wants_usage: voice.wants_usage, tier: None, old, choices: Vec::new(), ended: false }
     }
 
     pub fn write(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
@@ -87,7 +87,7 @@ impl Writer {
                 let index = self.choices[at].thoughts;
                 self.choices[at].thoughts += 1;
                 if let Some(seal) = seal {
-                    let signs = seal.origin == crate::hub::Origin::Anthropic && !redacted;
+                    let signs = seal.origin == crate::hub::SealMaker::Anthropic && !redacted;
                     self.delta(choice, out, |delta| {
                         delta.array("reasoning_details", |list| {
                             if signs {
@@ -242,7 +242,7 @@ impl Writer {
             out.extend_from_slice(b"[]");
             self.tier(out);
             out.extend_from_slice(b",\"usage\":");
-            usage.write(Shape::Chat, out);
+            usage.write(UsageShape::Chat, out);
             out.extend_from_slice(b"}\n\n");
         }
         out.extend_from_slice(b"data: [DONE]\n\n");

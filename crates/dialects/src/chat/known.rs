@@ -3,26 +3,26 @@
 
 use super::events_in::MOST_CHOICES;
 use crate::hub::Known::{Apart, Dotted, Each, In, Is, Recast, Usage};
-use crate::hub::{Members, Place, place_of_url};
+use crate::hub::{MediaSource, RestMembers, place_of_url};
 use tollgate_wire::json::Node;
-use tollgate_wire::usage::Shape;
+use tollgate_wire::usage::UsageShape;
 
 /// A completion or a chunk. Usage comes as counters, padding only fills the line.
-pub(super) const REPLY: Members = &[
+pub(super) const REPLY: RestMembers = &[
     Each("choices", choice),
     Apart(&["id", "object", "created", "model", "obfuscation", "type", "error"]),
     Is(&["service_tier"]),
-    Usage("usage", Shape::Chat),
+    Usage("usage", UsageShape::Chat),
 ];
 
-fn choice(choice: &Node<'_>) -> Option<Members> {
+fn choice(choice: &Node<'_>) -> Option<RestMembers> {
     let near = choice.get("index").and_then(Node::number).unwrap_or(0) < MOST_CHOICES;
     near.then_some(CHOICE)
 }
 
-const CHOICE: Members = &[
+const CHOICE: RestMembers = &[
     Apart(&["index", "native_finish_reason"]),
-    Usage("usage", Shape::Chat),
+    Usage("usage", UsageShape::Chat),
     In("delta", MESSAGE),
     In("message", MESSAGE),
     Is(&["finish_reason"]),
@@ -30,7 +30,7 @@ const CHOICE: Members = &[
     Dotted("stop_details", &[Apart(&["type"]), Is(&["category", "explanation"])]),
 ];
 
-const MESSAGE: Members = &[
+const MESSAGE: RestMembers = &[
     Apart(&["role", "reasoning"]),
     Is(&["refusal", "audio", "reasoning_content"]),
     // A list of parts is heard as the text and the thoughts in it.
@@ -42,7 +42,7 @@ const MESSAGE: Members = &[
     Recast(&Each("reasoning_details", detail)),
 ];
 
-const CALL: Members = &[
+const CALL: RestMembers = &[
     Is(&["id", "type"]),
     Apart(&["index"]),
     In("function", &[Is(&["name", "arguments"])]),
@@ -50,7 +50,7 @@ const CALL: Members = &[
 ];
 
 /// Parts of a content that is a list; others are told by their type.
-fn part(part: &Node<'_>) -> Option<Members> {
+fn part(part: &Node<'_>) -> Option<RestMembers> {
     match part.str_of("type") {
         "thinking" => Some(&[Is(&["type"]), Each("thinking", |_| Some(&[Is(&["type", "text"])])), Apart(&["closed"])]),
         _ if part.text_of("text").is_some() || part.text_of("refusal").is_some() => {
@@ -61,24 +61,24 @@ fn part(part: &Node<'_>) -> Option<Members> {
 }
 
 /// A page; what else is cited is told as citations.
-fn annotation(note: &Node<'_>) -> Option<Members> {
+fn annotation(note: &Node<'_>) -> Option<RestMembers> {
     let link = note.get("url_citation").unwrap_or(note).text_of("url").is_some();
-    let known: Members = &[Is(&["type"]), Apart(&["index"]), In("url_citation", LINK), Is(LINKED)];
+    let known: RestMembers = &[Is(&["type"]), Apart(&["index"]), In("url_citation", LINK), Is(LINKED)];
     (link && note.str_of("type") == "url_citation").then_some(known)
 }
 
 const LINKED: &[&str] = &["url", "title", "start_index", "end_index"];
-const LINK: Members = &[Is(LINKED)];
+const LINK: RestMembers = &[Is(LINKED)];
 
 /// A picture that came along; one given by its address is told.
-fn image(image: &Node<'_>) -> Option<Members> {
+fn image(image: &Node<'_>) -> Option<RestMembers> {
     let url = image.get("image_url").and_then(|inner| inner.text().or_else(|| inner.text_of("url")))?;
-    let known: Members = &[Is(&["type"]), Apart(&["index"]), In("image_url", &[Is(&["url"])])];
-    matches!(place_of_url(url), Place::Data { .. }).then_some(known)
+    let known: RestMembers = &[Is(&["type"]), Apart(&["index"]), In("image_url", &[Is(&["url"])])];
+    matches!(place_of_url(url), MediaSource::Data { .. }).then_some(known)
 }
 
 /// Thoughts with their seals.
-fn detail(detail: &Node<'_>) -> Option<Members> {
-    let known: Members = &[Is(&["type", "text", "summary", "data", "signature", "format", "id", "index"])];
+fn detail(detail: &Node<'_>) -> Option<RestMembers> {
+    let known: RestMembers = &[Is(&["type", "text", "summary", "data", "signature", "format", "id", "index"])];
     detail.str_of("type").starts_with("reasoning.").then_some(known)
 }

@@ -25,13 +25,13 @@ mod turns_out;
 
 pub(crate) use answer_out::joined;
 pub(crate) use details::is_ours;
-pub use ending::{Broken, End, HEARTBEAT, error_event};
+pub use ending::{BrokenStream, HEARTBEAT, StreamEnd, error_event};
 pub(crate) use events_in::citation;
 pub(crate) use out::Out;
 pub use passing::StreamSetup;
 pub(crate) use passing::{Came, Passing};
-pub(crate) use prompt::{Estimate, Part as EstimatedPart};
-pub use reply::{NotAReply, Reply, count_output, read_reply};
+pub(crate) use prompt::{Estimate, EstimatedPart};
+pub use reply::{ChatReply, NotAReply, count_output, read_reply};
 
 use tollgate_wire::usage::Usage;
 

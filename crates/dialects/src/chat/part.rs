@@ -2,13 +2,13 @@
 
 use crate::pattern::Said;
 use std::ops::Range;
-use tollgate_wire::count::{Counter, IMAGE, SPOKEN_LETTERS};
-use tollgate_wire::json::{Broken, Scan, whole_number};
-use tollgate_wire::usage::{Report, Shape};
+use tollgate_wire::count::{IMAGE, SPOKEN_LETTERS, TokenCounter};
+use tollgate_wire::json::{BrokenJson, Scan, whole_number};
+use tollgate_wire::usage::{UsageReport, UsageShape};
 
 /// What was produced so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct OutputTally {
     /// Any text, refusal, tool call, sound, picture or reasoning.
     pub output: bool,
     /// There is a choice at all, with or without anything in it.
@@ -21,9 +21,9 @@ pub(crate) struct Tally {
     pub counting: bool,
     /// The last string of text or thought in this chunk, as a place in it.
     pub said: Option<SaidAt>,
-    text: Counter,
-    thought: Counter,
-    call: Counter,
+    text: TokenCounter,
+    thought: TokenCounter,
+    call: TokenCounter,
 }
 
 /// A set of choices: a bit for each index. Nobody can ask for more of them.
@@ -37,14 +37,14 @@ pub(crate) struct SaidAt {
     pub to: usize,
 }
 
-impl Tally {
+impl OutputTally {
     pub fn counting() -> Self {
-        Tally { counting: true, ..Tally::default() }
+        OutputTally { counting: true, ..OutputTally::default() }
     }
 
     /// The same counts with no output seen yet.
     pub fn silent(self) -> Self {
-        Tally { output: false, said: None, ..self }
+        OutputTally { output: false, said: None, ..self }
     }
 
     /// Counts a string as it stands in JSON.
@@ -58,7 +58,7 @@ impl Tally {
 
     /// The same counts, wherever the strings stood.
     pub fn same(&self, other: &Self) -> bool {
-        *self == Tally { said: self.said, ..*other }
+        *self == OutputTally { said: self.said, ..*other }
     }
 
     /// Notes where a string stands that comes now.
@@ -66,8 +66,8 @@ impl Tally {
         &mut self,
         kind: Said,
         scan: &mut Scan<'_>,
-        read: impl FnOnce(&mut Self, &mut Scan<'_>) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
+        read: impl FnOnce(&mut Self, &mut Scan<'_>) -> Result<(), BrokenJson>,
+    ) -> Result<(), BrokenJson> {
         let string = scan.peek() == Some(b'"');
         let from = scan.at() + 1;
         read(self, scan)?;
@@ -96,7 +96,7 @@ impl Tally {
 
     /// Reads one element of `choices`. A `usage` inside it (some providers put it there) goes to
     /// `usage`.
-    pub fn choice(&mut self, scan: &mut Scan<'_>, usage: &mut UsageSeen) -> Result<(), Broken> {
+    pub fn choice(&mut self, scan: &mut Scan<'_>, usage: &mut UsageSeen) -> Result<(), BrokenJson> {
         if scan.peek() != Some(b'{') {
             return scan.skip();
         }
@@ -125,7 +125,7 @@ impl Tally {
         Ok(())
     }
 
-    fn part(&mut self, scan: &mut Scan<'_>, called: &mut bool) -> Result<(), Broken> {
+    fn part(&mut self, scan: &mut Scan<'_>, called: &mut bool) -> Result<(), BrokenJson> {
         if scan.peek() != Some(b'{') {
             return scan.skip();
         }
@@ -137,7 +137,7 @@ impl Tally {
             b"reasoning_content" | b"reasoning" => self
                 .note(Said::Thought, scan, |tally, scan| text(scan, &mut tally.thought, &mut tally.output, counting)),
             // Repeats what `reasoning` says, or carries it sealed: seen, not counted.
-            b"reasoning_details" => text(scan, &mut Counter::default(), &mut self.output, false),
+            b"reasoning_details" => text(scan, &mut TokenCounter::default(), &mut self.output, false),
             b"tool_calls" if scan.peek() == Some(b'[') => scan.array(|scan| {
                 *called = true;
                 text(scan, &mut self.call, &mut self.output, counting)
@@ -156,7 +156,7 @@ impl Tally {
         })
     }
 
-    fn audio(&mut self, scan: &mut Scan<'_>) -> Result<(), Broken> {
+    fn audio(&mut self, scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         scan.object(|key, scan| match key.raw() {
             b"data" if scan.peek() == Some(b'"') => {
                 let letters = scan.string()?.raw().len() as u64;
@@ -172,7 +172,7 @@ impl Tally {
 
 /// Counts all text in a value: a string, content parts, a tool call. Marks and names of the format
 /// (`type`, `id`) are no output.
-fn text(scan: &mut Scan<'_>, counter: &mut Counter, output: &mut bool, counting: bool) -> Result<(), Broken> {
+fn text(scan: &mut Scan<'_>, counter: &mut TokenCounter, output: &mut bool, counting: bool) -> Result<(), BrokenJson> {
     match scan.peek() {
         Some(b'"') => {
             let text = scan.string()?;
@@ -197,16 +197,16 @@ pub(crate) struct UsageSeen {
     /// Its place, when it was an object.
     pub place: Option<Range<usize>>,
     /// Its numbers, when their shape was sound.
-    pub read: Option<Report>,
+    pub read: Option<UsageReport>,
 }
 
 impl UsageSeen {
-    pub fn scan(&mut self, scan: &mut Scan<'_>) -> Result<(), Broken> {
+    pub fn scan(&mut self, scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         if scan.peek() != Some(b'{') {
             return scan.skip();
         }
         let start = scan.at();
-        let read = Report::scan(Shape::Chat, scan)?;
+        let read = UsageReport::scan(UsageShape::Chat, scan)?;
         self.place = Some(start..scan.at());
         if read.is_some() {
             self.read = read;

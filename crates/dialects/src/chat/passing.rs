@@ -6,14 +6,14 @@
 //! `choices`.
 
 use super::out::Out;
-use super::part::{Tally, UsageSeen};
+use super::part::{OutputTally, UsageSeen};
 use super::reply::MOST_RAW_USAGE;
-use super::seen::Seen;
+use super::seen::SeenInChunk;
 use crate::pattern::{Patterns, Sample};
 use std::ops::Range;
 use tollgate_wire::StreamFault;
 use tollgate_wire::json;
-use tollgate_wire::usage::{Report, Shape, Usage};
+use tollgate_wire::usage::{Usage, UsageReport, UsageShape};
 
 const DONE: &[u8] = b"data: [DONE]\n\n";
 
@@ -36,8 +36,8 @@ pub(crate) struct Passing {
     wants_usage: bool,
     /// The public name as JSON.
     rename_to: Option<Box<[u8]>>,
-    tally: Tally,
-    reported: Report,
+    tally: OutputTally,
+    reported: UsageReport,
     usage: Option<Usage>,
     raw_usage: String,
     /// Output came after the last report.
@@ -66,8 +66,8 @@ impl Passing {
         Passing {
             wants_usage,
             rename_to: rename_to.map(|name| json::quoted(name).into_boxed_slice()),
-            tally: Tally::counting(),
-            reported: Report::new(Shape::Chat),
+            tally: OutputTally::counting(),
+            reported: UsageReport::new(UsageShape::Chat),
             usage: None,
             raw_usage: String::new(),
             output_since: false,
@@ -92,7 +92,7 @@ impl Passing {
     }
 
     /// Takes over what a sound chunk produced.
-    fn produced(&mut self, mut tally: Tally) {
+    fn produced(&mut self, mut tally: OutputTally) {
         self.output_since |= tally.output;
         tally.output |= self.tally.output;
         self.tally = tally;
@@ -116,7 +116,7 @@ impl Passing {
     /// Reads one chunk's JSON, takes what it says, and tells what to do with it.
     fn chunk(&mut self, came: &Came<'_>) -> Result<Change<'_>, StreamFault> {
         let Came { raw, data, start, plain, first } = *came;
-        let mut seen = Seen::default();
+        let mut seen = SeenInChunk::default();
         // Taken over only when the chunk is sound: what the client does not get is not counted.
         let mut tally = self.tally.silent();
         if seen.scan(data, &mut tally).is_err() {
@@ -176,7 +176,7 @@ impl Passing {
         }
     }
 
-    fn keep_envelope(&mut self, seen: &Seen, data: &[u8]) {
+    fn keep_envelope(&mut self, seen: &SeenInChunk, data: &[u8]) {
         let text = |place: &Option<Range<usize>>| place.clone().map_or(&b"null"[..], |p| &data[p]);
         let model = self.rename_to.as_deref().unwrap_or(text(&seen.model));
         let parts: [&[u8]; 6] = [
@@ -282,8 +282,8 @@ struct Read<'a> {
     /// Where its data begins.
     start: usize,
     /// `before` and the one string that was said give `after`.
-    before: &'a Tally,
-    after: &'a Tally,
+    before: &'a OutputTally,
+    after: &'a OutputTally,
     /// Places in the data.
     padding: Option<Range<usize>>,
     model: Option<Range<usize>>,

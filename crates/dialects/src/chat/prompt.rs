@@ -7,8 +7,8 @@
 
 use crate::reads::{CITING, Means, Modality, PICTURES, REFERENCES, Reads, Top, hosted, means, top};
 use tollgate_wire::Dialect;
-use tollgate_wire::count::{AUDIO_LETTERS, Counter, FILE_LETTERS, IMAGE, IMAGE_LOW, PACKED_LETTERS, VIDEO};
-use tollgate_wire::json::{Broken, Scan, Text, whole_number};
+use tollgate_wire::count::{AUDIO_LETTERS, FILE_LETTERS, IMAGE, IMAGE_LOW, PACKED_LETTERS, TokenCounter, VIDEO};
+use tollgate_wire::json::{BrokenJson, Scan, Text, whole_number};
 
 /// Tokens every provider adds around a message.
 const PER_MESSAGE: u64 = 4;
@@ -19,15 +19,15 @@ const PLAIN_SOUND: &[&str] = &["wav", "mp3", "pcm16", "audio/wav", "audio/x-wav"
 
 #[derive(Clone, Debug)]
 pub(crate) struct Estimate {
-    counter: Counter,
-    aside: Counter,
+    counter: TokenCounter,
+    aside: TokenCounter,
     more: u64,
     reads: Reads,
 }
 
 /// What is known of an object when its end is reached.
 #[derive(Default)]
-pub(crate) struct Part {
+pub(crate) struct EstimatedPart {
     picture: bool,
     reference: bool,
     cites: bool,
@@ -50,7 +50,12 @@ struct Source {
 
 impl Estimate {
     pub fn new() -> Self {
-        Estimate { counter: Counter::default(), aside: Counter::default(), more: PER_CALL, reads: Reads::default() }
+        Estimate {
+            counter: TokenCounter::default(),
+            aside: TokenCounter::default(),
+            more: PER_CALL,
+            reads: Reads::default(),
+        }
     }
 
     pub fn tokens(&self) -> u64 {
@@ -77,7 +82,7 @@ impl Estimate {
     }
 
     /// Counts a list of tools, and finds those that run at the provider.
-    pub fn tools(&mut self, dialect: Dialect, scan: &mut Scan<'_>) -> Result<(), Broken> {
+    pub fn tools(&mut self, dialect: Dialect, scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         scan.peek();
         let at = scan.at();
         let raw = scan.value()?;
@@ -86,7 +91,7 @@ impl Estimate {
     }
 
     /// A member around the conversation that is not known as part of it.
-    pub fn around(&mut self, dialect: Dialect, name: &[u8], scan: &mut Scan<'_>) -> Result<(), Broken> {
+    pub fn around(&mut self, dialect: Dialect, name: &[u8], scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         let first = scan.peek();
         let at = scan.at();
         let raw = scan.value()?;
@@ -106,7 +111,7 @@ impl Estimate {
     }
 
     /// Counts the text in any value of a message.
-    pub fn value(&mut self, scan: &mut Scan<'_>) -> Result<(), Broken> {
+    pub fn value(&mut self, scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         match scan.peek() {
             Some(b'"') => {
                 self.text(scan.string()?);
@@ -114,7 +119,7 @@ impl Estimate {
             }
             Some(b'[') => scan.array(|scan| self.value(scan)),
             Some(b'{') => {
-                let mut part = Part::default();
+                let mut part = EstimatedPart::default();
                 let at = scan.at();
                 scan.object(|key, scan| self.member(key, scan, &mut part))?;
                 self.resolve(&part, at);
@@ -125,7 +130,7 @@ impl Estimate {
     }
 
     /// Counts the text in a value whose members mean nothing.
-    fn plain(&mut self, scan: &mut Scan<'_>) -> Result<(), Broken> {
+    fn plain(&mut self, scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         match scan.peek() {
             Some(b'"') => {
                 self.text(scan.string()?);
@@ -138,7 +143,7 @@ impl Estimate {
     }
 
     /// Counts one member of an object; [`Estimate::resolve`] follows at its end.
-    pub fn member(&mut self, key: Text<'_>, scan: &mut Scan<'_>, part: &mut Part) -> Result<(), Broken> {
+    pub fn member(&mut self, key: Text<'_>, scan: &mut Scan<'_>, part: &mut EstimatedPart) -> Result<(), BrokenJson> {
         let name = key.bytes();
         let first = scan.peek();
         let at = scan.at();
@@ -188,7 +193,7 @@ impl Estimate {
     }
 
     /// At the end of an object its kind is known, wherever it stands.
-    pub fn resolve(&mut self, part: &Part, at: usize) {
+    pub fn resolve(&mut self, part: &EstimatedPart, at: usize) {
         if part.reference {
             self.reads.hides(None, at);
         }
@@ -249,7 +254,7 @@ impl Estimate {
         }
     }
 
-    fn image(&mut self, at: usize, scan: &mut Scan<'_>) -> Result<(), Broken> {
+    fn image(&mut self, at: usize, scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         let mut low = false;
         let mut data: &[u8] = b"";
         if scan.peek() == Some(b'{') {
@@ -259,7 +264,7 @@ impl Estimate {
                 if key.is("url") {
                     data = value;
                 }
-                Ok::<(), Broken>(())
+                Ok::<(), BrokenJson>(())
             })?;
         } else {
             data = scan.value()?;
@@ -275,7 +280,7 @@ impl Estimate {
         Ok(())
     }
 
-    fn sound(&mut self, at: usize, scan: &mut Scan<'_>) -> Result<(), Broken> {
+    fn sound(&mut self, at: usize, scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         let raw = scan.value()?;
         let mut kind = String::new();
         let mut letters = None;
@@ -289,7 +294,7 @@ impl Estimate {
                 if key.is("data") {
                     letters = Some(value.len() as u64);
                 }
-                Ok::<(), Broken>(())
+                Ok::<(), BrokenJson>(())
             })?;
         }
         match letters {
@@ -303,7 +308,7 @@ impl Estimate {
     }
 
     /// A file, however it is given: what is packed in it can be longer than its bytes.
-    fn file(&mut self, at: usize, scan: &mut Scan<'_>) -> Result<(), Broken> {
+    fn file(&mut self, at: usize, scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         let letters = scan.value()?.len() as u64;
         self.add(letters.div_ceil(FILE_LETTERS));
         self.reads.hides(Some(Modality::File), at);
@@ -312,7 +317,7 @@ impl Estimate {
 
     /// An object with a media type and data or an address, or (a text source) a value like any
     /// other.
-    fn typed(&mut self, at: usize, scan: &mut Scan<'_>, part: &mut Part) -> Result<(), Broken> {
+    fn typed(&mut self, at: usize, scan: &mut Scan<'_>, part: &mut EstimatedPart) -> Result<(), BrokenJson> {
         let mut source = Source { at, ..Source::default() };
         let mut inner = Scan::new(scan.rest());
         let mut text = false;
@@ -334,7 +339,7 @@ impl Estimate {
                 b"url" | b"fileUri" | b"file_uri" | b"file_id" => source.away |= value != b"null",
                 _ => {}
             }
-            Ok::<(), Broken>(())
+            Ok::<(), BrokenJson>(())
         })?;
         if text || source.letters == 0 && !source.away {
             return self.value(scan);

@@ -1,12 +1,12 @@
 //! Reads a whole chat reply: usage, whether there is any output, an error in disguise.
 
-use super::part::{Tally, UsageSeen};
+use super::part::{OutputTally, UsageSeen};
 use crate::reads::ToolUses;
 use bytes::Bytes;
 use std::ops::Range;
 use tollgate_wire::UpstreamError;
-use tollgate_wire::json::{self, Broken, Scan};
-use tollgate_wire::usage::{Report, Usage};
+use tollgate_wire::json::{self, BrokenJson, Scan};
+use tollgate_wire::usage::{Usage, UsageReport};
 
 /// The body is no chat completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct NotAReply;
 
 /// What a whole reply says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reply {
+pub struct ChatReply {
     /// As reported; `None` when missing, all zero or of an odd shape.
     pub usage: Option<Usage>,
     /// The provider's `usage` as it came, for the usage row.
@@ -36,17 +36,17 @@ pub struct Reply {
 pub(crate) const MOST_RAW_USAGE: usize = 8 << 10;
 
 /// Reads a whole (not streamed) reply.
-pub fn read_reply(body: &Bytes) -> Result<Reply, NotAReply> {
-    let mut reply = Reply::default();
+pub fn read_reply(body: &Bytes) -> Result<ChatReply, NotAReply> {
+    let mut reply = ChatReply::default();
     let mut usage = UsageSeen::default();
-    let mut tally = Tally::default();
+    let mut tally = OutputTally::default();
     let choices = scan_reply(body, &mut reply, &mut tally, &mut usage).map_err(|_| NotAReply)?;
     if reply.error.is_none() && !choices {
         return Err(NotAReply);
     }
     reply.has_output = tally.output;
     reply.has_answer = tally.choice;
-    reply.usage = usage.read.as_ref().and_then(Report::usage);
+    reply.usage = usage.read.as_ref().and_then(UsageReport::usage);
     if let Some(place) = usage.place.filter(|p| p.len() <= MOST_RAW_USAGE) {
         reply.raw_usage = Some(String::from_utf8_lossy(&body[place]).into_owned());
     }
@@ -58,13 +58,18 @@ pub fn read_reply(body: &Bytes) -> Result<Reply, NotAReply> {
 
 /// Own count of the output of a reply that was read without fault.
 pub fn count_output(body: &[u8]) -> u64 {
-    let mut tally = Tally::counting();
-    let _ = scan_reply(body, &mut Reply::default(), &mut tally, &mut UsageSeen::default());
+    let mut tally = OutputTally::counting();
+    let _ = scan_reply(body, &mut ChatReply::default(), &mut tally, &mut UsageSeen::default());
     tally.tokens()
 }
 
 /// One pass over the reply; says whether `choices` is there.
-fn scan_reply(body: &[u8], reply: &mut Reply, tally: &mut Tally, usage: &mut UsageSeen) -> Result<bool, Broken> {
+fn scan_reply(
+    body: &[u8],
+    reply: &mut ChatReply,
+    tally: &mut OutputTally,
+    usage: &mut UsageSeen,
+) -> Result<bool, BrokenJson> {
     let mut scan = Scan::new(body);
     let mut choices = false;
     scan.object(|key, scan| match key.raw() {
@@ -87,7 +92,7 @@ fn scan_reply(body: &[u8], reply: &mut Reply, tally: &mut Tally, usage: &mut Usa
     Ok(choices)
 }
 
-impl Reply {
+impl ChatReply {
     /// The body with the public model name; the same `Bytes` when it already has it.
     /// `body` must be the one this reply was read from.
     pub fn with_model(&self, body: Bytes, public: &str) -> Bytes {

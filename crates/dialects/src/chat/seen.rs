@@ -1,13 +1,13 @@
 //! One pass over the JSON of a streamed chunk: what it says and where.
 
-use super::part::{Tally, UsageSeen};
+use super::part::{OutputTally, UsageSeen};
 use std::ops::Range;
 use tollgate_wire::UpstreamError;
-use tollgate_wire::json::{Broken, Scan};
+use tollgate_wire::json::{BrokenJson, Scan};
 
 /// What one chunk says.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct SeenInChunk {
     pub id: Option<Range<usize>>,
     pub created: Option<Range<usize>>,
     pub model: Option<Range<usize>>,
@@ -21,8 +21,8 @@ pub(crate) struct Seen {
     flat_error: bool,
 }
 
-impl Seen {
-    pub fn scan(&mut self, data: &[u8], tally: &mut Tally) -> Result<(), Broken> {
+impl SeenInChunk {
+    pub fn scan(&mut self, data: &[u8], tally: &mut OutputTally) -> Result<(), BrokenJson> {
         let mut scan = Scan::new(data);
         scan.object(|key, scan| {
             match key.raw() {
@@ -43,7 +43,7 @@ impl Seen {
                 b"type" | b"object" => self.flat_error |= scan.value()? == b"\"error\"",
                 _ => scan.skip()?,
             }
-            Ok::<(), Broken>(())
+            Ok::<(), BrokenJson>(())
         })?;
         scan.end()
     }

@@ -19,7 +19,7 @@ pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
     }
     let mut list = Array::begin(body.key("tools"));
     for tool in tools {
-        carry.unmarked(tool.cached)?;
+        carry.drop_cache_mark(tool.cached)?;
         let schema = arguments(tool, carry)?;
         write_tool(tool, schema.as_deref(), &mut list, carry);
     }

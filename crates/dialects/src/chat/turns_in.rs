@@ -2,7 +2,9 @@
 
 use super::ask_in::call_kind;
 use super::details::bound;
-use crate::hub::{Call, CallKind, Fields, Media, Member, Origin, Part, Place, Role, Seal, Thought, Turn, place_of_url};
+use crate::hub::{
+    CallKind, Fields, Media, MediaSource, Member, Part, Role, Seal, SealMaker, Thought, ToolCall, Turn, place_of_url,
+};
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
@@ -109,17 +111,17 @@ fn sound<'n, 'a>(node: &'n Node<'a>, fields: &mut Fields<'n, 'a>) -> Option<Medi
     let format = fields.filled("format");
     let mime = if format == "mp3" { "audio/mpeg".to_owned() } else { format!("audio/{format}") };
     let base64 = fields.filled("data");
-    Some(Media::at(Place::Data { mime: mime.into(), base64 }))
+    Some(Media::at(MediaSource::Data { mime: mime.into(), base64 }))
 }
 
 fn file<'n, 'a>(_: &'n Node<'a>, fields: &mut Fields<'n, 'a>) -> Option<Media<'a>> {
     let place = match fields.text("file_data") {
         Some(data) => match place_of_url(&data) {
             // Bare base64 is what some clients send; only documents are sent so.
-            Place::Url(base64) => Place::Data { mime: "application/pdf".into(), base64 },
+            MediaSource::Url(base64) => MediaSource::Data { mime: "application/pdf".into(), base64 },
             place => place,
         },
-        None => Place::Id(fields.text("file_id")?),
+        None => MediaSource::Id(fields.text("file_id")?),
     };
     Some(Media { name: fields.text("filename"), ..Media::at(place) })
 }
@@ -152,13 +154,18 @@ fn assistant<'a>(
     Ok(())
 }
 
-fn read_call<'a>(mut inner: Fields<'_, 'a>, id: Cow<'a, str>, kind: CallKind, mut rest: Vec<Member<'a>>) -> Call<'a> {
+fn read_call<'a>(
+    mut inner: Fields<'_, 'a>,
+    id: Cow<'a, str>,
+    kind: CallKind,
+    mut rest: Vec<Member<'a>>,
+) -> ToolCall<'a> {
     let key = if kind == CallKind::Custom { "input" } else { "arguments" };
     let args = inner.see(key).map_or(Cow::Borrowed(""), arguments);
     inner.filled(key);
     let name = inner.filled("name");
     inner.rest_at("function", &mut rest);
-    Call { id, name, namespace: None, kind, args, cached: false, rest }
+    ToolCall { id, name, namespace: None, kind, args, cached: false, rest }
 }
 
 /// Arguments are text; some clients and servers send the object itself.
@@ -222,7 +229,7 @@ pub(super) fn read_detail<'a>(detail: &Node<'a>, thoughts: &mut Vec<Thought<'a>>
     let index = detail.get("index").and_then(Node::number);
     let same_thought = &(index.is_some() && index == *last_index);
     *last_index = index;
-    let origin = Origin::of_format(detail.str_of("format"));
+    let origin = SealMaker::of_format(detail.str_of("format"));
     let bound = || bound(detail);
     match detail.str_of("type") {
         kind @ ("reasoning.text" | "reasoning.summary") => {
@@ -242,8 +249,8 @@ pub(super) fn read_detail<'a>(detail: &Node<'a>, thoughts: &mut Vec<Thought<'a>>
             let Some(data) = detail.text_of("data") else { return };
             let seal = Some(Seal::new(origin, data.clone(), bound()));
             match thoughts.last_mut() {
-                Some(last) if origin == Origin::OpenAi && last.summary && last.seal.is_none() => last.seal = seal,
-                _ => thoughts.push(Thought { seal, redacted: origin == Origin::Anthropic, ..Thought::default() }),
+                Some(last) if origin == SealMaker::OpenAi && last.summary && last.seal.is_none() => last.seal = seal,
+                _ => thoughts.push(Thought { seal, redacted: origin == SealMaker::Anthropic, ..Thought::default() }),
             }
         }
         _ => {}

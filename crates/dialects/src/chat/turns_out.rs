@@ -2,7 +2,8 @@
 
 use crate::anthropic::input;
 use crate::hub::{
-    Ask, Call, CallKind, Carry, Media, Part, Place, Role, Turn, base64_standard, fitting_id, sent_name, tidy_data_url,
+    Ask, CallKind, Carry, Media, MediaSource, Part, Role, ToolCall, Turn, base64_standard, fitting_id, sent_name,
+    tidy_data_url,
 };
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
@@ -103,7 +104,7 @@ fn write_part(part: &Part<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mu
             write_media("video_url", media, list, |inner| inner.text("url", &url));
         }
         Part::Audio(media) => {
-            let Place::Data { mime, base64 } = &media.place else {
+            let MediaSource::Data { mime, base64 } = &media.place else {
                 return Err(refused(turn, "Sound must be sent as data, not as a link."));
             };
             let format = match mime.as_ref() {
@@ -117,8 +118,8 @@ fn write_part(part: &Part<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mu
             });
         }
         Part::File(media) => {
-            if let Place::Text(_) = media.place {
-                carry.unnamed(media)?;
+            if let MediaSource::Text(_) = media.place {
+                carry.drop_file_name(media)?;
             }
             file(media, turn, list)?;
         }
@@ -150,9 +151,9 @@ fn refused(turn: &Turn<'_>, why: &str) -> Problem {
 /// A link to a picture or clip, or its data as one.
 fn link(media: &Media<'_>, turn: &Turn<'_>, what: &str) -> Result<String, Problem> {
     match &media.place {
-        Place::Url(url) => Ok(url.to_string()),
-        Place::Data { mime, base64 } => Ok(tidy_data_url(mime, base64)),
-        Place::Id(_) | Place::Text(_) => {
+        MediaSource::Url(url) => Ok(url.to_string()),
+        MediaSource::Data { mime, base64 } => Ok(tidy_data_url(mime, base64)),
+        MediaSource::Id(_) | MediaSource::Text(_) => {
             Err(refused(turn, &format!("An {what} given by a file id is known to another provider only.")))
         }
     }
@@ -161,16 +162,16 @@ fn link(media: &Media<'_>, turn: &Turn<'_>, what: &str) -> Result<String, Proble
 fn file(media: &Media<'_>, turn: &Turn<'_>, list: &mut Array<'_>) -> Result<(), Problem> {
     match &media.place {
         // A text file says the same as a text.
-        Place::Text(text) => list.object(|one| {
+        MediaSource::Text(text) => list.object(|one| {
             one.text("type", "text");
             one.text("text", text);
             mark(one, media.cached);
         }),
-        Place::Data { mime, base64 } => write_media("file", media, list, |inner| {
+        MediaSource::Data { mime, base64 } => write_media("file", media, list, |inner| {
             inner.text("filename", media.name.as_deref().unwrap_or("document.pdf"));
             inner.text("file_data", &tidy_data_url(mime, base64));
         }),
-        Place::Id(_) | Place::Url(_) => {
+        MediaSource::Id(_) | MediaSource::Url(_) => {
             return Err(refused(
                 turn,
                 "A file must be sent as data: the model's provider takes no links and no other provider's ids.",
@@ -187,17 +188,17 @@ fn result<'p, 'a>(
     pictures: &mut Vec<&'p Part<'a>>,
 ) -> Result<(), Problem> {
     let Part::Result { id, parts, error, cached, .. } = part else { return Ok(()) };
-    carry.unmarked(*cached)?;
+    carry.drop_cache_mark(*cached)?;
     let mut text = String::new();
     for inner in parts {
         let piece = match inner {
             Part::Text { text, cached, .. } => {
-                carry.unmarked(*cached)?;
+                carry.drop_cache_mark(*cached)?;
                 text.as_ref()
             }
-            Part::File(file @ Media { place: Place::Text(text), .. }) => {
-                carry.unmarked(file.cached)?;
-                carry.unnamed(file)?;
+            Part::File(file @ Media { place: MediaSource::Text(text), .. }) => {
+                carry.drop_cache_mark(file.cached)?;
+                carry.drop_file_name(file)?;
                 text.as_ref()
             }
             Part::Foreign { words, raw, .. } => words.as_deref().unwrap_or(raw),
@@ -223,7 +224,7 @@ fn result<'p, 'a>(
 }
 
 fn assistant(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
-    let calls: Vec<&Call<'_>> = turn.calls().collect();
+    let calls: Vec<&ToolCall<'_>> = turn.calls().collect();
     let mut thoughts = String::new();
     let mut said: Vec<&Part<'_>> = Vec::new();
     for part in &turn.parts {
@@ -246,7 +247,7 @@ fn assistant(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Re
         let mut whole = String::new();
         for part in said {
             if let Part::Text { text, cached, .. } = part {
-                carry.unmarked(*cached)?;
+                carry.drop_cache_mark(*cached)?;
                 whole.push_str(text);
             }
         }
@@ -265,8 +266,8 @@ fn assistant(turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Re
     Ok(())
 }
 
-fn write_call(call: &Call<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
-    carry.unmarked(call.cached)?;
+fn write_call(call: &ToolCall<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+    carry.drop_cache_mark(call.cached)?;
     // A function stands for a tool with free text where that is not known.
     let stands = call.kind == CallKind::Custom && !carry.target.takes_free_text();
     let (kind, key) = match call.kind {

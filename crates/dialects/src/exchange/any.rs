@@ -2,15 +2,15 @@
 //! metered, written again or passed on.
 
 use super::follow::{is_plain, sample};
-use super::meter::Meter;
+use super::meter::StreamMeter;
 use super::pass::Pass;
-use super::reader::Reader;
+use super::reader::DialectReader;
 use super::reply::malformed;
 use super::stream::Setup;
-use super::writer::Writer;
+use super::writer::DialectWriter;
 use crate::chat::Out;
-use crate::hub::{Event, Lost, Places, Restore, Stop};
-use crate::pattern::Found;
+use crate::hub::{CitationPlaces, Event, Lost, Restore, Stop};
+use crate::pattern::PatternMatch;
 use bytes::Bytes;
 use tollgate_wire::Dialect;
 use tollgate_wire::StreamFault;
@@ -27,14 +27,14 @@ pub(super) struct Any {
     call_id: String,
     /// Our estimate of the prompt.
     prompt_tokens: u64,
-    reader: Reader,
+    reader: DialectReader,
     restore: Restore,
-    places: Places,
-    pub meter: Meter,
+    places: CitationPlaces,
+    pub meter: StreamMeter,
     /// Within one dialect events pass; the writer then only writes what the provider left out.
     pass: Option<Pass>,
     pub lost: Lost,
-    pub writer: Writer,
+    pub writer: DialectWriter,
     /// Bytes from upstream so far.
     taken: usize,
     /// A Responses stream that passed: its final object.
@@ -48,12 +48,12 @@ impl Any {
             from,
             call_id: voice.id.clone(),
             prompt_tokens: voice.prompt_tokens,
-            reader: Reader::new(from, to, &voice.id),
+            reader: DialectReader::new(from, to, &voice.id),
             lost: Lost::new(from, to, &names),
-            writer: Writer::new(from, to, &voice, &names),
+            writer: DialectWriter::new(from, to, &voice, &names),
             restore: Restore::new(names),
-            places: Places::new(from, to),
-            meter: Meter::new(from),
+            places: CitationPlaces::new(from, to),
+            meter: StreamMeter::new(from),
             pass: (from == to).then(|| Pass::new(from, &voice, rename)),
             taken: 0,
             object: None,
@@ -63,7 +63,7 @@ impl Any {
     /// Notes how much comes; false where that is more than can be kept.
     pub fn takes(&mut self, more: usize) -> bool {
         self.taken = self.taken.saturating_add(more);
-        self.taken <= MOST_KEPT || self.pass.is_some() || !matches!(self.writer, Writer::Responses(_))
+        self.taken <= MOST_KEPT || self.pass.is_some() || !matches!(self.writer, DialectWriter::Responses(_))
     }
 
     /// Passes the event at `out.at` when it is like those before.
@@ -72,7 +72,7 @@ impl Any {
         let bytes = &out.from[out.at..];
         // A number that does not rise is put right, which the pattern cannot.
         let next = pass.number;
-        let fits = |found: &Found| is_plain(bytes, found) && found.number.is_none_or(|number| number >= next);
+        let fits = |found: &PatternMatch| is_plain(bytes, found) && found.number.is_none_or(|number| number >= next);
         let Some(found) = pass.patterns.take(bytes, most, fits) else { return false };
         self.meter.say(found.said, &bytes[found.text]);
         if let Some(number) = found.number {
@@ -115,7 +115,7 @@ impl Any {
         });
         self.meter.over();
         if said {
-            self.writer.end(self.meter.told(self.prompt_tokens).as_ref(), out);
+            self.writer.end(self.meter.usage_so_far(self.prompt_tokens).as_ref(), out);
         }
         said
     }
@@ -163,7 +163,7 @@ impl Any {
                 self.object = own.and_then(|own| String::from_utf8(own).ok());
             }
             if !passing {
-                self.writer.end(self.meter.told(self.prompt_tokens).as_ref(), out);
+                self.writer.end(self.meter.usage_so_far(self.prompt_tokens).as_ref(), out);
             }
         }
         Ok(ended)
@@ -177,30 +177,30 @@ impl Any {
     /// All that a provider owes that closed without its end.
     pub fn end(&mut self, out: &mut Vec<u8>) {
         match &self.pass {
-            None => self.writer.end(self.meter.told(self.prompt_tokens).as_ref(), out),
+            None => self.writer.end(self.meter.usage_so_far(self.prompt_tokens).as_ref(), out),
             Some(pass) => pass.end(out),
         }
     }
 
     /// Nothing of the stream reached the client, so what ends it must stand alone.
-    pub fn unsent(&mut self) {
+    pub fn forget_unsent(&mut self) {
         if let Some(pass) = &mut self.pass {
             pass.number = 0;
             pass.begun = false;
             pass.response = None;
         }
         match &mut self.writer {
-            Writer::Responses(writer) => writer.unsent(),
-            Writer::Gemini(writer) => writer.go_on(false),
-            Writer::Chat(_) | Writer::Anthropic(_) => {}
+            DialectWriter::Responses(writer) => writer.forget_unsent(),
+            DialectWriter::Gemini(writer) => writer.go_on(false),
+            DialectWriter::Chat(_) | DialectWriter::Anthropic(_) => {}
         }
     }
 
     pub fn error_event(&mut self, code: Code, message: &str) -> Bytes {
         let mut out = Vec::new();
         match (&mut self.pass, &mut self.writer) {
-            (Some(pass), Writer::Responses(writer)) => writer.go_on(pass.number, pass.response.take()),
-            (Some(pass), Writer::Gemini(writer)) => writer.go_on(pass.begun),
+            (Some(pass), DialectWriter::Responses(writer)) => writer.go_on(pass.number, pass.response.take()),
+            (Some(pass), DialectWriter::Gemini(writer)) => writer.go_on(pass.begun),
             _ => {}
         }
         self.writer.fail(code, message, &self.call_id, self.meter.usage(), &mut out);

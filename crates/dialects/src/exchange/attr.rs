@@ -1,7 +1,7 @@
 //! A scalar of a body by dotted path (`service_tier`, `reasoning.effort`).
 
 use std::borrow::Cow;
-use tollgate_wire::json::{Broken, Scan};
+use tollgate_wire::json::{BrokenJson, Scan};
 
 /// Text without quotes, numbers and booleans as written. Scans the body: not free.
 pub(super) fn attr<'b>(body: &'b [u8], path: &str) -> Option<Cow<'b, str>> {
@@ -10,7 +10,7 @@ pub(super) fn attr<'b>(body: &'b [u8], path: &str) -> Option<Cow<'b, str>> {
     found
 }
 
-fn look_up<'a>(scan: &mut Scan<'a>, path: &str, found: &mut Option<Cow<'a, str>>) -> Result<(), Broken> {
+fn look_up<'a>(scan: &mut Scan<'a>, path: &str, found: &mut Option<Cow<'a, str>>) -> Result<(), BrokenJson> {
     let (name, rest) = match path.split_once('.') {
         Some((name, rest)) => (name, Some(rest)),
         None => (path, None),

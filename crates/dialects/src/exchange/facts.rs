@@ -26,7 +26,7 @@ const fn steps(dialect: Dialect) -> &'static [&'static [u8]] {
     }
 }
 
-pub(super) struct Facts<'a> {
+pub(super) struct RequestFacts<'a> {
     dialect: Dialect,
     keys: Vec<Cow<'a, [u8]>>,
     pub model: Option<(String, Range<usize>)>,
@@ -49,14 +49,14 @@ pub(super) struct Facts<'a> {
     continues: bool,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> RequestFacts<'a> {
     /// `call`: the body of a call, which must have all that a call needs; else of a count of
     /// tokens.
-    pub fn read(dialect: Dialect, body: &'a [u8], call: bool) -> Result<Facts<'a>, Problem> {
+    pub fn read(dialect: Dialect, body: &'a [u8], call: bool) -> Result<RequestFacts<'a>, Problem> {
         if std::str::from_utf8(body).is_err() {
             return Err(Problem::not_json("The body is not valid UTF-8."));
         }
-        let mut facts = Facts {
+        let mut facts = RequestFacts {
             dialect,
             keys: Vec::with_capacity(16),
             model: None,

@@ -1,7 +1,7 @@
 //! Events of Anthropic's and Responses' streams that say one piece of text and do nothing else:
 //! what the pattern of those that pass within one dialect is learnt from (`crate::pattern`).
 
-use crate::pattern::{Found, Said, Sample};
+use crate::pattern::{PatternMatch, Said, Sample};
 use tollgate_wire::json::{Node, has_separator};
 
 /// Events that say one thing: their type, that of what is in them, the path to what they say, and
@@ -39,7 +39,7 @@ pub(super) fn sample(raw: &[u8]) -> Option<Sample<'_>> {
 }
 
 /// What is empty says nothing; an escape, a separator or half a character is read in full.
-pub(super) fn is_plain(bytes: &[u8], found: &Found) -> bool {
+pub(super) fn is_plain(bytes: &[u8], found: &PatternMatch) -> bool {
     let (event, text) = (&bytes[..found.len], &bytes[found.text.clone()]);
     let plain = !text.is_empty() && memchr::memchr(b'\\', text).is_none() && !has_separator(event);
     plain && std::str::from_utf8(event).is_ok()
@@ -60,7 +60,7 @@ mod tests {
         patterns
     }
 
-    fn take(patterns: &mut Patterns, bytes: &[u8], most: usize) -> Option<Found> {
+    fn take(patterns: &mut Patterns, bytes: &[u8], most: usize) -> Option<PatternMatch> {
         patterns.take(bytes, most, |found| is_plain(bytes, found))
     }
 

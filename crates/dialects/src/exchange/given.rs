@@ -6,7 +6,7 @@
 //! has them.
 
 use super::links::{each, has_escaped_ascii};
-use super::request::Request;
+use super::request::CheckedRequest;
 use memchr::{memchr_iter, memmem};
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
@@ -27,7 +27,7 @@ pub fn scheme(text: &str) -> Option<&str> {
     (scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.bytes().all(plain)).then_some(scheme)
 }
 
-impl Request {
+impl CheckedRequest {
     /// Every address that a provider may open.
     pub fn given(&self) -> Result<Vec<Given>, Problem> {
         if !may_give(self.dialect, self.body()) {
@@ -186,7 +186,7 @@ mod tests {
             body.as_object_mut().expect("an object").retain(|name, _| name != "model" && name != "max_tokens");
         }
         let path = model.map(|model| crate::Path { model, stream: false });
-        let request = Request::read(dialect, Bytes::from(body.to_string()), path).expect("a request");
+        let request = CheckedRequest::read(dialect, Bytes::from(body.to_string()), path).expect("a request");
         request.given().expect("read").into_iter().map(|one| format!("{}={}", one.at, one.url)).collect()
     }
 
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn letters_written_as_escapes_hide_nothing() {
         let body = r#"{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_\u0075rl":{"url":"\u0066ile:///a"}}]}]}"#;
-        let request = Request::read(Dialect::Chat, Bytes::from(body), None).expect("a request");
+        let request = CheckedRequest::read(Dialect::Chat, Bytes::from(body), None).expect("a request");
         assert_eq!(request.given().expect("read").len(), 1);
     }
 

@@ -1,16 +1,16 @@
 //! A limit of the output for a request whose caller named none.
 
-use super::request::Request;
+use super::request::CheckedRequest;
 use bytes::Bytes;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::json::{Node, Object};
 
-impl Request {
+impl CheckedRequest {
     /// The same request with this limit of the output, in the field of its own dialect. `current`
     /// is the name that the model knows in chat: `max_completion_tokens`, or the older
     /// `max_tokens`.
-    pub fn limited(&self, most: u64, current: bool) -> Result<Request, Problem> {
+    pub fn limited(&self, most: u64, current: bool) -> Result<CheckedRequest, Problem> {
         let text = std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
         let node = Node::read(text)?;
         let mut out = Vec::with_capacity(text.len() + 64);
@@ -63,7 +63,8 @@ mod tests {
 
     fn limited(dialect: Dialect, body: &str, current: bool) -> String {
         let path = Path { model: "m", stream: false };
-        let request = Request::read(dialect, Bytes::copy_from_slice(body.as_bytes()), Some(path)).expect("a request");
+        let request =
+            CheckedRequest::read(dialect, Bytes::copy_from_slice(body.as_bytes()), Some(path)).expect("a request");
         assert_eq!(request.max_output, None);
         let limited = request.limited(300, current).expect("the same with a limit");
         assert_eq!((limited.max_output, limited.prompt_tokens), (Some(300), request.prompt_tokens));

@@ -5,7 +5,7 @@
 //! it. Links are looked for where a dialect has media and nowhere else, so that an address in a
 //! text or in the arguments of a tool is left alone.
 
-use super::request::Request;
+use super::request::CheckedRequest;
 use crate::hub::data_url;
 use bytes::Bytes;
 use memchr::{memchr_iter, memmem};
@@ -25,7 +25,7 @@ pub enum LinkKind {
 
 /// A link to a picture or document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct MediaLink {
     pub url: String,
     /// The field of the request, for refusals.
     pub at: String,
@@ -34,15 +34,15 @@ pub struct Link {
 
 /// What a link leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Linked<'d> {
+pub struct LinkContent<'d> {
     pub mime: &'d str,
     /// In the standard alphabet.
     pub base64: &'d str,
 }
 
-impl Request {
+impl CheckedRequest {
     /// The links of the request, in order; the same one may be there more than once.
-    pub fn links(&self) -> Result<Vec<Link>, Problem> {
+    pub fn links(&self) -> Result<Vec<MediaLink>, Problem> {
         if !may_have_links(self.dialect, self.body()) {
             return Ok(Vec::new());
         }
@@ -51,7 +51,10 @@ impl Request {
     }
 
     /// The request with data in the place of its links, where `data` has any.
-    pub fn with_data<'d>(&self, data: impl Fn(&Link) -> Option<Linked<'d>>) -> Result<Request, Problem> {
+    pub fn with_data<'d>(
+        &self,
+        data: impl Fn(&MediaLink) -> Option<LinkContent<'d>>,
+    ) -> Result<CheckedRequest, Problem> {
         let text = self.text()?;
         let node = Node::read(text)?;
         let mut edits: Vec<_> = found(self.dialect, &node)
@@ -100,7 +103,7 @@ const fn member(dialect: Dialect) -> &'static str {
 
 /// A link and the value of the request that is exchanged with it.
 struct Found<'n, 'a> {
-    link: Link,
+    link: MediaLink,
     instead: &'n Node<'a>,
     form: Form,
 }
@@ -119,8 +122,8 @@ enum Form {
 
 impl Found<'_, '_> {
     /// What stands beside the link stays beside the data.
-    fn write(&self, data: Linked<'_>, out: &mut Vec<u8>) {
-        let Linked { mime, base64 } = data;
+    fn write(&self, data: LinkContent<'_>, out: &mut Vec<u8>) {
+        let LinkContent { mime, base64 } = data;
         match &self.form {
             Form::DataUrl => json::write_str(out, &data_url(mime, base64)),
             Form::Source => {
@@ -259,7 +262,7 @@ fn add<'n, 'a>(
         begins("http://") || begins("https://")
     };
     if let Some(url) = url.filter(leads_out) {
-        all.push(Found { link: Link { url: url.to_string(), at, kind }, instead, form });
+        all.push(Found { link: MediaLink { url: url.to_string(), at, kind }, instead, form });
     }
 }
 

@@ -4,13 +4,13 @@ use crate::hub::Event;
 use crate::pattern::Said;
 use crate::reads::ToolUses;
 use tollgate_wire::Dialect;
-use tollgate_wire::count::{Counter, IMAGE, SPOKEN_LETTERS};
+use tollgate_wire::count::{IMAGE, SPOKEN_LETTERS, TokenCounter};
 use tollgate_wire::json::Node;
-use tollgate_wire::usage::{Report, Usage};
+use tollgate_wire::usage::{Usage, UsageReport};
 
 #[derive(Debug)]
-pub(super) struct Meter {
-    report: Report,
+pub(super) struct StreamMeter {
+    report: UsageReport,
     usage: Option<Usage>,
     /// Output came after the last report.
     since: bool,
@@ -19,9 +19,9 @@ pub(super) struct Meter {
     pub output: bool,
     /// There is an answer at all, with or without output.
     pub answer: bool,
-    text: Counter,
-    thought: Counter,
-    call: Counter,
+    text: TokenCounter,
+    thought: TokenCounter,
+    call: TokenCounter,
     raw: String,
     raw_first: String,
     /// Uses of tools that ran at the provider.
@@ -32,18 +32,18 @@ pub(super) struct Meter {
 /// Longest report kept as text.
 const MOST_RAW: usize = 8 << 10;
 
-impl Meter {
+impl StreamMeter {
     pub fn new(from: Dialect) -> Self {
-        Meter {
-            report: Report::new(from.usage()),
+        StreamMeter {
+            report: UsageReport::new(from.usage()),
             usage: None,
             since: false,
             told: false,
             output: false,
             answer: false,
-            text: Counter::default(),
-            thought: Counter::default(),
-            call: Counter::default(),
+            text: TokenCounter::default(),
+            thought: TokenCounter::default(),
+            call: TokenCounter::default(),
             raw: String::new(),
             raw_first: String::new(),
             tools: ToolUses::new(from),
@@ -139,7 +139,7 @@ impl Meter {
 
     /// What the client is told: the report, or our own count where there is none, for that is what
     /// it is charged by then.
-    pub fn told(&self, prompt: u64) -> Option<Usage> {
+    pub fn usage_so_far(&self, prompt: u64) -> Option<Usage> {
         let says_nothing = self.usage.is_none_or(|usage| self.output && usage.output_total() == 0);
         if !says_nothing || prompt == 0 {
             return self.usage;

@@ -28,9 +28,9 @@ mod usage_wish;
 mod writer;
 
 pub use given::{Given, scheme};
-pub use links::{Link, LinkKind, Linked};
+pub use links::{LinkContent, LinkKind, MediaLink};
 pub use reply::{Converted, convert};
-pub use request::{Path, Request, Sent};
-pub use rules::Rules;
-pub use stream::{Setup, Stream};
-pub use unsealed::{Home, own_seals, unsealed};
+pub use request::{CheckedRequest, Path, Sent};
+pub use rules::ModelRules;
+pub use stream::{ReplyStream, Setup};
+pub use unsealed::{SealNeeds, own_seals, without_reasoning};

@@ -4,12 +4,12 @@
 
 mod forms;
 
-use super::{Path, Request};
+use super::{CheckedRequest, Path};
 use crate::hub::Target;
 use bytes::Bytes;
 use std::fs;
 use tollgate_wire::Dialect;
-use tollgate_wire::json::{Array, Kind, Node, Object};
+use tollgate_wire::json::{Array, Node, NodeKind, Object};
 
 /// A name and a value that no dialect knows.
 const UNKNOWN: &str = "x_unknown";
@@ -53,14 +53,14 @@ fn goldens() -> Vec<Golden> {
 /// Writes a value again with the unknown member in the objects that `here` picks by their number.
 fn with_unknown(node: &Node<'_>, at: &mut usize, here: &impl Fn(usize) -> bool, out: &mut Vec<u8>) {
     match &node.kind {
-        Kind::List(items) => {
+        NodeKind::List(items) => {
             let mut list = Array::begin(out);
             for item in items {
                 with_unknown(item, at, here, list.item());
             }
             list.end();
         }
-        Kind::Map(members) => {
+        NodeKind::Map(members) => {
             let mut object = Object::begin(out);
             let number = *at;
             *at += 1;
@@ -87,8 +87,8 @@ fn marked(text: &str, here: impl Fn(usize) -> bool) -> (String, usize) {
 fn way_to(node: &Node<'_>, at: &mut usize, wanted: usize, way: &mut Vec<String>) -> bool {
     let depth = way.len();
     match &node.kind {
-        Kind::List(items) => items.iter().any(|item| way_to(item, at, wanted, way)),
-        Kind::Map(members) => {
+        NodeKind::List(items) => items.iter().any(|item| way_to(item, at, wanted, way)),
+        NodeKind::Map(members) => {
             let number = *at;
             *at += 1;
             way.extend(node.text_of("type").map(|kind| kind.to_string()));
@@ -114,7 +114,7 @@ fn way_to(node: &Node<'_>, at: &mut usize, wanted: usize, way: &mut Vec<String>)
 fn silent(golden: &Golden, text: &str, mark: &str, way: &[String]) -> String {
     let path = Path { model: "gemini-x", stream: false };
     let path = (golden.dialect == Dialect::Gemini).then_some(path);
-    let Ok(request) = Request::read(golden.dialect, Bytes::copy_from_slice(text.as_bytes()), path) else {
+    let Ok(request) = CheckedRequest::read(golden.dialect, Bytes::copy_from_slice(text.as_bytes()), path) else {
         return String::new();
     };
     let told = |field: &String| {
@@ -163,14 +163,14 @@ fn exchanged(node: &Node<'_>, at: &mut usize, here: usize, other: &str, out: &mu
     *at += 1;
     match &node.kind {
         _ if number == here => out.extend_from_slice(other.as_bytes()),
-        Kind::List(items) => {
+        NodeKind::List(items) => {
             let mut list = Array::begin(out);
             for item in items {
                 exchanged(item, at, here, other, list.item());
             }
             list.end();
         }
-        Kind::Map(members) => {
+        NodeKind::Map(members) => {
             let mut object = Object::begin(out);
             for (name, value) in members {
                 exchanged(value, at, here, other, object.key(name));

@@ -10,7 +10,7 @@ use tollgate_wire::json::{self, Edit, Node};
 const PREVIOUS: &str = "previous_response_id";
 
 #[derive(Debug)]
-pub(super) struct Ours {
+pub(super) struct OwnMembers {
     dialect: Dialect,
     /// The public name as JSON.
     name: Option<Vec<u8>>,
@@ -34,7 +34,7 @@ impl Known {
     }
 }
 
-impl Ours {
+impl OwnMembers {
     pub fn new(dialect: Dialect, rename: bool, voice: &Voice) -> Self {
         let echo = &voice.echo;
         let mut known = Vec::new();
@@ -49,7 +49,7 @@ impl Ours {
                 known.push(Known::new("store", echo.get("store").unwrap_or("true").as_bytes()));
             }
         }
-        Ours { dialect, name: rename.then(|| json::quoted(&voice.model)), known }
+        OwnMembers { dialect, name: rename.then(|| json::quoted(&voice.model)), known }
     }
 
     /// The edits of a whole reply.
@@ -99,7 +99,7 @@ mod tests {
 
     fn ours(echo: Echo, text: &str) -> String {
         let voice = Voice { id: "call_7".into(), model: "public".into(), echo, ..Voice::default() };
-        let ours = Ours::new(Dialect::Responses, true, &voice);
+        let ours = OwnMembers::new(Dialect::Responses, true, &voice);
         String::from_utf8(ours.written(&Node::read(text).unwrap())).unwrap()
     }
 

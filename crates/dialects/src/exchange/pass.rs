@@ -1,7 +1,7 @@
 //! Events of a stream that stays in its dialect: passed on as they are, in the framing their
 //! clients want, with what is ours in them.
 
-use super::ours::Ours;
+use super::ours::OwnMembers;
 use crate::hub::Voice;
 use crate::pattern::Patterns;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use tollgate_wire::json::{self, Node};
 #[derive(Debug)]
 pub(super) struct Pass {
     dialect: Dialect,
-    pub ours: Ours,
+    pub ours: OwnMembers,
     /// The next event, if it is like those before.
     pub patterns: Patterns,
     /// Number of the next event of a Responses stream.
@@ -25,7 +25,7 @@ pub(super) struct Pass {
 
 impl Pass {
     pub fn new(dialect: Dialect, voice: &Voice, rename: bool) -> Self {
-        let ours = Ours::new(dialect, rename, voice);
+        let ours = OwnMembers::new(dialect, rename, voice);
         Pass {
             dialect,
             ours,

@@ -6,23 +6,23 @@ use tollgate_wire::Dialect;
 use tollgate_wire::json::Node;
 
 #[derive(Debug)]
-pub(super) enum Reader {
-    Chat(chat::events_in::Reader),
-    Anthropic(anthropic::events_in::Reader),
-    Responses(responses::events_in::Reader),
-    Gemini(gemini::events_in::Reader),
+pub(super) enum DialectReader {
+    Chat(chat::events_in::ChatReader),
+    Anthropic(anthropic::events_in::AnthropicReader),
+    Responses(responses::events_in::ResponsesReader),
+    Gemini(gemini::events_in::GeminiReader),
 }
 
-impl Reader {
+impl DialectReader {
     /// A reader of `from`, for a client of `to`, of what answers this call.
     pub fn new(from: Dialect, to: Dialect, call: &str) -> Self {
         match from {
-            Dialect::Chat => Reader::Chat(chat::events_in::Reader::new(call)),
-            Dialect::Anthropic => Reader::Anthropic(anthropic::events_in::Reader::default()),
-            Dialect::Responses => Reader::Responses(responses::events_in::Reader::default()),
+            Dialect::Chat => DialectReader::Chat(chat::events_in::ChatReader::new(call)),
+            Dialect::Anthropic => DialectReader::Anthropic(anthropic::events_in::AnthropicReader::default()),
+            Dialect::Responses => DialectReader::Responses(responses::events_in::ResponsesReader::default()),
             Dialect::Gemini => {
                 let places = matches!(to, Dialect::Chat | Dialect::Responses);
-                Reader::Gemini(gemini::events_in::Reader::new(call, places))
+                DialectReader::Gemini(gemini::events_in::GeminiReader::new(call, places))
             }
         }
     }
@@ -30,20 +30,20 @@ impl Reader {
     /// Reads one streamed event.
     pub fn read(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
         match self {
-            Reader::Chat(reader) => reader.read(node, sink),
-            Reader::Anthropic(reader) => reader.read(node, sink),
-            Reader::Responses(reader) => reader.read(node, sink),
-            Reader::Gemini(reader) => reader.read(node, sink),
+            DialectReader::Chat(reader) => reader.read(node, sink),
+            DialectReader::Anthropic(reader) => reader.read(node, sink),
+            DialectReader::Responses(reader) => reader.read(node, sink),
+            DialectReader::Gemini(reader) => reader.read(node, sink),
         }
     }
 
     /// Reads a whole reply.
     pub fn whole(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
         match self {
-            Reader::Chat(reader) => reader.read(node, sink),
-            Reader::Anthropic(reader) => reader.whole(node, sink),
-            Reader::Responses(reader) => reader.whole(node, sink),
-            Reader::Gemini(reader) => reader.read(node, sink),
+            DialectReader::Chat(reader) => reader.read(node, sink),
+            DialectReader::Anthropic(reader) => reader.whole(node, sink),
+            DialectReader::Responses(reader) => reader.whole(node, sink),
+            DialectReader::Gemini(reader) => reader.read(node, sink),
         }
     }
 
@@ -51,7 +51,7 @@ impl Reader {
     /// said.
     pub fn done(&mut self, sink: &mut Sink<'_>) -> bool {
         match self {
-            Reader::Chat(reader) => reader.done(sink),
+            DialectReader::Chat(reader) => reader.done(sink),
             _ => true,
         }
     }
@@ -60,9 +60,9 @@ impl Reader {
     /// is left in the middle.
     pub fn ended(&self, asked: u64) -> bool {
         let ended = match self {
-            Reader::Chat(reader) => reader.ended(),
-            Reader::Gemini(reader) => reader.ended(),
-            Reader::Anthropic(_) | Reader::Responses(_) => asked,
+            DialectReader::Chat(reader) => reader.ended(),
+            DialectReader::Gemini(reader) => reader.ended(),
+            DialectReader::Anthropic(_) | DialectReader::Responses(_) => asked,
         };
         self.finished() && ended >= asked
     }
@@ -70,10 +70,10 @@ impl Reader {
     /// The model has said why it stopped.
     pub fn finished(&self) -> bool {
         match self {
-            Reader::Chat(reader) => reader.finished(),
-            Reader::Anthropic(reader) => reader.finished(),
-            Reader::Responses(reader) => reader.finished(),
-            Reader::Gemini(reader) => reader.finished(),
+            DialectReader::Chat(reader) => reader.finished(),
+            DialectReader::Anthropic(reader) => reader.finished(),
+            DialectReader::Responses(reader) => reader.finished(),
+            DialectReader::Gemini(reader) => reader.finished(),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! A whole reply on its way from a provider's dialect to the caller's.
 
-use super::meter::Meter;
-use super::ours::Ours;
-use super::reader::Reader;
-use crate::chat::{self, NotAReply, Reply};
-use crate::hub::{Answer, Dropped, Event, Gather, Lost, Names, Places, Restore, Stop, Voice};
+use super::meter::StreamMeter;
+use super::ours::OwnMembers;
+use super::reader::DialectReader;
+use crate::chat::{self, ChatReply, NotAReply};
+use crate::hub::{Answer, CitationPlaces, Dropped, Event, Gather, Lost, Restore, Stop, ToolNames, Voice};
 use crate::{anthropic, gemini, responses};
 use bytes::Bytes;
 use tollgate_wire::Dialect;
@@ -18,7 +18,7 @@ pub struct Converted {
     pub body: Bytes,
     /// Usage, output, and an error in disguise. When there is an error, `body` is the provider's
     /// and not for the caller.
-    pub facts: Reply,
+    pub facts: ChatReply,
     /// What of the answer the caller's dialect has no form for.
     pub dropped: Dropped,
     /// Own count of the output, whatever was reported.
@@ -26,7 +26,13 @@ pub struct Converted {
 }
 
 /// Translates a whole reply. `names` are those of the request that was sent.
-pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &Voice) -> Result<Converted, NotAReply> {
+pub fn convert(
+    from: Dialect,
+    to: Dialect,
+    body: Bytes,
+    names: &ToolNames,
+    voice: &Voice,
+) -> Result<Converted, NotAReply> {
     if from == Dialect::Chat && to == Dialect::Chat {
         let facts = chat::read_reply(&body)?;
         let counted = chat::count_output(&body);
@@ -38,12 +44,12 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
     if !is_reply(from, &node) {
         return Err(NotAReply);
     }
-    let mut meter = Meter::new(from);
+    let mut meter = StreamMeter::new(from);
     let mut gather = Gather::default();
     let mut lost = Lost::new(from, to, names);
     let mut restore = Restore::new(names.clone());
-    let mut places = Places::new(from, to);
-    Reader::new(from, to, &voice.id).whole(&node, &mut |event: Event<'_>| {
+    let mut places = CitationPlaces::new(from, to);
+    DialectReader::new(from, to, &voice.id).whole(&node, &mut |event: Event<'_>| {
         restore.pass(event, &mut |event| {
             meter.see(&event);
             places.pass(event, &mut |event| {
@@ -56,12 +62,12 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
     });
     meter.look(from, &node, true);
     let mut answer = gather.answer;
-    answer.usage = meter.told(voice.prompt_tokens).or(answer.usage);
+    answer.usage = meter.usage_so_far(voice.prompt_tokens).or(answer.usage);
     if from != to && !meter.output {
         answer.error = answer.error.take().or_else(|| unreadable(&answer));
     }
     let counted = meter.counted();
-    let facts = Reply {
+    let facts = ChatReply {
         usage: meter.usage().copied(),
         raw_usage: meter.raw().map(str::to_owned),
         has_output: meter.output,
@@ -69,7 +75,7 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
         counted_output: if meter.usage().is_none_or(|usage| usage.output_total() == 0) { counted } else { 0 },
         error: answer.error.clone(),
         tools: meter.tools,
-        ..Reply::default()
+        ..ChatReply::default()
     };
     if facts.error.is_some() {
         drop(node);
@@ -83,7 +89,7 @@ pub fn convert(from: Dialect, to: Dialect, body: Bytes, names: &Names, voice: &V
 }
 
 /// The answer as a client of the dialect reads it.
-pub(super) fn written(to: Dialect, answer: &Answer, voice: &Voice, names: &Names) -> Vec<u8> {
+pub(super) fn written(to: Dialect, answer: &Answer, voice: &Voice, names: &ToolNames) -> Vec<u8> {
     match to {
         Dialect::Chat => chat::answer_out::write(answer, voice, names.is_old()),
         Dialect::Anthropic => anthropic::answer_out::write(answer, voice),
@@ -118,7 +124,7 @@ fn is_reply(from: Dialect, node: &Node<'_>) -> bool {
 /// The same body with what only we know: the public name of the model, and the response that this
 /// one goes on from.
 fn as_ours(dialect: Dialect, text: &str, node: &Node<'_>, voice: &Voice, body: &Bytes) -> Bytes {
-    let ours = Ours::new(dialect, true, voice);
+    let ours = OwnMembers::new(dialect, true, voice);
     let edits = ours.edits(text, node);
     let same = edits.iter().all(|(place, new)| text.as_bytes()[place.clone()] == **new);
     if same { body.clone() } else { Bytes::from(json::splice(text.as_bytes(), &edits)) }

@@ -2,9 +2,9 @@
 
 use super::attr::attr;
 use super::called::by_caller;
-use super::facts::Facts;
+use super::facts::RequestFacts;
 use crate::chat;
-use crate::hub::{Ask, Dropped, Echo, Effort, Names, Target, ToolChoice};
+use crate::hub::{Ask, Dropped, Echo, Effort, Target, ToolChoice, ToolNames};
 use crate::reads::{self, Reads};
 use crate::{anthropic, gemini, responses};
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
-use tollgate_wire::json::{self, Broken, Edit, Node, Scan};
+use tollgate_wire::json::{self, BrokenJson, Edit, Node, Scan};
 
 /// What the path of a Gemini request says: its body names neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Path<'p> {
 
 /// A checked request and its original bytes.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct CheckedRequest {
     pub dialect: Dialect,
     pub model: String,
     pub stream: bool,
@@ -55,24 +55,24 @@ pub struct Sent {
     /// What the provider does not get.
     pub dropped: Dropped,
     /// Needed to read the answer.
-    pub names: Names,
+    pub names: ToolNames,
 }
 
-impl Request {
+impl CheckedRequest {
     /// Reads and checks a body. `path` is what the path says, for Gemini.
-    pub fn read(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<Request, Problem> {
+    pub fn read(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<CheckedRequest, Problem> {
         Self::checked(dialect, body, path, true)
     }
 
     /// Reads the body of a request to count tokens: `max_tokens` may be missing. Gemini's may wrap
     /// a whole request.
-    pub fn read_prompt(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<Request, Problem> {
+    pub fn read_prompt(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<CheckedRequest, Problem> {
         let inner = if dialect == Dialect::Gemini { inner_request(&body) } else { None };
         Self::checked(dialect, inner.unwrap_or(body), path, false)
     }
 
-    fn checked(dialect: Dialect, body: Bytes, path: Option<Path<'_>>, call: bool) -> Result<Request, Problem> {
-        let facts = Facts::read(dialect, &body, call)?;
+    fn checked(dialect: Dialect, body: Bytes, path: Option<Path<'_>>, call: bool) -> Result<CheckedRequest, Problem> {
+        let facts = RequestFacts::read(dialect, &body, call)?;
         let (model, model_place) = match (path, facts.model) {
             (Some(path), _) if dialect == Dialect::Gemini => (path.model.to_owned(), None),
             (_, Some((model, place))) => (model, Some(place)),
@@ -80,7 +80,7 @@ impl Request {
         };
         let stream = path.map_or(facts.stream, |path| path.stream);
         let chat = dialect == Dialect::Chat;
-        Ok(Request {
+        Ok(CheckedRequest {
             dialect,
             model,
             stream,
@@ -113,7 +113,7 @@ impl Request {
         let read = Scan::new(self.body()).object(|key, scan| {
             let raw = scan.value()?;
             found |= key.is(member) && raw != b"null";
-            Ok::<(), Broken>(())
+            Ok::<(), BrokenJson>(())
         });
         read.is_ok() && found
     }
@@ -137,7 +137,7 @@ impl Request {
     pub fn upstream_body(&self, target: &Target) -> Result<Sent, Problem> {
         if target.dialect == self.dialect {
             let body = self.own_body(&target.model);
-            return Ok(Sent { body, dropped: Dropped::default(), names: Names::default() });
+            return Ok(Sent { body, dropped: Dropped::default(), names: ToolNames::default() });
         }
         self.translated(target)
     }
@@ -169,7 +169,7 @@ impl Request {
     }
 
     /// The same request with another body.
-    pub(super) fn again(&self, body: Bytes) -> Result<Request, Problem> {
+    pub(super) fn again(&self, body: Bytes) -> Result<CheckedRequest, Problem> {
         let path = Path { model: &self.model, stream: self.stream };
         Self::read(self.dialect, body, (self.dialect == Dialect::Gemini).then_some(path))
     }

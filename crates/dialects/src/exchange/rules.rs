@@ -1,19 +1,19 @@
 //! What a model refuses although its dialect has it: looked for in a request of any dialect before
 //! anything is sent.
 
-use super::request::Request;
+use super::request::CheckedRequest;
 use crate::hub::{Ask, Dropped, Effort, Part, Role, ToolChoice};
 use bytes::Bytes;
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::error::Code;
-use tollgate_wire::json::Key::Name;
-use tollgate_wire::json::{Change, Kind, Node};
+use tollgate_wire::json::EditKey::Name;
+use tollgate_wire::json::{EditChange, Node, NodeKind};
 
 /// The refusals of one model.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rules<'r> {
+pub struct ModelRules<'r> {
     /// Tools are taken only with this effort of reasoning.
     pub tools_need_effort: Option<&'r str>,
     /// Values of the tool choice that are refused: `auto`, `none`, `any`, `named`.
@@ -24,16 +24,16 @@ pub struct Rules<'r> {
     pub no_prefill: bool,
 }
 
-impl Rules<'_> {
+impl ModelRules<'_> {
     fn are_about_tools(&self) -> bool {
         self.tools_need_effort.is_some() || !self.refused_tool_choice.is_empty()
     }
 }
 
-impl Request {
+impl CheckedRequest {
     /// Refuses what the model does not take, by the name that the field has in the caller's
     /// dialect.
-    pub fn obeys(&self, rules: &Rules<'_>) -> Result<(), Problem> {
+    pub fn obeys(&self, rules: &ModelRules<'_>) -> Result<(), Problem> {
         let text = std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
         let node = Node::read(text)?;
         if self.dialect == Dialect::Chat {
@@ -67,22 +67,24 @@ impl Request {
 
     /// The request without the parameters that steer the choice of words, for a model that refuses
     /// them, and what was left out. `None` when it has none of them.
-    pub fn without_sampling(&self, strict: bool) -> Result<Option<(Request, Dropped)>, Problem> {
+    pub fn without_sampling(&self, strict: bool) -> Result<Option<(CheckedRequest, Dropped)>, Problem> {
         let text = std::str::from_utf8(self.body()).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
         let node = Node::read(text)?;
         let gemini = self.dialect == Dialect::Gemini;
         let mut dropped = Dropped::default();
         let out = node.edited(|path, value| {
             let (before, name) = match path {
-                [Name("generationConfig" | "generation_config")] if gemini && value.is_map() => return Change::Enter,
+                [Name("generationConfig" | "generation_config")] if gemini && value.is_map() => {
+                    return EditChange::Enter;
+                }
                 [_, Name(name)] => ("generationConfig.", *name),
                 [Name(name)] if !gemini => ("", *name),
-                _ => return Change::Keep,
+                _ => return EditChange::Keep,
             };
             if SAMPLING.contains(&name) && !value.is_null() {
                 dropped.add(&format!("{before}{name}"));
             }
-            Change::drop_if(SAMPLING.contains(&name))
+            EditChange::drop_if(SAMPLING.contains(&name))
         });
         match dropped.fields().first() {
             None => Ok(None),
@@ -107,15 +109,15 @@ const fn said_in(dialect: Dialect) -> &'static str {
 fn with_turns<'a>(dialect: Dialect, body: &Node<'a>, keep: impl Fn(usize) -> bool) -> Node<'a> {
     let kept = |(name, value): &(Cow<'a, str>, Node<'a>)| {
         let value = match &value.kind {
-            Kind::List(turns) if name == said_in(dialect) => {
+            NodeKind::List(turns) if name == said_in(dialect) => {
                 let turns = turns.iter().enumerate().filter(|(at, _)| keep(*at)).map(|(_, turn)| turn.clone());
-                Node { raw: value.raw, kind: Kind::List(turns.collect()) }
+                Node { raw: value.raw, kind: NodeKind::List(turns.collect()) }
             }
             _ => value.clone(),
         };
         (name.clone(), value)
     };
-    Node { raw: body.raw, kind: Kind::Map(body.members().iter().map(kept).collect()) }
+    Node { raw: body.raw, kind: NodeKind::Map(body.members().iter().map(kept).collect()) }
 }
 
 const SAMPLING: &[&str] = &["temperature", "top_p", "top_k", "topP", "topK"];
@@ -137,7 +139,7 @@ fn effort_in(dialect: Dialect, effort: &str) -> (&'static str, String) {
     }
 }
 
-fn tools(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
+fn tools(ask: &Ask<'_>, rules: &ModelRules<'_>) -> Result<(), Problem> {
     let Some(needed) = rules.tools_need_effort else { return Ok(()) };
     let wanted = Effort::of(needed);
     if ask.tools.is_empty() || (wanted.is_some() && ask.reasoning.effort == wanted) {
@@ -147,7 +149,7 @@ fn tools(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
     Err(Problem::unsupported(field, format!("This model takes tools only with {said}.")))
 }
 
-fn choice(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
+fn choice(ask: &Ask<'_>, rules: &ModelRules<'_>) -> Result<(), Problem> {
     let word = match &ask.choice {
         None | Some(ToolChoice::Foreign) => return Ok(()),
         Some(ToolChoice::None) => "none",
@@ -170,7 +172,7 @@ fn choice(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
 
 /// An answer that was begun ends with text. One that ends with what a tool of the provider's did is
 /// to be continued, which is another thing.
-fn prefill(ask: &Ask<'_>, rules: &Rules<'_>) -> Result<(), Problem> {
+fn prefill(ask: &Ask<'_>, rules: &ModelRules<'_>) -> Result<(), Problem> {
     let Some(last) = ask.turns.last().filter(|turn| rules.no_prefill && turn.role == Role::Assistant) else {
         return Ok(());
     };

@@ -10,13 +10,13 @@
 mod metered;
 
 use super::any::Any;
-use super::writer::Writer;
-use crate::chat::{self, Broken, Came, End, Out, Passing, separators};
-use crate::hub::{Names, Voice};
+use super::writer::DialectWriter;
+use crate::chat::{self, BrokenStream, Came, Out, Passing, StreamEnd, separators};
+use crate::hub::{ToolNames, Voice};
 use bytes::Bytes;
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::sse::{self, Cutter, Data, Frame};
+use tollgate_wire::sse::{self, Cutter, EventData, Frame};
 use tollgate_wire::{StreamFault, UpstreamError};
 
 /// How one stream is to be treated.
@@ -28,7 +28,7 @@ pub struct Setup {
     pub to: Dialect,
     pub voice: Voice,
     /// Of the request that was sent.
-    pub names: Names,
+    pub names: ToolNames,
     /// Within one dialect: put the public name of the model in place of the provider's.
     pub rename: bool,
     /// An event longer than this is a fault.
@@ -37,7 +37,7 @@ pub struct Setup {
 
 /// Reads a streamed reply as it passes and gives what the caller gets.
 #[derive(Debug)]
-pub struct Stream {
+pub struct ReplyStream {
     cutter: Cutter,
     state: State,
     events: u64,
@@ -62,7 +62,7 @@ enum State {
     Broken,
 }
 
-impl Stream {
+impl ReplyStream {
     pub fn new(setup: Setup) -> Self {
         let Setup { from, to, ref voice, rename, max_event_bytes, .. } = setup;
         let choices = voice.choices;
@@ -77,7 +77,7 @@ impl Stream {
 
     fn with(form: Form, to: Dialect, choices: u64, max_event_bytes: usize) -> Self {
         let (state, events, choices) = (State::Open, 0, choices.max(1));
-        Stream { cutter: Cutter::new(max_event_bytes), state, events, choices, to, form }
+        ReplyStream { cutter: Cutter::new(max_event_bytes), state, events, choices, to, form }
     }
 
     /// A stream that nothing is read from any more, to stand where one was taken out.
@@ -87,7 +87,7 @@ impl Stream {
 
     /// Takes a chunk from upstream and gives what the client gets now: whole events only, possibly
     /// nothing, and the chunk itself when it holds only whole events that pass unchanged.
-    pub fn feed(&mut self, chunk: Bytes) -> Result<Bytes, Broken> {
+    pub fn feed(&mut self, chunk: Bytes) -> Result<Bytes, BrokenStream> {
         if self.state != State::Open {
             return Ok(Bytes::new());
         }
@@ -100,7 +100,7 @@ impl Stream {
             Ok(None) if fits => return Ok(Bytes::new()),
             Ok(_) | Err(sse::TooLong) => {
                 self.state = State::Broken;
-                return Err(Broken { before: Bytes::new(), fault: StreamFault::TooLong });
+                return Err(BrokenStream { before: Bytes::new(), fault: StreamFault::TooLong });
             }
         };
         let mut out = Out::new(&bytes);
@@ -110,7 +110,7 @@ impl Stream {
             Ok(()) => Ok(given),
             Err(fault) => {
                 self.state = State::Broken;
-                Err(Broken { before: given, fault })
+                Err(BrokenStream { before: given, fault })
             }
         }
     }
@@ -165,12 +165,12 @@ impl Stream {
         let raw = &raw[lead..];
         let joined;
         let (line, place) = match &frame.data {
-            Data::None => {
+            EventData::None => {
                 out.drop(raw.len());
                 return Ok(());
             }
-            Data::One(place) => (&raw[place.start - lead..place.end - lead], place.start - lead),
-            Data::Many => {
+            EventData::One(place) => (&raw[place.start - lead..place.end - lead], place.start - lead),
+            EventData::Many => {
                 joined = sse::join(raw, b' ');
                 (joined.as_slice(), 0)
             }
@@ -210,19 +210,20 @@ impl Stream {
         self.state = if said { State::Done } else { State::Empty };
     }
 
-    /// The upstream has closed its side (or [`Stream::saw_done`] said that nothing more matters).
-    pub fn finish(&mut self) -> End {
+    /// The upstream has closed its side (or [`ReplyStream::saw_done`] said that nothing more
+    /// matters).
+    pub fn finish(&mut self) -> StreamEnd {
         let mut tail = Bytes::new();
         if self.state == State::Open
             && let Some((raw, frame)) = self.cutter.rest()
         {
             match self.last(&raw, frame) {
                 Ok(bytes) => tail = bytes,
-                Err(fault) => return End::Fault(fault),
+                Err(fault) => return StreamEnd::Fault(fault),
             }
         }
         match self.state {
-            State::Done => End::Complete { tail },
+            State::Done => StreamEnd::Complete { tail },
             State::Open if self.all_ended() => {
                 let mut all = tail.to_vec();
                 match &mut self.form {
@@ -230,9 +231,9 @@ impl Stream {
                     Form::Any(any) => any.end(&mut all),
                 }
                 self.state = State::Done;
-                End::Complete { tail: Bytes::from(all) }
+                StreamEnd::Complete { tail: Bytes::from(all) }
             }
-            _ => End::Truncated { rest: tail },
+            _ => StreamEnd::Truncated { rest: tail },
         }
     }
 
@@ -248,7 +249,7 @@ impl Stream {
     /// What came after the last blank line: a whole event without its end, an error outside any
     /// event, or scraps.
     fn last(&mut self, raw: &[u8], frame: Frame) -> Result<Bytes, StreamFault> {
-        if frame.data == Data::None {
+        if frame.data == EventData::None {
             return match UpstreamError::read(raw) {
                 Some(error) => Err(StreamFault::Upstream(Box::new(error))),
                 None => Ok(Bytes::new()),
@@ -265,25 +266,25 @@ impl Stream {
         }
     }
 
-    /// The time is told in what the client gets when the answer ends, so that [`Stream::now`] must
-    /// say it.
-    pub fn tells_time(&self) -> bool {
-        matches!(&self.form, Form::Any(any) if matches!(any.writer, Writer::Responses(_)))
+    /// The time is told in what the client gets when the answer ends, so that [`ReplyStream::now`]
+    /// must say it.
+    pub fn needs_time(&self) -> bool {
+        matches!(&self.form, Form::Any(any) if matches!(any.writer, DialectWriter::Responses(_)))
     }
 
     /// It is so late now, in seconds since 1970.
     pub fn now(&mut self, seconds: u64) {
         if let Form::Any(any) = &mut self.form
-            && let Writer::Responses(writer) = &mut any.writer
+            && let DialectWriter::Responses(writer) = &mut any.writer
         {
             writer.now(seconds);
         }
     }
 
     /// Says that nothing of what was given so far went out: what is given next stands alone.
-    pub fn unsent(&mut self) {
+    pub fn forget_unsent(&mut self) {
         if let Form::Any(any) = &mut self.form {
-            any.unsent();
+            any.forget_unsent();
         }
     }
 
@@ -306,9 +307,9 @@ impl Stream {
 }
 
 /// Chat to chat.
-impl From<chat::StreamSetup> for Stream {
-    fn from(setup: chat::StreamSetup) -> Stream {
+impl From<chat::StreamSetup> for ReplyStream {
+    fn from(setup: chat::StreamSetup) -> ReplyStream {
         let passing = Passing::new(setup.wants_usage, setup.rename_to.as_deref());
-        Stream::with(Form::Chat(Box::new(passing)), Dialect::Chat, setup.choices, setup.max_event_bytes)
+        ReplyStream::with(Form::Chat(Box::new(passing)), Dialect::Chat, setup.choices, setup.max_event_bytes)
     }
 }

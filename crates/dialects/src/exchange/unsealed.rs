@@ -1,10 +1,10 @@
 //! A request in its provider's own dialect without reasoning that the provider cannot take back.
 //! What was said and done stays, byte for byte.
 //!
-//! [`unsealed`] leaves out all of it, for a provider that has refused the seals it was sent: they
-//! were made by another account, region or model behind the same name. [`own_seals`] leaves out
-//! what is not the provider's own by our marks, before anything is sent: a conversation may have
-//! gone on with another maker in between, by the client's choice or along another route.
+//! [`without_reasoning`] leaves out all of it, for a provider that has refused the seals it was
+//! sent: they were made by another account, region or model behind the same name. [`own_seals`]
+//! leaves out what is not the provider's own by our marks, before anything is sent: a conversation
+//! may have gone on with another maker in between, by the client's choice or along another route.
 
 use crate::chat::is_ours;
 use crate::gemini::NO_SIGNATURE as STAND_IN;
@@ -12,18 +12,18 @@ use crate::hub::{MARK, Seal};
 use bytes::Bytes;
 use memchr::memmem;
 use tollgate_wire::Dialect;
-use tollgate_wire::json::Key::{Index, Name};
-use tollgate_wire::json::{Change, Node, Object};
+use tollgate_wire::json::EditKey::{Index, Name};
+use tollgate_wire::json::{EditChange, Node, Object};
 
 /// The body without what was thought. `None`: it has nothing of the kind.
-pub fn unsealed(dialect: Dialect, body: &[u8]) -> Option<Bytes> {
+pub fn without_reasoning(dialect: Dialect, body: &[u8]) -> Option<Bytes> {
     let leaving = Leaving { foreign: false, texts: true, stand_ins: false };
     leaving.written(dialect, body).map(|(body, _)| body)
 }
 
 /// What must be known of a model to see to the seals of a request in its own dialect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Home {
+pub struct SealNeeds {
     /// Chat: wants `reasoning_content` back on turns with tool calls.
     pub wants_reasoning_back: bool,
     /// Gemini 3: refuses calls without a signature.
@@ -33,7 +33,7 @@ pub struct Home {
 /// The body without what other makers thought, and whether anything was left out; calls that no
 /// Gemini model made have Google's stand-in for a signature. `None`, mostly without reading it:
 /// there is nothing to change.
-pub fn own_seals(dialect: Dialect, body: &[u8], home: Home) -> Option<(Bytes, bool)> {
+pub fn own_seals(dialect: Dialect, body: &[u8], home: SealNeeds) -> Option<(Bytes, bool)> {
     let has = |word: &str| memmem::find(body, word.as_bytes()).is_some();
     let marked = has(if dialect == Dialect::Gemini { MARK_IN_BASE64 } else { MARK });
     let stand_ins = dialect == Dialect::Gemini && home.gemini3 && (has("functionCall") || has("function_call"));
@@ -77,10 +77,10 @@ impl Leaving {
             |message: &Node<'_>| message.get("reasoning_details").is_some_and(|list| list.items().iter().any(is_ours));
         let (mut any, mut ours) = (false, false);
         let edited = body.edited(|path, value| match path {
-            [Name("messages")] => Change::Enter,
+            [Name("messages")] => EditChange::Enter,
             [Name("messages"), Index(_)] => {
                 ours = !self.foreign || details(value);
-                Change::Enter
+                EditChange::Enter
             }
             [Name("messages"), Index(_), Name(name)] => {
                 let goes = match *name {
@@ -90,9 +90,9 @@ impl Leaving {
                     _ => false,
                 };
                 any |= goes;
-                Change::drop_if(goes)
+                EditChange::drop_if(goes)
             }
-            _ => Change::Keep,
+            _ => EditChange::Keep,
         });
         any.then_some(edited)
     }
@@ -111,23 +111,23 @@ impl Leaving {
         let edited = body.edited(|path, value| match path {
             [Name("thinking")] => {
                 unthought = self.ends_in_a_tool_turn(messages);
-                Change::drop_if(unthought)
+                EditChange::drop_if(unthought)
             }
-            [Name("messages")] => Change::Enter,
+            [Name("messages")] => EditChange::Enter,
             [Name("messages"), Index(_)] => {
                 let blocks = value.get("content").map_or(&[][..], Node::items);
                 let thoughts = blocks.iter().filter(|block| self.is_thought(block)).count();
                 any |= thoughts > 0;
                 match thoughts {
-                    0 => Change::Keep,
+                    0 => EditChange::Keep,
                     // Nothing was said but what was thought: neighbours of one role are one turn.
-                    all if all == blocks.len() => Change::Drop,
-                    _ => Change::Enter,
+                    all if all == blocks.len() => EditChange::Drop,
+                    _ => EditChange::Enter,
                 }
             }
-            [Name("messages"), Index(_), Name("content")] => Change::Enter,
-            [Name("messages"), Index(_), Name("content"), Index(_)] => Change::drop_if(self.is_thought(value)),
-            _ => Change::Keep,
+            [Name("messages"), Index(_), Name("content")] => EditChange::Enter,
+            [Name("messages"), Index(_), Name("content"), Index(_)] => EditChange::drop_if(self.is_thought(value)),
+            _ => EditChange::Keep,
         });
         (any || (unthought && !self.foreign)).then_some(edited)
     }
@@ -150,20 +150,20 @@ impl Leaving {
     fn responses(self, body: &Node<'_>) -> Option<Vec<u8>> {
         let mut any = false;
         let edited = body.edited(|path, value| match path {
-            [Name("input")] => Change::Enter,
+            [Name("input")] => EditChange::Enter,
             [Name("input"), Index(_)] => {
                 let thought = value.str_of("type") == "reasoning";
                 let goes = thought && self.is_foreign(Dialect::Responses, value.str_of("encrypted_content"));
                 any |= goes;
                 match goes {
-                    true => Change::Drop,
-                    false if self.foreign => Change::Keep,
-                    false => Change::Enter,
+                    true => EditChange::Drop,
+                    false if self.foreign => EditChange::Keep,
+                    false => EditChange::Enter,
                 }
             }
             // Under its id the provider looks for the reasoning that came with the item.
-            [Name("input"), Index(_), Name("id")] => Change::Drop,
-            _ => Change::Keep,
+            [Name("input"), Index(_), Name("id")] => EditChange::Drop,
+            _ => EditChange::Keep,
         });
         any.then_some(edited)
     }
@@ -179,31 +179,31 @@ impl Leaving {
     fn gemini(self, body: &Node<'_>) -> Option<(Vec<u8>, bool)> {
         let (mut stood_in, mut lost, mut first) = (false, false, None);
         let edited = body.edited(|path, value| match path {
-            [Name("contents")] => Change::Enter,
+            [Name("contents")] => EditChange::Enter,
             [Name("contents"), Index(_)] => {
-                let Some(parts) = value.get("parts").map(Node::items) else { return Change::Keep };
+                let Some(parts) = value.get("parts").map(Node::items) else { return EditChange::Keep };
                 let said = |part: &Node<'_>| !self.goes(part);
                 lost |= !parts.iter().all(said);
                 first = parts.iter().position(|part| said(part) && is_call(part));
                 // Nothing was said but what was thought.
-                if parts.is_empty() || parts.iter().any(said) { Change::Enter } else { Change::Drop }
+                if parts.is_empty() || parts.iter().any(said) { EditChange::Enter } else { EditChange::Drop }
             }
-            [Name("contents"), Index(_), Name("parts")] => Change::Enter,
-            [Name("contents"), Index(_), Name("parts"), Index(_)] if self.goes(value) => Change::Drop,
+            [Name("contents"), Index(_), Name("parts")] => EditChange::Enter,
+            [Name("contents"), Index(_), Name("parts"), Index(_)] if self.goes(value) => EditChange::Drop,
             [Name("contents"), Index(_), Name("parts"), Index(at)] => {
                 match signature(value).filter(|seal| *seal != STAND_IN) {
                     Some(seal) if self.is_foreign(Dialect::Gemini, seal) => {
                         lost = true;
-                        Change::Put(signed_anew(value, is_call(value)).into())
+                        EditChange::Put(signed_anew(value, is_call(value)).into())
                     }
                     None if self.stand_ins && first == Some(*at) && signature(value).is_none() => {
                         stood_in = true;
-                        Change::Put(signed_anew(value, true).into())
+                        EditChange::Put(signed_anew(value, true).into())
                     }
-                    _ => Change::Keep,
+                    _ => EditChange::Keep,
                 }
             }
-            _ => Change::Keep,
+            _ => EditChange::Keep,
         });
         (stood_in || lost).then_some((edited, lost))
     }
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     fn without(dialect: Dialect, body: &str) -> Option<String> {
-        unsealed(dialect, body.as_bytes()).map(|body| String::from_utf8(body.to_vec()).unwrap())
+        without_reasoning(dialect, body.as_bytes()).map(|body| String::from_utf8(body.to_vec()).unwrap())
     }
 
     /// Case 64: what was thought goes, what was said stays, byte for byte.

@@ -1,38 +1,42 @@
 //! One writer of streams for clients of any dialect.
 
-use crate::hub::{Event, Names, Voice};
+use crate::hub::{Event, ToolNames, Voice};
 use crate::{anthropic, chat, gemini, responses};
 use tollgate_wire::Dialect;
 use tollgate_wire::error::{self, Code};
 use tollgate_wire::usage::Usage;
 
 #[derive(Debug)]
-pub(super) enum Writer {
-    Chat(chat::events_out::Writer),
-    Anthropic(anthropic::events_out::Writer),
-    Responses(Box<responses::events_out::Writer>),
-    Gemini(gemini::events_out::Writer),
+pub(super) enum DialectWriter {
+    Chat(chat::events_out::ChatWriter),
+    Anthropic(anthropic::events_out::AnthropicWriter),
+    Responses(Box<responses::events_out::ResponsesWriter>),
+    Gemini(gemini::events_out::GeminiWriter),
 }
 
-impl Writer {
-    pub fn new(from: Dialect, to: Dialect, voice: &Voice, names: &Names) -> Self {
+impl DialectWriter {
+    pub fn new(from: Dialect, to: Dialect, voice: &Voice, names: &ToolNames) -> Self {
         match to {
-            Dialect::Chat => Writer::Chat(chat::events_out::Writer::new(voice, names.is_old())),
-            Dialect::Anthropic => Writer::Anthropic(anthropic::events_out::Writer::new(voice)),
-            Dialect::Responses => Writer::Responses(Box::new(responses::events_out::Writer::new(voice))),
-            Dialect::Gemini => Writer::Gemini(gemini::events_out::Writer::new(voice, from != Dialect::Gemini)),
+            Dialect::Chat => DialectWriter::Chat(chat::events_out::ChatWriter::new(voice, names.is_old())),
+            Dialect::Anthropic => DialectWriter::Anthropic(anthropic::events_out::AnthropicWriter::new(voice)),
+            Dialect::Responses => {
+                DialectWriter::Responses(Box::new(responses::events_out::ResponsesWriter::new(voice)))
+            }
+            Dialect::Gemini => {
+                DialectWriter::Gemini(gemini::events_out::GeminiWriter::new(voice, from != Dialect::Gemini))
+            }
         }
     }
 
     pub fn write(&mut self, event: &Event<'_>, usage: Option<&Usage>, out: &mut Vec<u8>) {
         match self {
-            Writer::Chat(writer) => match event {
+            DialectWriter::Chat(writer) => match event {
                 Event::Ping => out.extend_from_slice(Dialect::Chat.heartbeat()),
                 _ => writer.write(event, out),
             },
-            Writer::Anthropic(writer) => writer.write(event, usage, out),
-            Writer::Responses(writer) => writer.write(event, out),
-            Writer::Gemini(writer) => match event {
+            DialectWriter::Anthropic(writer) => writer.write(event, usage, out),
+            DialectWriter::Responses(writer) => writer.write(event, out),
+            DialectWriter::Gemini(writer) => match event {
                 Event::Ping => out.extend_from_slice(Dialect::Gemini.heartbeat()),
                 _ => writer.write(event, out),
             },
@@ -42,35 +46,35 @@ impl Writer {
     /// More had to be kept than is allowed: the stream cannot go on.
     pub fn is_full(&self) -> bool {
         match self {
-            Writer::Chat(_) => false,
-            Writer::Anthropic(writer) => writer.is_full(),
-            Writer::Responses(writer) => writer.is_full(),
-            Writer::Gemini(writer) => writer.is_full(),
+            DialectWriter::Chat(_) => false,
+            DialectWriter::Anthropic(writer) => writer.is_full(),
+            DialectWriter::Responses(writer) => writer.is_full(),
+            DialectWriter::Gemini(writer) => writer.is_full(),
         }
     }
 
     /// The terminal events.
     pub fn end(&mut self, usage: Option<&Usage>, out: &mut Vec<u8>) {
         match self {
-            Writer::Chat(writer) => writer.end(usage, out),
-            Writer::Anthropic(writer) => writer.end(usage, out),
-            Writer::Responses(writer) => writer.end(usage, out),
-            Writer::Gemini(writer) => writer.end(usage, out),
+            DialectWriter::Chat(writer) => writer.end(usage, out),
+            DialectWriter::Anthropic(writer) => writer.end(usage, out),
+            DialectWriter::Responses(writer) => writer.end(usage, out),
+            DialectWriter::Gemini(writer) => writer.end(usage, out),
         }
     }
 
     /// The terminal event of a stream that failed.
     pub fn fail(&mut self, code: Code, message: &str, call_id: &str, usage: Option<&Usage>, out: &mut Vec<u8>) {
         match self {
-            Writer::Chat(_) => out.extend_from_slice(&chat::error_event(code, message)),
-            Writer::Anthropic(_) => {
+            DialectWriter::Chat(_) => out.extend_from_slice(&chat::error_event(code, message)),
+            DialectWriter::Anthropic(_) => {
                 out.extend_from_slice(b"event: error\ndata: ");
-                error::write_body(out, error::Dialect::Anthropic, code, message, None, call_id);
+                error::write_body(out, error::ErrorFormat::Anthropic, code, message, None, call_id);
                 out.extend_from_slice(b"\n\n");
             }
-            Writer::Responses(writer) => writer.fail(code.code(), message, usage, out),
-            Writer::Gemini(writer) => {
-                let body = error::body(error::Dialect::Gemini, code, message, None, call_id);
+            DialectWriter::Responses(writer) => writer.fail(code.code(), message, usage, out),
+            DialectWriter::Gemini(writer) => {
+                let body = error::body(error::ErrorFormat::Gemini, code, message, None, call_id);
                 writer.fail(&body, out);
             }
         }

@@ -2,10 +2,10 @@
 
 use super::cites;
 use crate::anthropic::input;
-use crate::hub::{Answer, Call, Choice, Citation, Finish, NEXT_TEXT, Origin, Output, Seal, Stop, Voice};
+use crate::hub::{Answer, Choice, Citation, Finish, NEXT_TEXT, OutputBlock, Seal, SealMaker, Stop, ToolCall, Voice};
 use tollgate_wire::Dialect;
 use tollgate_wire::json::{Array, Object};
-use tollgate_wire::usage::Shape;
+use tollgate_wire::usage::UsageShape;
 
 pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
@@ -16,7 +16,7 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
         }
     });
     if let Some(usage) = &answer.usage {
-        usage.write(Shape::Gemini, body.key("usageMetadata"));
+        usage.write(UsageShape::Gemini, body.key("usageMetadata"));
     }
     body.text("modelVersion", &voice.model);
     body.text("responseId", &voice.prefixed(""));
@@ -35,7 +35,7 @@ fn candidate(one: &mut Object<'_>, choice: &Choice, index: u64) {
         .outputs
         .iter()
         .flat_map(|output| match output {
-            Output::Text { cites, .. } => cites.as_slice(),
+            OutputBlock::Text { cites, .. } => cites.as_slice(),
             _ => &[],
         })
         .collect();
@@ -43,7 +43,7 @@ fn candidate(one: &mut Object<'_>, choice: &Choice, index: u64) {
         .outputs
         .iter()
         .map(|output| match output {
-            Output::Text { text, .. } => text.as_str(),
+            OutputBlock::Text { text, .. } => text.as_str(),
             _ => "",
         })
         .collect();
@@ -51,7 +51,7 @@ fn candidate(one: &mut Object<'_>, choice: &Choice, index: u64) {
         .outputs
         .iter()
         .filter_map(|output| match output {
-            Output::Search(query) => Some(query.as_str()),
+            OutputBlock::Search(query) => Some(query.as_str()),
             _ => None,
         })
         .collect();
@@ -66,8 +66,8 @@ fn parts(list: &mut Array<'_>, choice: &Choice) {
     for (place, output) in choice.outputs.iter().enumerate() {
         match output {
             // Half a call is no call: an agent would run it.
-            Output::Call(_) if choice.cut.contains(&place) => {}
-            Output::Text { text, .. } => {
+            OutputBlock::Call(_) if choice.cut.contains(&place) => {}
+            OutputBlock::Text { text, .. } => {
                 let at = seals.iter().position(|seal| seal.bound == NEXT_TEXT);
                 let seal = at.map(|at| seals.remove(at));
                 list.object(|one| {
@@ -75,10 +75,10 @@ fn parts(list: &mut Array<'_>, choice: &Choice) {
                     signature(one, seal);
                 });
             }
-            Output::Refusal(text) => list.object(|one| one.text("text", text)),
-            Output::Thought(thought) => {
+            OutputBlock::Refusal(text) => list.object(|one| one.text("text", text)),
+            OutputBlock::Thought(thought) => {
                 let bound =
-                    thought.seal.as_ref().filter(|seal| seal.origin == Origin::Gemini && !seal.bound.is_empty());
+                    thought.seal.as_ref().filter(|seal| seal.origin == SealMaker::Gemini && !seal.bound.is_empty());
                 seals.extend(bound);
                 if bound.is_none() || !thought.text.is_empty() {
                     list.object(|one| {
@@ -89,13 +89,13 @@ fn parts(list: &mut Array<'_>, choice: &Choice) {
                     });
                 }
             }
-            Output::Call(call) => {
+            OutputBlock::Call(call) => {
                 let at = seals.iter().position(|seal| seal.bound == call.id);
                 let seal = at.map(|at| seals.remove(at));
                 list.object(|one| write_call(one, call, seal));
             }
-            Output::Image { mime, base64 } => list.object(|one| write_image(one, mime, base64)),
-            Output::Audio(_) | Output::Search(_) | Output::Foreign { .. } => {}
+            OutputBlock::Image { mime, base64 } => list.object(|one| write_image(one, mime, base64)),
+            OutputBlock::Audio(_) | OutputBlock::Search(_) | OutputBlock::Foreign { .. } => {}
         }
     }
 }
@@ -106,7 +106,7 @@ pub(super) fn signature(one: &mut Object<'_>, seal: Option<&Seal<'_>>) {
     }
 }
 
-pub(super) fn write_call(one: &mut Object<'_>, call: &Call<'_>, seal: Option<&Seal<'_>>) {
+pub(super) fn write_call(one: &mut Object<'_>, call: &ToolCall<'_>, seal: Option<&Seal<'_>>) {
     one.object("functionCall", |inner| {
         inner.text("id", &call.id);
         inner.text("name", &call.name);

@@ -2,7 +2,7 @@
 
 use super::schema::from_gemini;
 use super::{parts_in, tools_in};
-use crate::hub::{Ask, Effort, Fields, Format, Part, Role, Turn, tier_asked};
+use crate::hub::{Ask, Effort, Fields, OutputFormat, Part, Role, Turn, tier_asked};
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
@@ -80,11 +80,11 @@ fn format<'a>(config: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
     let schema = config.raw("responseJsonSchema").map(Cow::Borrowed);
     let schema = schema.or_else(|| Some(Cow::Owned(from_gemini(config.take("responseSchema")?))));
     ask.format = if schema.is_some() {
-        Some(Format::Schema { name: None, description: None, schema, strict: None })
+        Some(OutputFormat::Schema { name: None, description: None, schema, strict: None })
     } else if config.word("responseMimeType", "application/json") {
-        Some(Format::Json)
+        Some(OutputFormat::Json)
     } else if config.word("responseMimeType", "text/plain") {
-        Some(Format::Text)
+        Some(OutputFormat::Text)
     } else {
         None
     };

@@ -2,15 +2,15 @@
 
 use super::{parts_out, tools_out};
 use crate::anthropic::reminder;
-use crate::hub::{Ask, Carry, Dropped, Effort, Format, Merge, Names, Part, Role, Target, paired, sent_name};
+use crate::hub::{Ask, Carry, Dropped, Effort, Merge, OutputFormat, Part, Role, Target, ToolNames, paired, sent_name};
 use std::collections::HashMap;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::json::{Array, Object, lossy};
 
-pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
+pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, ToolNames), Problem> {
     let mut carry = Carry::begin(&mut ask, target)?;
-    let names = Names::of(&ask.tools, target);
+    let names = ToolNames::of(&ask.tools, target);
     let mut out = Vec::with_capacity(4096);
     let mut body = Object::begin(&mut out);
     let system = prepare(&mut ask, &mut carry)?;
@@ -130,9 +130,9 @@ fn generation(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Re
     }
     match &ask.format {
         None => {}
-        Some(Format::Text) => config.text("responseMimeType", "text/plain"),
-        Some(Format::Json) => config.text("responseMimeType", "application/json"),
-        Some(format @ Format::Schema { .. }) => {
+        Some(OutputFormat::Text) => config.text("responseMimeType", "text/plain"),
+        Some(OutputFormat::Json) => config.text("responseMimeType", "application/json"),
+        Some(format @ OutputFormat::Schema { .. }) => {
             config.text("responseMimeType", "application/json");
             config.maybe_raw("responseJsonSchema", carry.schema(format, true)?.as_deref());
         }

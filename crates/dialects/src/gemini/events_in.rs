@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::UpstreamError;
 use tollgate_wire::json::Node;
-use tollgate_wire::usage::{Report, Shape};
+use tollgate_wire::usage::{UsageReport, UsageShape};
 
 /// Candidates beyond this are nobody's.
 pub(super) const MOST_CHOICES: u64 = 128;
@@ -16,7 +16,7 @@ pub(super) const MOST_CHOICES: u64 = 128;
 const MOST_TEXT: usize = 4 << 20;
 
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct GeminiReader {
     /// The call of ours that is answered.
     call: String,
     choices: Vec<Choice>,
@@ -38,9 +38,14 @@ struct Choice {
     text: String,
 }
 
-impl Reader {
+impl GeminiReader {
     pub fn new(call: &str, places: bool) -> Self {
-        Reader { call: call.to_owned(), choices: Vec::new(), room: if places { MOST_TEXT } else { 0 }, blocked: false }
+        GeminiReader {
+            call: call.to_owned(),
+            choices: Vec::new(),
+            room: if places { MOST_TEXT } else { 0 },
+            blocked: false,
+        }
     }
 
     pub fn read(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
@@ -54,7 +59,7 @@ impl Reader {
             sink(Event::Start { id: text("responseId", "response_id"), model: text("modelVersion", "model_version") });
         }
         if let Some(usage) = node.either("usageMetadata", "usage_metadata")
-            && let Some(report) = Report::read(Shape::Gemini, usage.raw.as_bytes())
+            && let Some(report) = UsageReport::read(UsageShape::Gemini, usage.raw.as_bytes())
         {
             sink(Event::Usage(Box::new(report)));
         }

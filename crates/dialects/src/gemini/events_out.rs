@@ -6,10 +6,10 @@
 
 use super::answer_out::{finish, grounding, signature, write_call, write_image};
 use super::cites;
-use crate::hub::{Call, Citation, Event, Finish, NEXT_TEXT, Origin, Seal, Voice, owned_seal};
+use crate::hub::{Citation, Event, Finish, NEXT_TEXT, Seal, SealMaker, ToolCall, Voice, owned_seal};
 use std::borrow::Cow;
 use tollgate_wire::json::{Array, Object};
-use tollgate_wire::usage::{Shape, Usage};
+use tollgate_wire::usage::{Usage, UsageShape};
 
 /// Citations and searches of one answer, which are told at its end.
 const MOST_CITES: usize = 4_096;
@@ -19,7 +19,7 @@ const MOST_HELD: usize = 16 << 20;
 const MOST_TEXT: usize = 4 << 20;
 
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct GeminiWriter {
     /// `"modelVersion":…,"responseId":…`
     tail: Vec<u8>,
     array: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Writer {
 
 #[derive(Debug, Default)]
 struct Choice {
-    calls: Vec<Option<Call<'static>>>,
+    calls: Vec<Option<ToolCall<'static>>>,
     seals: Vec<Seal<'static>>,
     cites: Vec<Citation<'static>>,
     searched: Vec<String>,
@@ -44,7 +44,7 @@ struct Choice {
     finish: Option<Finish<'static>>,
 }
 
-impl Writer {
+impl GeminiWriter {
     /// `places`: whether the provider's citations say where in the text they belong.
     pub fn new(voice: &Voice, places: bool) -> Self {
         let mut tail = Vec::new();
@@ -52,7 +52,7 @@ impl Writer {
         object.text("modelVersion", &voice.model);
         object.text("responseId", &voice.prefixed(""));
         tail.remove(0);
-        Writer {
+        GeminiWriter {
             tail,
             array: voice.array,
             begun: false,
@@ -100,7 +100,7 @@ impl Writer {
                 part.bool("thought", true);
             }),
             Event::ThoughtEnd { seal: Some(seal), redacted, .. } => {
-                if seal.origin == Origin::Gemini && !seal.bound.is_empty() {
+                if seal.origin == SealMaker::Gemini && !seal.bound.is_empty() {
                     self.choices[at].seals.push(owned_seal(seal));
                 } else {
                     self.part(choice, out, |part| {
@@ -110,7 +110,7 @@ impl Writer {
                     });
                 }
             }
-            Event::CallOpen { id, name, kind, .. } => self.choices[at].calls.push(Some(Call {
+            Event::CallOpen { id, name, kind, .. } => self.choices[at].calls.push(Some(ToolCall {
                 id: Cow::Owned(id.to_string()),
                 name: Cow::Owned(name.to_string()),
                 namespace: None,
@@ -213,7 +213,7 @@ impl Writer {
                 }
             });
             if let Some(usage) = usage {
-                usage.write(Shape::Gemini, body.key("usageMetadata"));
+                usage.write(UsageShape::Gemini, body.key("usageMetadata"));
             }
         });
         if self.array {

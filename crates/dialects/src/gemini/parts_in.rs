@@ -6,20 +6,27 @@
 
 use super::NO_SIGNATURE;
 use crate::hub::{
-    Call, CallKind, Fields, Media, Member, NEXT_TEXT, Origin, Part, Place, Role, Seal, Thought, Turn, made_id, others,
+    CallKind, Fields, Media, MediaSource, Member, NEXT_TEXT, Part, Role, Seal, SealMaker, Thought, ToolCall, Turn,
+    made_id, others,
 };
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::Node;
 
 /// A call that waits for its result: id and name.
-pub(super) type Open<'a> = (Cow<'a, str>, Cow<'a, str>);
+pub(super) type WaitingCall<'a> = (Cow<'a, str>, Cow<'a, str>);
 
 /// Calls that wait for a result at the same time.
 const MOST_OPEN: usize = 512;
 
 /// One content. An unusual role stays with it.
-pub(super) fn turn<'a>(content: &Node<'a>, role: Role, place: String, at: usize, open: &mut Vec<Open<'a>>) -> Turn<'a> {
+pub(super) fn turn<'a>(
+    content: &Node<'a>,
+    role: Role,
+    place: String,
+    at: usize,
+    open: &mut Vec<WaitingCall<'a>>,
+) -> Turn<'a> {
     let mut fields = Fields::of(content);
     fields.word("role", super::role_word(role));
     let said = fields.take_if("parts", |node| Some(node).filter(|node| node.is_list()));
@@ -31,7 +38,7 @@ pub(super) fn turn<'a>(content: &Node<'a>, role: Role, place: String, at: usize,
     Turn { rest: fields.rest(), ..Turn::new(role, parts, place) }
 }
 
-fn read<'a>(node: &Node<'a>, turn: &str, at: usize, open: &mut Vec<Open<'a>>, parts: &mut Vec<Part<'a>>) {
+fn read<'a>(node: &Node<'a>, turn: &str, at: usize, open: &mut Vec<WaitingCall<'a>>, parts: &mut Vec<Part<'a>>) {
     let mut fields = Fields::loose(node);
     // It stays with its part, whatever it becomes for others.
     let signature = fields.see("thoughtSignature").and_then(Node::text).cloned();
@@ -62,14 +69,14 @@ fn read<'a>(node: &Node<'a>, turn: &str, at: usize, open: &mut Vec<Open<'a>>, pa
     } else if let Some(data) = fields.map("inlineData") {
         let mut inner = Fields::loose(data);
         let mime = inner.filled("mimeType");
-        let place = Place::Data { mime: mime.clone(), base64: inner.filled("data") };
+        let place = MediaSource::Data { mime: mime.clone(), base64: inner.filled("data") };
         parts.push(media(&mime, place, fields, inner, "inlineData"));
     } else if let Some(file) = fields.map("fileData") {
         let mut inner = Fields::loose(file);
         let mime = inner.see("mimeType").and_then(Node::text).cloned().unwrap_or_default();
         let uri = inner.filled("fileUri");
         let own = uri.starts_with("gs://") || uri.contains("generativelanguage.googleapis.com");
-        let place = if own { Place::Id(uri) } else { Place::Url(uri) };
+        let place = if own { MediaSource::Id(uri) } else { MediaSource::Url(uri) };
         parts.push(media(&mime, place, fields, inner, "fileData"));
     } else {
         let what = node.members().iter().map(|(name, _)| name.clone()).next().unwrap_or_default();
@@ -94,14 +101,14 @@ fn thought<'a>(fields: Fields<'_, 'a>, text: Cow<'a, str>, signature: Option<Cow
         fields.rest_at("", rest);
         let origin = seal.as_ref().map(|seal| seal.origin);
         thought.seal = seal;
-        thought.summary = origin == Some(Origin::OpenAi) && !thought.text.is_empty();
-        thought.redacted = origin == Some(Origin::Anthropic) && thought.text.is_empty() && !signed;
+        thought.summary = origin == Some(SealMaker::OpenAi) && !thought.text.is_empty();
+        thought.redacted = origin == Some(SealMaker::Anthropic) && thought.text.is_empty() && !signed;
     }
 }
 
 fn sealed<'a>(data: Cow<'a, str>, bound: Cow<'a, str>) -> Thought<'a> {
     let (seal, signed) = without_mark(Seal::read(Dialect::Gemini, data, bound));
-    let redacted = seal.as_ref().is_some_and(|seal| seal.origin == Origin::Anthropic) && !signed;
+    let redacted = seal.as_ref().is_some_and(|seal| seal.origin == SealMaker::Anthropic) && !signed;
     Thought { seal, redacted, ..Thought::default() }
 }
 
@@ -114,14 +121,14 @@ fn without_mark(mut seal: Seal<'_>) -> (Option<Seal<'_>>, bool) {
 /// Pictures, sound, clips and files are told apart by their type alone.
 fn media<'a>(
     mime: &str,
-    place: Place<'a>,
+    place: MediaSource<'a>,
     fields: Fields<'_, 'a>,
     mut inner: Fields<'_, 'a>,
     key: &'static str,
 ) -> Part<'a> {
     let kind = mime.split('/').next();
     // Others have names for files alone, and not beside every address.
-    let named = matches!(place, Place::Data { .. }) && !matches!(kind, Some("image" | "audio" | "video"));
+    let named = matches!(place, MediaSource::Data { .. }) && !matches!(kind, Some("image" | "audio" | "video"));
     let name = if named { inner.filled("displayName") } else { Cow::Borrowed("") };
     let name = Some(name).filter(|name| !name.is_empty());
     let mut media = Media { name, rest: fields.rest(), ..Media::at(place) };
@@ -135,7 +142,7 @@ fn media<'a>(
 }
 
 /// A call of the history, with what is left of its part and of itself: its id may be ours.
-fn own_call<'a>(node: &Node<'a>, part: Fields<'_, 'a>, turn: &str, at: usize) -> Call<'a> {
+fn own_call<'a>(node: &Node<'a>, part: Fields<'_, 'a>, turn: &str, at: usize) -> ToolCall<'a> {
     let mut call = read_call(node, turn, at);
     let mut fields = Fields::loose(node);
     fields.filled("name");
@@ -147,14 +154,14 @@ fn own_call<'a>(node: &Node<'a>, part: Fields<'_, 'a>, turn: &str, at: usize) ->
     call
 }
 
-pub(super) fn read_call<'a>(call: &Node<'a>, turn: &str, at: usize) -> Call<'a> {
+pub(super) fn read_call<'a>(call: &Node<'a>, turn: &str, at: usize) -> ToolCall<'a> {
     let name = call.text_of("name").cloned().unwrap_or_default();
     let args = call.get("args").map_or("{}", |args| args.raw);
     let id = match call.text_of("id").filter(|id| !id.is_empty()) {
         Some(id) => id.clone(),
         None => Cow::Owned(made_id(turn, at, &name, args)),
     };
-    Call {
+    ToolCall {
         id,
         name,
         namespace: None,
@@ -171,7 +178,7 @@ fn is_nothing(error: &Node<'_>) -> bool {
 }
 
 /// A result finds its call by id, by name, or by order. What it says stays as it was written.
-fn read_result<'a>(node: &Node<'a>, mut rest: Vec<Member<'a>>, open: &mut Vec<Open<'a>>) -> Part<'a> {
+fn read_result<'a>(node: &Node<'a>, mut rest: Vec<Member<'a>>, open: &mut Vec<WaitingCall<'a>>) -> Part<'a> {
     let mut fields = Fields::loose(node);
     let name = fields.filled("name");
     let given = node.text_of("id").filter(|id| !id.is_empty());

@@ -3,20 +3,21 @@
 use super::NO_SIGNATURE;
 use crate::anthropic::input;
 use crate::hub::{
-    Call, Carry, Media, NEXT_TEXT, Origin, Part, Place, Role, Seal, Thought, Turn, base64_standard, tidy_mime,
+    Carry, Media, MediaSource, NEXT_TEXT, Part, Role, Seal, SealMaker, Thought, ToolCall, Turn, base64_standard,
+    tidy_mime,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
-use tollgate_wire::json::{Array, Kind, Node, Object};
+use tollgate_wire::json::{Array, Node, NodeKind, Object};
 
 /// Seals that wait for the part they are bound to.
 const MOST_SEALS: usize = 64;
 
 /// Thoughts that Gemini made, or that are hers to show.
 pub(super) fn is_hers(thought: &Thought<'_>) -> bool {
-    thought.seal.as_ref().is_some_and(|seal| seal.origin == Origin::Gemini)
+    thought.seal.as_ref().is_some_and(|seal| seal.origin == SealMaker::Gemini)
 }
 
 /// `calls` are the ids and names of all calls: a result must name its function.
@@ -92,7 +93,7 @@ fn signature(one: &mut Object<'_>, seal: Option<&Seal<'_>>) {
 }
 
 fn write_call(
-    call: &Call<'_>,
+    call: &ToolCall<'_>,
     seal: Option<&Seal<'_>>,
     wanted: bool,
     calls: &HashMap<String, String>,
@@ -135,20 +136,20 @@ fn write_part(part: &Part<'_>, turn: &Turn<'_>, parts: &mut Array<'_>, carry: &m
 
 fn inline(media: &Media<'_>, turn: &Turn<'_>, parts: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     carry.drop_if("detail", media.detail.as_deref().is_some_and(|detail| detail != "auto"))?;
-    carry.unnamed(media)?;
+    carry.drop_file_name(media)?;
     match &media.place {
-        Place::Data { mime, base64 } => parts.object(|one| {
+        MediaSource::Data { mime, base64 } => parts.object(|one| {
             one.object("inlineData", |inner| {
                 inner.text("mimeType", tidy_mime(mime));
                 inner.text("data", &base64_standard(Cow::Borrowed(base64)));
             });
         }),
-        Place::Text(text) => parts.object(|one| one.text("text", text)),
-        Place::Url(_) => {
+        MediaSource::Text(text) => parts.object(|one| one.text("text", text)),
+        MediaSource::Url(_) => {
             let text = "The model's provider takes no links: send the data itself.";
             return Err(Problem::unsupported(&turn.at, text));
         }
-        Place::Id(_) => {
+        MediaSource::Id(_) => {
             return Err(Problem::unsupported(&turn.at, "A file given by its id is known to another provider only."));
         }
     }
@@ -168,8 +169,8 @@ fn result<'p, 'a>(
     for one in inner {
         let piece = match one {
             Part::Text { text, .. } => text.as_ref(),
-            Part::File(file @ Media { place: Place::Text(text), .. }) => {
-                carry.unnamed(file)?;
+            Part::File(file @ Media { place: MediaSource::Text(text), .. }) => {
+                carry.drop_file_name(file)?;
                 text.as_ref()
             }
             Part::Image(one) | Part::File(one) | Part::Audio(one) | Part::Video(one) => {
@@ -189,7 +190,7 @@ fn result<'p, 'a>(
     let mut response = Object::begin(one.key("functionResponse"));
     response.text("id", id);
     response.text("name", named.or(name.as_deref()).unwrap_or("tool"));
-    let told = Node::read(&text).ok().filter(|node| matches!(node.kind, Kind::Map(_)) && !*error);
+    let told = Node::read(&text).ok().filter(|node| matches!(node.kind, NodeKind::Map(_)) && !*error);
     match told {
         Some(node) if !node.raw.contains("\"$ref\"") => response.raw("response", node.raw),
         _ => response.object("response", |inner| inner.text(if *error { "error" } else { "output" }, &text)),

@@ -7,7 +7,7 @@
 //! allows words it does not know.
 
 use std::collections::{HashMap, HashSet};
-use tollgate_wire::json::{Array, Kind, Node, Object};
+use tollgate_wire::json::{Array, Node, NodeKind, Object};
 
 pub(super) fn from_gemini(node: &Node<'_>) -> String {
     let mut out = Vec::with_capacity(node.raw.len());
@@ -27,17 +27,17 @@ fn plain(node: &Node<'_>, out: &mut Vec<u8>) {
         match (name, &value.kind) {
             ("default", _) => object.raw(name, value.raw),
             ("example", _) if node.get("examples").is_none() => object.array("examples", |list| list.raw(value.raw)),
-            (_, Kind::Null) | ("nullable", Kind::Bool(_)) => {}
-            ("type", Kind::Text(text)) => kind(text, nullable, &mut object),
-            ("enum", Kind::List(values)) => choices(values, is_numeric(node), nullable, &mut object),
-            ("ref" | "$ref", Kind::Text(text)) => reference(text, nullable && !has_any_of(node), &mut object),
+            (_, NodeKind::Null) | ("nullable", NodeKind::Bool(_)) => {}
+            ("type", NodeKind::Text(text)) => kind(text, nullable, &mut object),
+            ("enum", NodeKind::List(values)) => choices(values, is_numeric(node), nullable, &mut object),
+            ("ref" | "$ref", NodeKind::Text(text)) => reference(text, nullable && !has_any_of(node), &mut object),
             ("propertyOrdering", _) if order(node).is_some() => {}
-            ("properties", Kind::Map(_)) => properties(node, value, &mut object),
-            ("defs" | "$defs", Kind::Map(_)) => object.object("$defs", |inner| {
+            ("properties", NodeKind::Map(_)) => properties(node, value, &mut object),
+            ("defs" | "$defs", NodeKind::Map(_)) => object.object("$defs", |inner| {
                 value.members().iter().for_each(|(name, schema)| plain(schema, inner.key(name)));
             }),
             ("items" | "additionalProperties" | "not", _) => plain(value, object.key(name)),
-            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Kind::List(items)) => {
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems", NodeKind::List(items)) => {
                 let mut list = Array::begin(object.key(name));
                 items.iter().for_each(|item| plain(item, list.item()));
                 if nullable && name == "anyOf" && !items.iter().any(takes_null) {
@@ -45,8 +45,8 @@ fn plain(node: &Node<'_>, out: &mut Vec<u8>) {
                 }
                 list.end();
             }
-            (_, Kind::Text(text)) if NUMBERS.contains(&name) && text.is_empty() => object.raw(name, "0"),
-            (_, Kind::Text(text)) if NUMBERS.contains(&name) && is_number(text) => object.raw(name, text),
+            (_, NodeKind::Text(text)) if NUMBERS.contains(&name) && text.is_empty() => object.raw(name, "0"),
+            (_, NodeKind::Text(text)) if NUMBERS.contains(&name) && is_number(text) => object.raw(name, text),
             _ => object.raw(name, value.raw),
         }
     }

@@ -1,23 +1,23 @@
 //! A whole answer, gathered from its events.
 
 use super::event::{Citation, Event, Finish};
-use super::part::{Call, Thought};
+use super::part::{Thought, ToolCall};
 use super::seal::Seal;
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::UpstreamError;
-use tollgate_wire::usage::{Report, Usage};
+use tollgate_wire::usage::{Usage, UsageReport};
 
 /// One block of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Output {
+pub(crate) enum OutputBlock {
     Text {
         text: String,
         cites: Vec<Citation<'static>>,
     },
     Refusal(String),
     Thought(Thought<'static>),
-    Call(Call<'static>),
+    Call(ToolCall<'static>),
     Image {
         mime: String,
         base64: String,
@@ -34,7 +34,7 @@ pub(crate) enum Output {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Choice {
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<OutputBlock>,
     pub finish: Option<Finish<'static>>,
     /// Entries of chat's `logprobs.content`, each as JSON.
     pub logprobs: Vec<String>,
@@ -45,11 +45,11 @@ pub(crate) struct Choice {
 impl Choice {
     /// The model itself refused.
     pub fn is_refused(&self) -> bool {
-        self.outputs.iter().any(|output| matches!(output, Output::Refusal(_)))
+        self.outputs.iter().any(|output| matches!(output, OutputBlock::Refusal(_)))
     }
 
     pub fn has_calls(&self) -> bool {
-        self.outputs.iter().any(|output| matches!(output, Output::Call(_)))
+        self.outputs.iter().any(|output| matches!(output, OutputBlock::Call(_)))
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Answer {
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
     pub answer: Answer,
-    report: Option<Report>,
+    report: Option<UsageReport>,
     /// Per choice: the text block is closed, the thought is closed.
     open: Vec<Open>,
 }
@@ -125,35 +125,35 @@ impl Gather {
             Event::Text { text, .. } => {
                 open.thought = false;
                 match outputs.last_mut() {
-                    Some(Output::Text { text: old, .. }) if open.text => old.push_str(text),
+                    Some(OutputBlock::Text { text: old, .. }) if open.text => old.push_str(text),
                     _ if text.is_empty() => {}
                     _ => {
-                        outputs.push(Output::Text { text: text.to_string(), cites: Vec::new() });
+                        outputs.push(OutputBlock::Text { text: text.to_string(), cites: Vec::new() });
                         open.text = true;
                     }
                 }
             }
             Event::TextEnd { .. } => open.text = false,
             Event::Refusal { text, .. } => match outputs.last_mut() {
-                Some(Output::Refusal(old)) => old.push_str(text),
+                Some(OutputBlock::Refusal(old)) => old.push_str(text),
                 _ if text.is_empty() => {}
-                _ => outputs.push(Output::Refusal(text.to_string())),
+                _ => outputs.push(OutputBlock::Refusal(text.to_string())),
             },
             Event::Thought { text, summary, .. } => match outputs.last_mut() {
-                Some(Output::Thought(old)) if open.thought => old.text.to_mut().push_str(text),
+                Some(OutputBlock::Thought(old)) if open.thought => old.text.to_mut().push_str(text),
                 _ if text.is_empty() => {}
                 _ => {
                     let text = Cow::Owned(text.to_string());
-                    outputs.push(Output::Thought(Thought { text, summary: *summary, ..Thought::default() }));
+                    outputs.push(OutputBlock::Thought(Thought { text, summary: *summary, ..Thought::default() }));
                     open.thought = true;
                 }
             },
             Event::ThoughtEnd { seal, redacted, .. } => {
                 let seal = seal.as_ref().map(owned_seal);
                 match outputs.last_mut() {
-                    Some(Output::Thought(old)) if open.thought => (old.seal, old.redacted) = (seal, *redacted),
+                    Some(OutputBlock::Thought(old)) if open.thought => (old.seal, old.redacted) = (seal, *redacted),
                     _ if seal.is_some() => {
-                        outputs.push(Output::Thought(Thought { seal, redacted: *redacted, ..Thought::default() }));
+                        outputs.push(OutputBlock::Thought(Thought { seal, redacted: *redacted, ..Thought::default() }));
                     }
                     _ => {}
                 }
@@ -161,7 +161,7 @@ impl Gather {
             }
             Event::CallOpen { call, id, name, namespace, kind, .. } if *call as usize == open.calls.len() => {
                 open.calls.push(outputs.len());
-                outputs.push(Output::Call(Call {
+                outputs.push(OutputBlock::Call(ToolCall {
                     id: Cow::Owned(id.to_string()),
                     name: Cow::Owned(name.to_string()),
                     namespace: namespace.as_deref().map(|n| Cow::Owned(n.to_owned())),
@@ -173,31 +173,31 @@ impl Gather {
             }
             Event::CallArgs { call, text, .. } => {
                 let at = open.calls.get(*call as usize).copied();
-                if let Some(Output::Call(call)) = at.and_then(|at| outputs.get_mut(at)) {
+                if let Some(OutputBlock::Call(call)) = at.and_then(|at| outputs.get_mut(at)) {
                     call.args.to_mut().push_str(text);
                 }
             }
             Event::Cite { citation, .. } => {
                 let last = outputs.iter_mut().rev().find_map(|output| match output {
-                    Output::Text { cites, .. } => Some(cites),
+                    OutputBlock::Text { cites, .. } => Some(cites),
                     _ => None,
                 });
                 match last {
                     Some(cites) => cites.push(citation.owned()),
-                    None => outputs.push(Output::Text { text: String::new(), cites: vec![citation.owned()] }),
+                    None => outputs.push(OutputBlock::Text { text: String::new(), cites: vec![citation.owned()] }),
                 }
             }
             Event::Logprobs { raw, .. } => choice.logprobs.push(raw.to_string()),
             Event::Image { mime, base64, .. } => {
-                outputs.push(Output::Image { mime: mime.to_string(), base64: base64.to_string() });
+                outputs.push(OutputBlock::Image { mime: mime.to_string(), base64: base64.to_string() });
             }
-            Event::Audio { raw, .. } => outputs.push(Output::Audio(raw.to_string())),
+            Event::Audio { raw, .. } => outputs.push(OutputBlock::Audio(raw.to_string())),
             Event::Search { query, .. } => {
                 (open.text, open.thought) = (false, false);
-                outputs.push(Output::Search(query.to_string()));
+                outputs.push(OutputBlock::Search(query.to_string()));
             }
             Event::Foreign { origin, what, raw, .. } => {
-                outputs.push(Output::Foreign { origin: *origin, what: what.to_string(), raw: raw.to_string() });
+                outputs.push(OutputBlock::Foreign { origin: *origin, what: what.to_string(), raw: raw.to_string() });
             }
             Event::CallClose { call, .. } => open.closed.push(*call),
             Event::Finish { finish, .. } => {

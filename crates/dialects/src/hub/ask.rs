@@ -17,7 +17,7 @@ pub(crate) struct Member<'a> {
 
 impl<'a> Member<'a> {
     /// What it is called when it is told or refused.
-    pub fn told(&self) -> Cow<'_, str> {
+    pub fn path(&self) -> Cow<'_, str> {
         match (self.place, self.name.as_ref()) {
             ("", name) => Cow::Borrowed(name),
             (place, "") => Cow::Borrowed(place),
@@ -46,7 +46,7 @@ pub(crate) struct Ask<'a> {
     pub logprobs: bool,
     pub top_logprobs: Option<u64>,
     pub reasoning: Reasoning<'a>,
-    pub format: Option<Format<'a>>,
+    pub format: Option<OutputFormat<'a>>,
     pub verbosity: Option<Cow<'a, str>>,
     pub tools: Vec<Tool<'a>>,
     /// What is left of Responses' namespaces and Gemini's objects of tools.
@@ -99,10 +99,10 @@ impl<'a> Ask<'a> {
 
 impl Ask<'_> {
     /// Forgets every cache mark.
-    pub fn unmark(&mut self) {
+    pub fn clear_cache_marks(&mut self) {
         self.cache_all = false;
         self.tools.iter_mut().for_each(|tool| tool.cached = false);
-        self.turns.iter_mut().flat_map(|turn| &mut turn.parts).for_each(Part::unmark);
+        self.turns.iter_mut().flat_map(|turn| &mut turn.parts).for_each(Part::clear_cache_marks);
     }
 
     /// The one tool that must be called is the provider's search.
@@ -137,7 +137,7 @@ impl Reasoning<'_> {
 
 /// The form of the output.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Format<'a> {
+pub(crate) enum OutputFormat<'a> {
     Text,
     Json,
     Schema {
@@ -148,10 +148,10 @@ pub(crate) enum Format<'a> {
     },
 }
 
-impl<'a> Format<'a> {
+impl<'a> OutputFormat<'a> {
     /// A schema with its name, as both of OpenAI's dialects put it.
     pub fn schema(fields: &mut Fields<'_, 'a>) -> Self {
-        Format::Schema {
+        OutputFormat::Schema {
             name: fields.text("name"),
             description: fields.text("description"),
             schema: fields.raw("schema").map(Cow::Borrowed),

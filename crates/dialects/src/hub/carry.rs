@@ -8,7 +8,8 @@ use super::policy::{is_carried, leave_out};
 use super::schema::{for_anthropic, labelled, object_schema};
 use super::strict::fits_strict;
 use super::{
-    Ask, Dropped, Effort, Fields, Format, Media, Member, Part, Place, Reasoning, Target, Tool, ToolChoice, ToolKind,
+    Ask, Dropped, Effort, Fields, Media, MediaSource, Member, OutputFormat, Part, Reasoning, Target, Tool, ToolChoice,
+    ToolKind,
 };
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
@@ -30,7 +31,7 @@ pub(crate) fn part_of<'a>(text: &Cow<'a, str>, from: usize, to: usize) -> Cow<'a
 }
 
 /// A link, or the data it carries itself.
-pub(crate) fn place_of_url<'a>(url: &Cow<'a, str>) -> Place<'a> {
+pub(crate) fn place_of_url<'a>(url: &Cow<'a, str>) -> MediaSource<'a> {
     if url.len() > 5
         && url.is_char_boundary(5)
         && url[..5].eq_ignore_ascii_case("data:")
@@ -38,9 +39,9 @@ pub(crate) fn place_of_url<'a>(url: &Cow<'a, str>) -> Place<'a> {
         && let Some(mark) = url[..comma].rfind(";base64")
     {
         let mime = part_of(url, 5, mark.max(5));
-        return Place::Data { mime, base64: part_of(url, comma + 1, url.len()) };
+        return MediaSource::Data { mime, base64: part_of(url, comma + 1, url.len()) };
     }
-    Place::Url(url.clone())
+    MediaSource::Url(url.clone())
 }
 
 /// The usual spelling of a type, without parameters.
@@ -94,11 +95,11 @@ impl<'t> Carry<'t> {
             carry.left(&tool.rest)?;
         }
         carry.left(&ask.groups_rest)?;
-        if let Some(mark) = ask.rest.iter().find(|member| ask.cache_all && member.told() == "cache_control") {
+        if let Some(mark) = ask.rest.iter().find(|member| ask.cache_all && member.path() == "cache_control") {
             carry.left(std::slice::from_ref(mark))?;
         }
         if !target.takes_marks() {
-            ask.unmark();
+            ask.clear_cache_marks();
         }
         Ok(carry)
     }
@@ -130,7 +131,7 @@ impl<'t> Carry<'t> {
             return Ok(());
         }
         let loose = |schema: &Option<Cow<'_, str>>| !schema.as_deref().is_some_and(fits_strict);
-        if let Some(Format::Schema { schema, strict, .. }) = &mut ask.format
+        if let Some(OutputFormat::Schema { schema, strict, .. }) = &mut ask.format
             && loose(schema)
         {
             *strict = None;
@@ -159,13 +160,13 @@ impl<'t> Carry<'t> {
     }
 
     /// The name of a file, at a place where the target takes none.
-    pub fn unnamed(&mut self, media: &Media<'_>) -> Result<(), Problem> {
+    pub fn drop_file_name(&mut self, media: &Media<'_>) -> Result<(), Problem> {
         let name = if self.origin == Dialect::Anthropic { "title" } else { "filename" };
         self.drop_if(name, media.name.is_some())
     }
 
     /// The wish to see what is thought, or not to, where nothing follows from it.
-    pub fn unshown(&mut self, asked: bool) -> Result<(), Problem> {
+    pub fn drop_display(&mut self, asked: bool) -> Result<(), Problem> {
         let name = match self.origin {
             Dialect::Anthropic => "thinking.display",
             Dialect::Gemini => "generationConfig.thinkingConfig.includeThoughts",
@@ -176,8 +177,8 @@ impl<'t> Carry<'t> {
 
     /// A schema of the output for a provider that takes nothing beside it: its name and description
     /// become the schema's own, as far as it has none. `kept` says that the provider keeps to it.
-    pub fn schema(&mut self, format: &Format<'_>, kept: bool) -> Result<Option<String>, Problem> {
-        let Format::Schema { name, description, schema, strict, .. } = format else { return Ok(None) };
+    pub fn schema(&mut self, format: &OutputFormat<'_>, kept: bool) -> Result<Option<String>, Problem> {
+        let OutputFormat::Schema { name, description, schema, strict, .. } = format else { return Ok(None) };
         let place = if self.origin == Dialect::Responses { "text.format" } else { "response_format.json_schema" };
         let (schema, left) =
             labelled(schema.as_deref().unwrap_or("{}"), &[("title", name), ("description", description)]);
@@ -243,7 +244,7 @@ impl<'t> Carry<'t> {
     }
 
     /// A cache mark at a place where the target takes none.
-    pub fn unmarked(&mut self, cached: bool) -> Result<(), Problem> {
+    pub fn drop_cache_mark(&mut self, cached: bool) -> Result<(), Problem> {
         self.drop_if("cache_control", cached)
     }
 
@@ -285,7 +286,7 @@ impl<'t> Carry<'t> {
                         self.drop(&format!("{mark}.{}", more.name))?;
                     }
                 }
-                _ => self.drop(&member.told())?,
+                _ => self.drop(&member.path())?,
             }
         }
         Ok(())
@@ -299,11 +300,11 @@ mod tests {
     #[test]
     fn data_urls() {
         let place = place_of_url(&"data:image/jpg;base64,QUJD".into());
-        assert_eq!(place, Place::Data { mime: "image/jpg".into(), base64: "QUJD".into() });
+        assert_eq!(place, MediaSource::Data { mime: "image/jpg".into(), base64: "QUJD".into() });
         let place = place_of_url(&"data:text/plain;charset=utf-8;base64,QQ==".into());
-        assert_eq!(place, Place::Data { mime: "text/plain;charset=utf-8".into(), base64: "QQ==".into() });
+        assert_eq!(place, MediaSource::Data { mime: "text/plain;charset=utf-8".into(), base64: "QQ==".into() });
         for url in ["https://x.example/a.png", "data:image/png,raw", "data:", "", "d\u{e4}ta:x;base64,"] {
-            assert_eq!(place_of_url(&url.into()), Place::Url(url.into()));
+            assert_eq!(place_of_url(&url.into()), MediaSource::Url(url.into()));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::UpstreamError;
 use tollgate_wire::json::{Node, Object};
-use tollgate_wire::usage::Report;
+use tollgate_wire::usage::UsageReport;
 
 /// Takes events as they are read.
 pub(crate) type Sink<'s> = dyn FnMut(Event<'_>) + 's;
@@ -99,7 +99,7 @@ pub(crate) enum Event<'a> {
     /// A whole reply or a streamed event of the provider's, for what is in it that the events
     /// before this one do not say.
     Rest(Rest<'a>),
-    Usage(Box<Report>),
+    Usage(Box<UsageReport>),
     /// How often the provider searched the web, as it counts that, and its name for the number.
     Searches {
         what: &'static str,

@@ -6,7 +6,7 @@ use super::ask::Member;
 use super::fields::same_name;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
-use tollgate_wire::json::{Kind, Node};
+use tollgate_wire::json::{Node, NodeKind};
 
 #[derive(Clone, Copy)]
 enum Want {
@@ -132,7 +132,7 @@ pub(super) fn right_kind(origin: Dialect, member: &Member<'_>) -> Result<(), Pro
         Dialect::Responses => RESPONSES,
         Dialect::Gemini => GEMINI,
     };
-    let told = member.told();
+    let told = member.path();
     let Some((_, want)) = table.iter().find(|(name, _)| same_name(name, &told)) else { return Ok(()) };
     let Ok(node) = Node::read(member.raw) else { return Ok(()) };
     if node.is_null() || want.fits(&node) || (origin == Dialect::Gemini && want.fits_as_text(&node)) {
@@ -146,7 +146,7 @@ impl Want {
         let texts = || node.is_list() && node.items().iter().all(|item| item.text().is_some());
         match self {
             Bool => node.bool().is_some(),
-            Number => matches!(node.kind, Kind::Number),
+            Number => matches!(node.kind, NodeKind::Number),
             Whole => node.number().is_some(),
             Text => node.text().is_some(),
             List => node.is_list(),

@@ -10,14 +10,14 @@ use std::collections::VecDeque;
 
 /// Follows a JSON object as it arrives, to know when it is whole. No memory but a few counters.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Whole {
+pub(crate) struct ObjectTracker {
     depth: u32,
     text: bool,
     escape: bool,
     begun: bool,
 }
 
-impl Whole {
+impl ObjectTracker {
     pub fn feed(&mut self, text: &str) {
         for byte in text.bytes() {
             if self.text {
@@ -60,7 +60,7 @@ pub(crate) struct Waiting {
 
 /// What came in the middle of a call.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldBack {
     pub text: String,
     pub what: Saying,
 }
@@ -89,10 +89,10 @@ impl Saying {
 /// The call that is being written and those that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
-    current: Option<(u32, Whole)>,
+    current: Option<(u32, ObjectTracker)>,
     waiting: VecDeque<Waiting>,
     held: usize,
-    said: Vec<Held>,
+    said: Vec<HeldBack>,
     full: bool,
 }
 
@@ -116,7 +116,7 @@ impl Lane {
     }
 
     pub fn open(&mut self, call: u32) {
-        self.current = Some((call, Whole::default()));
+        self.current = Some((call, ObjectTracker::default()));
     }
 
     pub fn wait(&mut self, call: Waiting) {
@@ -152,14 +152,14 @@ impl Lane {
         if !self.full {
             match self.said.last_mut() {
                 Some(last) if last.what == what && what.flows() => last.text.push_str(text),
-                _ => self.said.push(Held { text: text.to_owned(), what }),
+                _ => self.said.push(HeldBack { text: text.to_owned(), what }),
             }
         }
         true
     }
 
     /// What was kept.
-    pub fn said(&mut self) -> Vec<Held> {
+    pub fn said(&mut self) -> Vec<HeldBack> {
         let said = std::mem::take(&mut self.said);
         self.held = self.held.saturating_sub(said.iter().map(|held| held.text.len()).sum());
         said
@@ -204,7 +204,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn whole(pieces: &[&str]) -> bool {
-        let mut state = Whole::default();
+        let mut state = ObjectTracker::default();
         pieces.iter().for_each(|piece| state.feed(piece));
         state.is_whole()
     }

@@ -4,7 +4,7 @@
 //! name for it.
 
 use super::event::{Citation, Event, Stop};
-use super::names::Names;
+use super::names::ToolNames;
 use super::tier::{is_usual, tier_in};
 use tollgate_wire::Dialect;
 use tollgate_wire::Dropped;
@@ -19,7 +19,7 @@ pub(crate) struct Lost {
 }
 
 impl Lost {
-    pub fn new(from: Dialect, to: Dialect, names: &Names) -> Self {
+    pub fn new(from: Dialect, to: Dialect, names: &ToolNames) -> Self {
         Lost { from, to, old: names.is_old(), dropped: Dropped::default() }
     }
 
@@ -27,7 +27,7 @@ impl Lost {
     pub fn see(&mut self, event: &Event<'_>) {
         let one_choice = matches!(self.to, Dialect::Anthropic | Dialect::Responses);
         let what = match event {
-            Event::Rest(rest) => return rest.tell(&mut |inside, name| self.tell(inside, name)),
+            Event::Rest(rest) => return rest.report(&mut |inside, name| self.record(inside, name)),
             Event::Lost { what } => what,
             Event::Foreign { what, .. } => what,
             Event::CallOpen { call, .. } if self.old && *call > 0 => "tool_calls",
@@ -46,7 +46,7 @@ impl Lost {
             }
             // A citation of Anthropic's is of a whole block, and the text before it has left.
             Event::Cite { citation: Citation::Url { from, to, .. }, .. } if self.from != Dialect::Gemini => {
-                return self.unplaced(*from, *to);
+                return self.record_unplaced(*from, *to);
             }
             Event::Tier(tier) if tier_in(self.to, tier).is_none() && !is_usual(tier) => match self.from {
                 Dialect::Anthropic => "usage.service_tier",
@@ -66,27 +66,27 @@ impl Lost {
             _ if one_choice && event.choice().is_some_and(|choice| choice > 0) => "choices",
             _ => return,
         };
-        self.tell("", what);
+        self.record("", what);
     }
 
     /// What only Anthropic's citations say of a page. Gemini's quote is of the answer itself.
     fn source(&mut self, quote: &str, index: &str) {
         if !quote.is_empty() && self.from == Dialect::Anthropic {
-            self.tell("", "cited_text");
+            self.record("", "cited_text");
         }
         if !index.is_empty() {
-            self.tell("", "encrypted_index");
+            self.record("", "encrypted_index");
         }
     }
 
-    fn unplaced(&mut self, from: Option<u64>, to: Option<u64>) {
+    fn record_unplaced(&mut self, from: Option<u64>, to: Option<u64>) {
         for name in [from.map(|_| "start_index"), to.map(|_| "end_index")].into_iter().flatten() {
-            self.tell("", name);
+            self.record("", name);
         }
     }
 
     /// Most of it comes with every chunk of a stream: told once, without making its name again.
-    fn tell(&mut self, inside: &str, name: &str) {
+    fn record(&mut self, inside: &str, name: &str) {
         let dot = if inside.is_empty() { "" } else { "." };
         let known = |told: &String| {
             let rest = told.strip_prefix("answer.").and_then(|told| told.strip_prefix(inside)?.strip_prefix(dot));
@@ -125,7 +125,7 @@ mod tests {
             ),
             (Dialect::Gemini, "answer.server_tool_use,answer.container,answer.audio,answer.citations"),
         ] {
-            let mut lost = Lost::new(Dialect::Anthropic, to, &Names::default());
+            let mut lost = Lost::new(Dialect::Anthropic, to, &ToolNames::default());
             events.iter().for_each(|event| lost.see(event));
             assert_eq!(lost.dropped.to_string(), dropped, "{to:?}");
         }

@@ -14,7 +14,7 @@ use tollgate_wire::Dialect;
 /// What the tools of one request are called at the provider, and how the client wants to hear of
 /// calls. Empty when no name had to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct ToolNames {
     changed: Vec<Name>,
     old: bool,
 }
@@ -30,9 +30,9 @@ struct Name {
 /// The single argument of a function that stands for a tool with free text.
 pub(crate) const FREE_TEXT: &str = "input";
 
-impl Names {
-    pub(crate) fn of(tools: &[Tool<'_>], target: &Target) -> Names {
-        let mut names = Names { changed: Vec::new(), old: are_functions(tools) };
+impl ToolNames {
+    pub(crate) fn of(tools: &[Tool<'_>], target: &Target) -> ToolNames {
+        let mut names = ToolNames { changed: Vec::new(), old: are_functions(tools) };
         for tool in tools {
             let custom = matches!(tool.kind, ToolKind::Custom { .. });
             let keeps_custom = target.takes_free_text();

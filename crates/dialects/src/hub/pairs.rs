@@ -178,12 +178,12 @@ fn short(id: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::part::{Call, CallKind};
-    use super::super::{Origin, Seal};
+    use super::super::part::{CallKind, ToolCall};
+    use super::super::{Seal, SealMaker};
     use super::*;
 
     fn call(id: &'static str) -> Part<'static> {
-        Part::Call(Call {
+        Part::Call(ToolCall {
             id: id.into(),
             name: "f".into(),
             namespace: None,
@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn seal(id: &'static str) -> Part<'static> {
-        let seal = Some(Seal::new(Origin::Gemini, "s", id));
+        let seal = Some(Seal::new(SealMaker::Gemini, "s", id));
         Part::thought(Thought { seal, ..Thought::default() })
     }
 

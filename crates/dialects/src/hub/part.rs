@@ -39,7 +39,7 @@ impl<'a> Turn<'a> {
         Turn { role, parts, name: None, phase: None, rest: Vec::new(), at }
     }
 
-    pub fn calls(&self) -> impl Iterator<Item = &Call<'a>> {
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall<'a>> {
         self.parts.iter().filter_map(|part| match part {
             Part::Call(call) => Some(call),
             _ => None,
@@ -49,7 +49,7 @@ impl<'a> Turn<'a> {
 
 /// Where the bytes of a picture, a sound or a file are.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Place<'a> {
+pub(crate) enum MediaSource<'a> {
     Data {
         mime: Cow<'a, str>,
         base64: Cow<'a, str>,
@@ -64,7 +64,7 @@ pub(crate) enum Place<'a> {
 /// A picture, sound, clip or file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Media<'a> {
-    pub place: Place<'a>,
+    pub place: MediaSource<'a>,
     pub name: Option<Cow<'a, str>>,
     /// A picture's `detail`.
     pub detail: Option<Cow<'a, str>>,
@@ -73,7 +73,7 @@ pub(crate) struct Media<'a> {
 }
 
 impl<'a> Media<'a> {
-    pub fn at(place: Place<'a>) -> Self {
+    pub fn at(place: MediaSource<'a>) -> Self {
         Media { place, name: None, detail: None, cached: false, rest: Vec::new() }
     }
 }
@@ -87,7 +87,7 @@ pub(crate) enum CallKind {
 
 /// A tool call.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Call<'a> {
+pub(crate) struct ToolCall<'a> {
     pub id: Cow<'a, str>,
     pub name: Cow<'a, str>,
     pub namespace: Option<Cow<'a, str>>,
@@ -125,7 +125,7 @@ pub(crate) enum Part<'a> {
     Audio(Media<'a>),
     Video(Media<'a>),
     File(Media<'a>),
-    Call(Call<'a>),
+    Call(ToolCall<'a>),
     Result {
         id: Cow<'a, str>,
         name: Option<Cow<'a, str>>,
@@ -176,11 +176,11 @@ impl<'a> Part<'a> {
     }
 
     /// Forgets its cache mark, and those inside it.
-    pub fn unmark(&mut self) {
+    pub fn clear_cache_marks(&mut self) {
         let (cached, rest) = match self {
             Part::Text { cached, rest, .. } => (cached, rest),
             Part::Result { cached, parts, rest, .. } => {
-                parts.iter_mut().for_each(Part::unmark);
+                parts.iter_mut().for_each(Part::clear_cache_marks);
                 (cached, rest)
             }
             Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {

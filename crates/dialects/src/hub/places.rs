@@ -14,7 +14,7 @@ const MOST: usize = 1_024;
 const MOST_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct CitationPlaces {
     from: Dialect,
     to: Dialect,
     /// Characters of the first choice so far, which is the only one that these two dialects have.
@@ -27,9 +27,9 @@ pub(crate) struct Places {
     bytes: usize,
 }
 
-impl Places {
+impl CitationPlaces {
     pub fn new(from: Dialect, to: Dialect) -> Self {
-        Places { from, to, said: 0, start: 0, over: false, held: Vec::new(), bytes: 0 }
+        CitationPlaces { from, to, said: 0, start: 0, over: false, held: Vec::new(), bytes: 0 }
     }
 
     fn counts(&self) -> bool {
@@ -112,7 +112,7 @@ mod tests {
     /// within its own block.
     fn played(from: Dialect, to: Dialect, places: Option<(u64, u64)>) -> Vec<(Option<u64>, Option<u64>)> {
         let mut out = Vec::new();
-        let mut all = Places::new(from, to);
+        let mut all = CitationPlaces::new(from, to);
         let cite = link(places.map(|place| place.0), places.map(|place| place.1));
         for event in
             [said("äöü"), Event::TextEnd { choice: 0 }, said("d"), cite, said("ef"), Event::TextEnd { choice: 0 }]
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_and_nothing_of_it_lost() {
-        let mut all = Places::new(Dialect::Anthropic, Dialect::Chat);
+        let mut all = CitationPlaces::new(Dialect::Anthropic, Dialect::Chat);
         let (mut placed, mut bare, mut told) = (0, 0, 0);
         let mut sink = |event: Event<'_>| match event {
             Event::Cite { citation: Citation::Url { to: Some(1), .. }, .. } => placed += 1,

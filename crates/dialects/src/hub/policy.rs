@@ -125,7 +125,7 @@ pub(crate) fn leave_out(
 ) -> Result<(), Problem> {
     rest.iter().try_for_each(|member| right_kind(origin, member))?;
     for member in rest.iter().filter(|member| !asks_nothing(member.raw)) {
-        let told = member.told();
+        let told = member.path();
         let word = TABLE.iter().find(|(dialect, name, _)| *dialect == origin && same_name(name, &told));
         match word.map(|(_, _, word)| word) {
             Some(Honoured) => {}

@@ -6,11 +6,11 @@
 //! tests in `exchange/again`: what is listed as taken comes back out of the hub, what is not listed
 //! is told, whatever object it stands in, and both together are the answer that came.
 
-use tollgate_wire::json::{Kind, Node};
-use tollgate_wire::usage::Shape;
+use tollgate_wire::json::{Node, NodeKind};
+use tollgate_wire::usage::UsageShape;
 
 /// Members of one object.
-pub(crate) type Members = &'static [Known];
+pub(crate) type RestMembers = &'static [Known];
 
 /// What becomes of a member. One that no entry names is told as lost, unless it says nothing.
 #[derive(Debug)]
@@ -21,17 +21,17 @@ pub(crate) enum Known {
     /// nobody misses them.
     Apart(&'static [&'static str]),
     /// An object whose members are seen to one by one.
-    In(&'static str, Members),
+    In(&'static str, RestMembers),
     /// The same, told with its own name in front.
-    Dotted(&'static str, Members),
+    Dotted(&'static str, RestMembers),
     /// An object, or a list of objects, of several kinds. `None`: the reader tells of such a one as
     /// a whole.
-    Each(&'static str, fn(&Node<'_>) -> Option<Members>),
+    Each(&'static str, fn(&Node<'_>) -> Option<RestMembers>),
     /// The same of counters: one that is zero says nothing.
-    Counts(&'static str, Members),
+    Counts(&'static str, RestMembers),
     /// A report of usage, which comes as counters; numbers that nobody counts are told with its
     /// name.
-    Usage(&'static str, Shape),
+    Usage(&'static str, UsageShape),
     /// Told like the entry in it; its meaning reaches the hub in another form, from which it cannot
     /// be written as it was.
     Recast(&'static Known),
@@ -55,18 +55,18 @@ impl Known {
 }
 
 /// The entry for a member.
-pub(crate) fn entry(known: Members, member: &str) -> Option<&'static Known> {
+pub(crate) fn entry(known: RestMembers, member: &str) -> Option<&'static Known> {
     known.iter().find(|entry| entry.names(member))
 }
 
 /// Whether a value says anything at all.
 pub(crate) fn says(value: &Node<'_>) -> bool {
     match &value.kind {
-        Kind::Null => false,
-        Kind::Text(text) => !text.is_empty(),
-        Kind::List(items) => !items.is_empty(),
-        Kind::Map(members) => !members.is_empty(),
-        Kind::Bool(_) | Kind::Number => true,
+        NodeKind::Null => false,
+        NodeKind::Text(text) => !text.is_empty(),
+        NodeKind::List(items) => !items.is_empty(),
+        NodeKind::Map(members) => !members.is_empty(),
+        NodeKind::Bool(_) | NodeKind::Number => true,
     }
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn says(value: &Node<'_>) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest<'a> {
     pub node: &'a Node<'a>,
-    pub known: Members,
+    pub known: RestMembers,
 }
 
 impl PartialEq for Rest<'_> {
@@ -86,7 +86,7 @@ impl PartialEq for Rest<'_> {
 
 impl Rest<'_> {
     /// Names what the hub has no place for, each with the name of the object it is told with.
-    pub fn tell(&self, tell: &mut dyn FnMut(&str, &str)) {
+    pub fn report(&self, tell: &mut dyn FnMut(&str, &str)) {
         Walk { inside: "", says, tell }.object(self.node, self.known);
     }
 }
@@ -98,7 +98,7 @@ struct Walk<'t> {
 }
 
 impl Walk<'_> {
-    fn object(&mut self, node: &Node<'_>, known: Members) {
+    fn object(&mut self, node: &Node<'_>, known: RestMembers) {
         for (name, value) in node.members() {
             match entry(known, name) {
                 Some(entry) => self.member(entry, value),
@@ -135,8 +135,8 @@ impl Walk<'_> {
 mod tests {
     use super::*;
 
-    const PART: Members = &[Known::Is(&["type", "text"])];
-    const ANSWER: Members = &[
+    const PART: RestMembers = &[Known::Is(&["type", "text"])];
+    const ANSWER: RestMembers = &[
         Known::Is(&["id"]),
         Known::Apart(&["time"]),
         Known::In("message", &[Known::Each("parts", |part| (part.str_of("type") == "text").then_some(PART))]),
@@ -149,7 +149,7 @@ mod tests {
         let text = r#"{"id":1,"time":2,"odd":3,"null":null,"none":{},"message":{"mood":"good","parts":[{"type":"text","text":"a","tone":1},{"type":"wave","x":1}]},"links":{"url":"u","age":4},"times":{"web":{"n":1,"m":2},"files":{"n":0}}}"#;
         let node = Node::read(text).unwrap();
         let mut told = Vec::new();
-        Rest { node: &node, known: ANSWER }.tell(&mut |inside, name| told.push(format!("{inside}/{name}")));
+        Rest { node: &node, known: ANSWER }.report(&mut |inside, name| told.push(format!("{inside}/{name}")));
         assert_eq!(told, ["/odd", "/mood", "/tone", "links/age", "times/m"]);
     }
 }

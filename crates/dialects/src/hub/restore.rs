@@ -3,8 +3,8 @@
 //! the middle is not passed off as a whole one.
 
 use super::event::Event;
-use super::lane::Whole;
-use super::names::{FREE_TEXT, Names};
+use super::lane::ObjectTracker;
+use super::names::{FREE_TEXT, ToolNames};
 use super::part::CallKind;
 use std::borrow::Cow;
 use tollgate_wire::json::Node;
@@ -14,11 +14,11 @@ const MOST_HELD: usize = 16 << 20;
 
 #[derive(Debug, Default)]
 pub(crate) struct Restore {
-    names: Names,
+    names: ToolNames,
     /// Calls of functions that stand for free text: choice, call, arguments so far.
     custom: Vec<(u32, u32, String)>,
     /// The call that is being written, and whether its arguments are whole.
-    current: Option<(u32, u32, Whole)>,
+    current: Option<(u32, u32, ObjectTracker)>,
     /// A call its provider ended in the middle of its arguments: at the limit, or where a filter
     /// stepped in, that is no end at all.
     cut: Option<(u32, u32)>,
@@ -26,7 +26,7 @@ pub(crate) struct Restore {
 }
 
 impl Restore {
-    pub fn new(names: Names) -> Self {
+    pub fn new(names: ToolNames) -> Self {
         Restore { names, ..Restore::default() }
     }
 
@@ -50,7 +50,7 @@ impl Restore {
         }
         match event {
             Event::CallOpen { choice, call, id, name, namespace, kind } => {
-                self.current = (kind == CallKind::Function).then(|| (choice, call, Whole::default()));
+                self.current = (kind == CallKind::Function).then(|| (choice, call, ObjectTracker::default()));
                 if self.names.is_custom(&name) {
                     self.custom.push((choice, call, String::new()));
                 }

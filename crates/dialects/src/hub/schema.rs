@@ -83,7 +83,7 @@ pub(crate) fn for_anthropic(raw: &str) -> (String, bool) {
     (String::from_utf8(out).unwrap_or_else(|_| raw.to_owned()), open)
 }
 
-fn is_told(keyword: &str, value: &Node<'_>) -> bool {
+fn is_reported(keyword: &str, value: &Node<'_>) -> bool {
     match keyword {
         "format" => value.text().is_none_or(|text| !FORMATS.contains(&text.as_ref())),
         "description" => true,
@@ -104,7 +104,7 @@ fn closed(node: &Node<'_>, out: &mut Vec<u8>) -> bool {
     for (key, value) in node.members() {
         match key.as_ref() {
             "description" if value.text().is_some() => {}
-            limit if is_told(limit, value) => moved.push(format!("{limit}: {}", value.raw)),
+            limit if is_reported(limit, value) => moved.push(format!("{limit}: {}", value.raw)),
             "additionalProperties" => open |= value.raw != "false",
             "$ref" => {
                 let text = value.text().map_or("", |text| text);

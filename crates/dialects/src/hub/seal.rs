@@ -13,7 +13,7 @@ use tollgate_wire::Dialect;
 
 /// Who made a seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum SealMaker {
     Anthropic,
     OpenAi,
     Gemini,
@@ -21,21 +21,21 @@ pub(crate) enum Origin {
     Other,
 }
 
-impl Origin {
-    const ALL: [(Origin, &'static str, &'static str); 4] = [
-        (Origin::Anthropic, "a", "anthropic-claude-v1"),
-        (Origin::OpenAi, "o", "openai-responses-v1"),
-        (Origin::Gemini, "g", "google-gemini-v1"),
-        (Origin::Other, "x", "unknown"),
+impl SealMaker {
+    const ALL: [(SealMaker, &'static str, &'static str); 4] = [
+        (SealMaker::Anthropic, "a", "anthropic-claude-v1"),
+        (SealMaker::OpenAi, "o", "openai-responses-v1"),
+        (SealMaker::Gemini, "g", "google-gemini-v1"),
+        (SealMaker::Other, "x", "unknown"),
     ];
 
     /// Whose seals a dialect carries without an envelope.
-    pub fn native(dialect: Dialect) -> Origin {
+    pub fn native(dialect: Dialect) -> SealMaker {
         match dialect {
-            Dialect::Chat => Origin::Other,
-            Dialect::Anthropic => Origin::Anthropic,
-            Dialect::Responses => Origin::OpenAi,
-            Dialect::Gemini => Origin::Gemini,
+            Dialect::Chat => SealMaker::Other,
+            Dialect::Anthropic => SealMaker::Anthropic,
+            Dialect::Responses => SealMaker::OpenAi,
+            Dialect::Gemini => SealMaker::Gemini,
         }
     }
 
@@ -46,22 +46,22 @@ impl Origin {
 
     /// Helpers of streams may join the words of all pieces; that of the piece with the seal is the
     /// last.
-    pub fn of_format(format: &str) -> Origin {
-        Self::ALL.iter().find(|(_, _, name)| format.ends_with(name)).map_or(Origin::Other, |(origin, ..)| *origin)
+    pub fn of_format(format: &str) -> SealMaker {
+        Self::ALL.iter().find(|(_, _, name)| format.ends_with(name)).map_or(SealMaker::Other, |(origin, ..)| *origin)
     }
 
     fn letter(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    fn of_letter(letter: &str) -> Option<Origin> {
+    fn of_letter(letter: &str) -> Option<SealMaker> {
         Self::ALL.iter().find(|(_, name, _)| *name == letter).map(|(origin, ..)| *origin)
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seal<'a> {
-    pub origin: Origin,
+    pub origin: SealMaker,
     pub data: Cow<'a, str>,
     /// What it is bound to: an item's id, or a tool call's. Empty when nothing.
     pub bound: Cow<'a, str>,
@@ -79,14 +79,14 @@ pub(crate) const SIGNED: char = '=';
 pub(crate) const NEXT_TEXT: &str = "@text";
 
 impl<'a> Seal<'a> {
-    pub fn new(origin: Origin, data: impl Into<Cow<'a, str>>, bound: impl Into<Cow<'a, str>>) -> Self {
+    pub fn new(origin: SealMaker, data: impl Into<Cow<'a, str>>, bound: impl Into<Cow<'a, str>>) -> Self {
         Seal { origin, data: data.into(), bound: bound.into() }
     }
 
     /// As it is written in a field of `dialect`: plain when it is at home there, else in an
     /// envelope.
     pub fn written(&self, dialect: Dialect) -> Cow<'_, str> {
-        if Origin::native(dialect) == self.origin {
+        if SealMaker::native(dialect) == self.origin {
             return Cow::Borrowed(&self.data);
         }
         let bound = base64::encode(self.bound_in(dialect).as_bytes());
@@ -98,7 +98,7 @@ impl<'a> Seal<'a> {
     /// What it is bound to as `dialect` spells it: the id of a call may have to change there.
     pub fn bound_in(&self, dialect: Dialect) -> Cow<'_, str> {
         match self.origin {
-            Origin::Gemini if !self.bound.is_empty() && self.bound != NEXT_TEXT => fitting_id(dialect, &self.bound),
+            SealMaker::Gemini if !self.bound.is_empty() && self.bound != NEXT_TEXT => fitting_id(dialect, &self.bound),
             _ => Cow::Borrowed(&self.bound),
         }
     }
@@ -106,7 +106,7 @@ impl<'a> Seal<'a> {
     /// The same with the text that it signs, for dialects that may lose it on the way, or cannot
     /// say that there is none.
     pub fn with_signed(&self, redacted: bool, text: &str) -> Cow<'_, Seal<'_>> {
-        if self.origin != Origin::Anthropic || redacted {
+        if self.origin != SealMaker::Anthropic || redacted {
             return Cow::Borrowed(self);
         }
         Cow::Owned(Seal::new(self.origin, &*self.data, format!("{SIGNED}{text}")))
@@ -114,7 +114,7 @@ impl<'a> Seal<'a> {
 
     /// Takes the text out again that it signs.
     pub fn take_signed(&mut self) -> Option<String> {
-        let text = self.bound.strip_prefix(SIGNED).filter(|_| self.origin == Origin::Anthropic)?.to_owned();
+        let text = self.bound.strip_prefix(SIGNED).filter(|_| self.origin == SealMaker::Anthropic)?.to_owned();
         self.bound = Cow::Borrowed("");
         Some(text)
     }
@@ -139,14 +139,14 @@ impl<'a> Seal<'a> {
             Dialect::Gemini => base64::decode(&text).and_then(|bytes| Self::open(std::str::from_utf8(&bytes).ok()?)),
             _ => Self::open(&text),
         };
-        opened.unwrap_or(Seal { origin: Origin::native(dialect), data: text, bound })
+        opened.unwrap_or(Seal { origin: SealMaker::native(dialect), data: text, bound })
     }
 
     fn open(text: &str) -> Option<Seal<'a>> {
         let (letter, rest) = text.strip_prefix(MARK)?.split_once('.')?;
         let (bound, data) = rest.split_once('.')?;
         let bound = String::from_utf8(base64::decode(bound)?).ok()?;
-        Some(Seal::new(Origin::of_letter(letter)?, data.to_owned(), bound))
+        Some(Seal::new(SealMaker::of_letter(letter)?, data.to_owned(), bound))
     }
 }
 
@@ -156,7 +156,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_seal() -> impl Strategy<Value = Seal<'static>> {
-        let origin = prop::sample::select(vec![Origin::Anthropic, Origin::OpenAi, Origin::Gemini, Origin::Other]);
+        let origin =
+            prop::sample::select(vec![SealMaker::Anthropic, SealMaker::OpenAi, SealMaker::Gemini, SealMaker::Other]);
         (origin, "[A-Za-z0-9+/=._-]{0,40}", "\\PC{0,20}")
             .prop_map(|(origin, data, bound)| Seal::new(origin, data, bound))
     }
@@ -166,10 +167,10 @@ mod tests {
         fn comes_back_from_every_dialect(seal in any_seal()) {
             for dialect in Dialect::ALL {
                 let written = seal.written(dialect).into_owned();
-                if dialect == Dialect::Gemini && seal.origin != Origin::Gemini {
+                if dialect == Dialect::Gemini && seal.origin != SealMaker::Gemini {
                     prop_assert!(base64::decode(&written).is_some());
                 }
-                let native = Origin::native(dialect) == seal.origin;
+                let native = SealMaker::native(dialect) == seal.origin;
                 // At home the place of the field says what it is bound to.
                 let bound = if native { seal.bound.to_string() } else { String::new() };
                 let back = Seal::read(dialect, written.into(), bound.into());

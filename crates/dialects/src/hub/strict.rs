@@ -1,6 +1,6 @@
 //! Which JSON Schemas OpenAI takes with `strict: true`: it refuses a call with any other.
 
-use tollgate_wire::json::{Kind, Node};
+use tollgate_wire::json::{Node, NodeKind};
 
 /// Keywords with a value that is not looked into.
 const PLAIN: &[&str] = &[
@@ -45,7 +45,7 @@ fn keyword(name: &str, value: &Node<'_>) -> bool {
         "items" => fits(value),
         "anyOf" => !value.items().is_empty() && value.items().iter().all(fits),
         "format" => value.text().is_some_and(|format| FORMATS.contains(&format.as_ref())),
-        "additionalProperties" => matches!(value.kind, Kind::Bool(false)),
+        "additionalProperties" => matches!(value.kind, NodeKind::Bool(false)),
         other => PLAIN.contains(&other),
     }
 }

@@ -5,7 +5,7 @@ use super::{Hosted, Reads, hosted};
 use bytes::Bytes;
 use std::ops::Range;
 use tollgate_wire::Dialect;
-use tollgate_wire::json::{Broken, Edit, Scan, splice};
+use tollgate_wire::json::{BrokenJson, Edit, Scan, splice};
 
 /// Anthropic's tools that take a limit.
 const LIMITED: [&str; 2] = ["web_search", "web_fetch"];
@@ -62,7 +62,7 @@ fn found(dialect: Dialect, body: &[u8]) -> Option<(Vec<Hosted>, Total)> {
         } else if key.is("max_tool_calls") {
             total = if raw == b"null" { Total::Null(at..at + raw.len()) } else { Total::Given };
         }
-        Ok::<(), Broken>(())
+        Ok::<(), BrokenJson>(())
     });
     read.ok().map(|()| (reads.hosted, total))
 }

@@ -22,7 +22,7 @@ pub use used::{TOOLS, ToolUses};
 use std::borrow::Cow;
 use std::ops::Range;
 use tollgate_wire::Dialect;
-use tollgate_wire::json::{Broken, Scan};
+use tollgate_wire::json::{BrokenJson, Scan};
 
 /// A kind of content that a model may or may not take, by the word that catalogs have for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +123,7 @@ pub fn hosted_names(dialect: Dialect, body: &[u8]) -> Vec<Cow<'static, str>> {
         if let (Some(Top::Runs(tool)), false) = (top(dialect, &name), matches!(raw, b"null" | b"false" | b"[]")) {
             reads.runs(tool, None, at);
         }
-        Ok::<(), Broken>(())
+        Ok::<(), BrokenJson>(())
     });
     reads.hosted.into_iter().map(|tool| tool.name).collect()
 }

@@ -1,7 +1,7 @@
 //! Names a place in a body as callers do: `messages[0].content[1].file`. Looked for only when
 //! something is refused.
 
-use tollgate_wire::json::{Broken, Scan};
+use tollgate_wire::json::{BrokenJson, Scan};
 
 /// Longer names help nobody.
 const MOST: usize = 256;
@@ -15,7 +15,7 @@ pub(super) fn of(body: &[u8], at: usize) -> String {
     path
 }
 
-fn walk(scan: &mut Scan<'_>, at: usize, path: &mut String) -> Result<bool, Broken> {
+fn walk(scan: &mut Scan<'_>, at: usize, path: &mut String) -> Result<bool, BrokenJson> {
     match scan.peek() {
         Some(b'{') => {
             let mut found = false;
@@ -43,7 +43,7 @@ fn walk(scan: &mut Scan<'_>, at: usize, path: &mut String) -> Result<bool, Broke
     }
 }
 
-fn visit(scan: &mut Scan<'_>, at: usize, path: &mut String, length: usize, found: &mut bool) -> Result<(), Broken> {
+fn visit(scan: &mut Scan<'_>, at: usize, path: &mut String, length: usize, found: &mut bool) -> Result<(), BrokenJson> {
     scan.peek();
     let start = scan.at();
     if *found || start > at {

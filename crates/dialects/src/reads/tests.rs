@@ -1,14 +1,14 @@
 //! The inventory: what is found in a request, where, and what is left alone.
 
 use super::Modality::{self, Audio, File, Image, Video};
-use crate::{Path, Request};
+use crate::{CheckedRequest, Path};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tollgate_wire::Dialect::{self, Anthropic as A, Chat as C, Gemini as G, Responses as R};
 
-fn read(dialect: Dialect, body: &Value) -> Request {
+fn read(dialect: Dialect, body: &Value) -> CheckedRequest {
     let path = Path { model: "m", stream: false };
-    Request::read(dialect, Bytes::from(body.to_string()), (dialect == G).then_some(path)).unwrap()
+    CheckedRequest::read(dialect, Bytes::from(body.to_string()), (dialect == G).then_some(path)).unwrap()
 }
 
 /// A request with one part beside a text.
@@ -133,7 +133,7 @@ fn what_cannot_be_bounded_is_found_with_its_place_and_modality() {
 #[test]
 fn a_name_written_with_escapes_is_the_same_name() {
     let body = r#"{"model":"m","messages":[{"role":"user","content":[{"type":"v","v\u0069deo_url":{"url":"https://x.example"}}]}]}"#;
-    let request = Request::read(C, Bytes::from(body), None).unwrap();
+    let request = CheckedRequest::read(C, Bytes::from(body), None).unwrap();
     assert_eq!(request.place(request.reads.unseen.unwrap()), "messages[0].content[0].video_url");
 }
 

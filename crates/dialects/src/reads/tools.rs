@@ -4,7 +4,7 @@ use super::Reads;
 use std::borrow::Cow;
 use std::ops::Range;
 use tollgate_wire::Dialect;
-use tollgate_wire::json::{Broken, Scan, whole_number};
+use tollgate_wire::json::{BrokenJson, Scan, whole_number};
 
 /// Who runs a tool of a kind.
 #[derive(Clone, Copy)]
@@ -110,7 +110,7 @@ struct Tool<'a> {
 }
 
 /// Finds the tools of a list that run at the provider. `base`: where the list begins in the body.
-pub(crate) fn hosted(dialect: Dialect, raw: &[u8], base: usize, reads: &mut Reads) -> Result<(), Broken> {
+pub(crate) fn hosted(dialect: Dialect, raw: &[u8], base: usize, reads: &mut Reads) -> Result<(), BrokenJson> {
     let list = match dialect {
         Dialect::Chat => CHAT,
         Dialect::Anthropic => ANTHROPIC,
@@ -124,9 +124,9 @@ pub(crate) fn hosted(dialect: Dialect, raw: &[u8], base: usize, reads: &mut Read
 fn each(
     raw: &[u8],
     base: usize,
-    mut look: impl FnMut(&[u8], usize, &mut Reads) -> Result<(), Broken>,
+    mut look: impl FnMut(&[u8], usize, &mut Reads) -> Result<(), BrokenJson>,
     reads: &mut Reads,
-) -> Result<(), Broken> {
+) -> Result<(), BrokenJson> {
     let mut scan = Scan::new(raw);
     if scan.peek() != Some(b'[') {
         return Ok(());
@@ -139,7 +139,7 @@ fn each(
     })
 }
 
-fn one(list: &'static [(&str, Runs)], raw: &[u8], at: usize, reads: &mut Reads) -> Result<(), Broken> {
+fn one(list: &'static [(&str, Runs)], raw: &[u8], at: usize, reads: &mut Reads) -> Result<(), BrokenJson> {
     let mut tool = Tool::default();
     let mut inner = None;
     Scan::new(raw).object(|key, scan| {
@@ -160,7 +160,7 @@ fn one(list: &'static [(&str, Runs)], raw: &[u8], at: usize, reads: &mut Reads) 
         } else if key.is("function") || key.is("name") {
             tool.named = true;
         }
-        Ok::<(), Broken>(())
+        Ok::<(), BrokenJson>(())
     })?;
     // Without a kind it is a function: in chat some leave it out, Anthropic's have none.
     let Some(kind) = tool.kind.filter(|kind| !kind.is_empty()) else {
@@ -203,7 +203,7 @@ fn is_local(raw: &[u8]) -> bool {
 }
 
 /// Gemini names its tools by members.
-pub(crate) fn hosted_of_gemini(raw: &[u8], base: usize, reads: &mut Reads) -> Result<(), Broken> {
+pub(crate) fn hosted_of_gemini(raw: &[u8], base: usize, reads: &mut Reads) -> Result<(), BrokenJson> {
     let look = |raw: &[u8], at: usize, reads: &mut Reads| {
         Scan::new(raw).object(|key, scan| {
             scan.peek();
@@ -215,7 +215,7 @@ pub(crate) fn hosted_of_gemini(raw: &[u8], base: usize, reads: &mut Reads) -> Re
                 Runs::Provider(name) if given => reads.runs(name, None, place),
                 _ => {}
             }
-            Ok::<(), Broken>(())
+            Ok::<(), BrokenJson>(())
         })
     };
     // A single object may stand without its list.

@@ -1,8 +1,8 @@
 //! A whole answer written as a response object.
 
-use super::item::{self, Said};
-use super::object::{self, State};
-use crate::hub::{Answer, Choice, Finish, Output, Stop, Voice, tier_in};
+use super::item::{self, MessagePart};
+use super::object::{self, ResponseState};
+use crate::hub::{Answer, Choice, Finish, OutputBlock, Stop, Voice, tier_in};
 use tollgate_wire::Dialect;
 use tollgate_wire::json::Object;
 
@@ -11,33 +11,33 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     let choice = answer.choices.first().unwrap_or(&nothing);
     let (status, reason) = status(choice.finish.as_ref());
     let mut items: Vec<String> = Vec::new();
-    let mut said: Vec<Said> = Vec::new();
+    let mut said: Vec<MessagePart> = Vec::new();
     for (place, output) in choice.outputs.iter().enumerate() {
         match output {
-            Output::Text { text, cites } => {
+            OutputBlock::Text { text, cites } => {
                 let notes = cites.iter().filter_map(item::note).collect();
                 let logprobs = if said.is_empty() { choice.logprobs.clone() } else { Vec::new() };
-                said.push(Said { refusal: false, text: text.clone(), notes, logprobs });
+                said.push(MessagePart { refusal: false, text: text.clone(), notes, logprobs });
                 continue;
             }
-            Output::Refusal(text) => {
-                said.push(Said { refusal: true, text: text.clone(), ..Said::default() });
+            OutputBlock::Refusal(text) => {
+                said.push(MessagePart { refusal: true, text: text.clone(), ..MessagePart::default() });
                 continue;
             }
             // Nothing is written for these: they do not part what was said around them.
-            Output::Audio(_) | Output::Foreign { .. } => continue,
+            OutputBlock::Audio(_) | OutputBlock::Foreign { .. } => continue,
             _ => message(&mut items, &mut said, voice, "completed"),
         }
         let id = |prefix: &str| item_id(voice, prefix, items.len());
         let one = match output {
-            Output::Thought(thought) => item::reasoning(&id("rs"), thought),
-            Output::Call(call) => item::call(
+            OutputBlock::Thought(thought) => item::reasoning(&id("rs"), thought),
+            OutputBlock::Call(call) => item::call(
                 &id(call_prefix(call.kind)),
                 if choice.cut.contains(&place) { "incomplete" } else { "completed" },
                 call,
             ),
-            Output::Image { base64, .. } => item::image(&id("ig"), base64),
-            Output::Search(query) => item::search(&id("ws"), "completed", query),
+            OutputBlock::Image { base64, .. } => item::image(&id("ig"), base64),
+            OutputBlock::Search(query) => item::search(&id("ws"), "completed", query),
             _ => continue,
         };
         items.push(one);
@@ -49,7 +49,7 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     object::write(
         &mut body,
         voice,
-        &State {
+        &ResponseState {
             status,
             items: &items,
             usage: answer.usage.as_ref(),
@@ -63,7 +63,7 @@ pub(crate) fn write(answer: &Answer, voice: &Voice) -> Vec<u8> {
     out
 }
 
-fn message(items: &mut Vec<String>, said: &mut Vec<Said>, voice: &Voice, status: &str) {
+fn message(items: &mut Vec<String>, said: &mut Vec<MessagePart>, voice: &Voice, status: &str) {
     if !said.is_empty() {
         let id = item_id(voice, "msg", items.len());
         items.push(item::message(&id, if status == "incomplete" { status } else { "completed" }, said));

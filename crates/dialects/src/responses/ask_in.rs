@@ -1,7 +1,7 @@
 //! A Responses request read into the hub.
 
 use super::{items_in, tools_in};
-use crate::hub::{Ask, Fields, Format, Part, Role, Turn};
+use crate::hub::{Ask, Fields, OutputFormat, Part, Role, Turn};
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::json::Node;
@@ -71,9 +71,9 @@ fn output<'a>(fields: &mut Fields<'_, 'a>, ask: &mut Ask<'a>) {
     if let Some(node) = text.take_if("format", |node| Some(node).filter(known)) {
         let mut format = Fields::of(node);
         ask.format = Some(match format.text("type").as_deref() {
-            Some("text") => Format::Text,
-            Some("json_object") => Format::Json,
-            _ => Format::schema(&mut format),
+            Some("text") => OutputFormat::Text,
+            Some("json_object") => OutputFormat::Json,
+            _ => OutputFormat::schema(&mut format),
         });
         format.rest_at("text.format", &mut ask.rest);
     }

@@ -4,14 +4,16 @@
 //! asked for so that the next turn can bring it back, of models that think.
 
 use super::{items_out, tools_out};
-use crate::hub::{Ask, Carry, Dropped, Effort, Format, Merge, Names, Role, Target, Turn, fitting_user, paired};
+use crate::hub::{
+    Ask, Carry, Dropped, Effort, Merge, OutputFormat, Role, Target, ToolNames, Turn, fitting_user, paired,
+};
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::json::{Array, Object};
 
-pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, Names), Problem> {
+pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropped, ToolNames), Problem> {
     let mut carry = Carry::begin(&mut ask, target)?;
-    let names = Names::of(&ask.tools, target);
+    let names = ToolNames::of(&ask.tools, target);
     let mut out = Vec::with_capacity(4096);
     let mut body = Object::begin(&mut out);
     body.text("model", &target.model);
@@ -34,7 +36,7 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
     body.maybe("service_tier", ask.tier.as_deref());
     body.maybe("safety_identifier", ask.user.as_deref().map(fitting_user).as_deref());
     body.maybe_raw("metadata", ask.metadata);
-    carry.unmarked(ask.cache_all)?;
+    carry.drop_cache_mark(ask.cache_all)?;
     carry.rest(&ask)?;
     body.end();
     Ok((out, carry.dropped, names))
@@ -62,7 +64,7 @@ fn instructions(ask: &mut Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
     for turn in ask.turns.drain(..leading) {
         for part in &turn.parts {
             let (text, cached) = part.system_text(&turn.at)?;
-            carry.unmarked(cached)?;
+            carry.drop_cache_mark(cached)?;
             texts.push(text.to_owned());
         }
     }
@@ -120,7 +122,7 @@ fn reasoning(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Res
     // Anthropic shows thoughts unless told otherwise; Gemini when told so.
     let mut shown = asked.shown.unwrap_or(ask.origin == Dialect::Anthropic && asked.is_on());
     if !thinks(ask, carry.target) {
-        carry.unshown(asked.shown == Some(true))?;
+        carry.drop_display(asked.shown == Some(true))?;
         shown = false;
     }
     let effort = effort(ask).map(Effort::word);
@@ -146,11 +148,11 @@ fn output(ask: &Ask<'_>, body: &mut Object<'_>) {
     });
 }
 
-fn write_format(format: &Format<'_>, one: &mut Object<'_>) {
+fn write_format(format: &OutputFormat<'_>, one: &mut Object<'_>) {
     match format {
-        Format::Text => one.text("type", "text"),
-        Format::Json => one.text("type", "json_object"),
-        Format::Schema { name, description, schema, strict } => {
+        OutputFormat::Text => one.text("type", "text"),
+        OutputFormat::Json => one.text("type", "json_object"),
+        OutputFormat::Schema { name, description, schema, strict } => {
             one.text("type", "json_schema");
             one.text("name", name.as_deref().unwrap_or("answer"));
             one.maybe("description", description.as_deref());

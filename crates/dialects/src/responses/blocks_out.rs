@@ -1,29 +1,29 @@
 //! Text and thoughts of a Responses stream: the parts of a message item, and reasoning items.
 
-use super::events_out::{Open, Writer};
-use super::item::{self, Said};
+use super::events_out::{OpenItem, ResponsesWriter};
+use super::item::{self, MessagePart};
 use crate::hub::{Seal, Thought, owned_seal};
 use tollgate_wire::json::{Object, lossy};
 
-impl Writer {
+impl ResponsesWriter {
     pub(super) fn say(&mut self, text: &str, refusal: bool, out: &mut Vec<u8>) {
-        if !matches!(self.open, Some(Open::Message(_))) {
+        if !matches!(self.open, Some(OpenItem::Message(_))) {
             self.close("completed", out);
-            self.open = Some(Open::Message(Vec::new()));
+            self.open = Some(OpenItem::Message(Vec::new()));
             let item = item::message(&self.id(), "in_progress", &[]);
             self.added(&item, out);
         }
-        let Some(Open::Message(parts)) = &mut self.open else { return };
+        let Some(OpenItem::Message(parts)) = &mut self.open else { return };
         if parts.last().is_none_or(|part| part.refusal != refusal) {
             self.end_part(out);
-            let Some(Open::Message(parts)) = &mut self.open else { return };
-            parts.push(Said { refusal, ..Said::default() });
+            let Some(OpenItem::Message(parts)) = &mut self.open else { return };
+            parts.push(MessagePart { refusal, ..MessagePart::default() });
             let at = parts.len() as u64 - 1;
             self.part(out, "response.content_part.added", ("content_index", at), |body| {
-                body.object("part", |part| Said { refusal, ..Said::default() }.write(part));
+                body.object("part", |part| MessagePart { refusal, ..MessagePart::default() }.write(part));
             });
         }
-        let Some(Open::Message(parts)) = &mut self.open else { return };
+        let Some(OpenItem::Message(parts)) = &mut self.open else { return };
         let at = parts.len() as u64 - 1;
         if let Some(part) = parts.last_mut() {
             part.text.push_str(text);
@@ -38,11 +38,11 @@ impl Writer {
     }
 
     pub(super) fn cite(&mut self, note: String, out: &mut Vec<u8>) {
-        if !matches!(self.open, Some(Open::Message(_))) {
+        if !matches!(self.open, Some(OpenItem::Message(_))) {
             // A source of what is over: it needs a message to stand in.
             self.say("", false, out);
         }
-        let Some(Open::Message(parts)) = &mut self.open else { return };
+        let Some(OpenItem::Message(parts)) = &mut self.open else { return };
         let at = (parts.len() as u64).saturating_sub(1);
         let Some(part) = parts.last_mut() else { return };
         let index = part.notes.len() as u64;
@@ -78,7 +78,7 @@ impl Writer {
 
     /// Ends the last part of the open message.
     pub(super) fn end_part(&mut self, out: &mut Vec<u8>) {
-        let Some(Open::Message(parts)) = &self.open else { return };
+        let Some(OpenItem::Message(parts)) = &self.open else { return };
         let Some(part) = parts.last() else { return };
         let at = parts.len() as u64 - 1;
         let (refusal, text, logprobs) = (part.refusal, part.text.clone(), crate::chat::joined(&part.logprobs));
@@ -99,11 +99,11 @@ impl Writer {
     }
 
     pub(super) fn think(&mut self, text: &str, summary: bool, out: &mut Vec<u8>) {
-        if !matches!(&self.open, Some(Open::Thought(thought)) if thought.summary == summary) {
+        if !matches!(&self.open, Some(OpenItem::Thought(thought)) if thought.summary == summary) {
             self.close("completed", out);
             self.open_thought(summary, out);
         }
-        if let Some(Open::Thought(thought)) = &mut self.open {
+        if let Some(OpenItem::Thought(thought)) = &mut self.open {
             thought.text.to_mut().push_str(text);
         }
         let (name, content) = match summary {
@@ -114,7 +114,7 @@ impl Writer {
     }
 
     pub(super) fn open_thought(&mut self, summary: bool, out: &mut Vec<u8>) {
-        self.open = Some(Open::Thought(Thought { summary, ..Thought::default() }));
+        self.open = Some(OpenItem::Thought(Thought { summary, ..Thought::default() }));
         let item = item::reasoning(&self.id(), &Thought::default());
         self.added(&item, out);
         // Helpers refuse a piece of a part that was not announced.
@@ -126,16 +126,16 @@ impl Writer {
     }
 
     pub(super) fn seal(&mut self, seal: Option<&Seal<'_>>, redacted: bool, out: &mut Vec<u8>) {
-        if !matches!(self.open, Some(Open::Thought(_))) {
+        if !matches!(self.open, Some(OpenItem::Thought(_))) {
             if seal.is_none() {
                 return;
             }
             self.close("completed", out);
-            self.open = Some(Open::Thought(Thought::default()));
+            self.open = Some(OpenItem::Thought(Thought::default()));
             let item = item::reasoning(&self.id(), &Thought::default());
             self.added(&item, out);
         }
-        if let Some(Open::Thought(thought)) = &mut self.open {
+        if let Some(OpenItem::Thought(thought)) = &mut self.open {
             thought.seal = seal.map(owned_seal);
             thought.redacted = redacted;
         }
@@ -143,7 +143,7 @@ impl Writer {
     }
 
     pub(super) fn end_thought(&mut self, out: &mut Vec<u8>) {
-        let Some(Open::Thought(thought)) = &self.open else { return };
+        let Some(OpenItem::Thought(thought)) = &self.open else { return };
         if thought.text.is_empty() {
             return;
         }

@@ -11,13 +11,13 @@ use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::UpstreamError;
 use tollgate_wire::json::Node;
-use tollgate_wire::usage::{Report, Shape};
+use tollgate_wire::usage::{UsageReport, UsageShape};
 
 /// Items beyond this are not read.
 const MOST_ITEMS: usize = 4_096;
 
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub(crate) struct ResponsesReader {
     items: Vec<Item>,
     calls: u32,
     finished: bool,
@@ -64,7 +64,7 @@ impl Item {
     }
 }
 
-impl Reader {
+impl ResponsesReader {
     /// Reads a whole response object.
     pub fn whole(&mut self, node: &Node<'_>, sink: &mut Sink<'_>) {
         if node.get("output").is_none() && node.get("error").is_some() {
@@ -298,7 +298,8 @@ impl Reader {
             };
             self.done(at, item, sink);
         }
-        let report = response.get("usage").and_then(|usage| Report::read(Shape::Responses, usage.raw.as_bytes()));
+        let report =
+            response.get("usage").and_then(|usage| UsageReport::read(UsageShape::Responses, usage.raw.as_bytes()));
         if let Some(report) = report {
             sink(Event::Usage(Box::new(report)));
         }

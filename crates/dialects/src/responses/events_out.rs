@@ -5,20 +5,22 @@
 //! the same up to the final object, which repeats every item; one terminal event, then `[DONE]`.
 
 use super::answer_out::{call_prefix, item_id, status};
-use super::item::{self, Said};
-use crate::hub::{Call, CallKind, Event, Finish, Held, Lane, Saying, Thought, Voice, Waiting, fitting_id, tier_in};
+use super::item::{self, MessagePart};
+use crate::hub::{
+    CallKind, Event, Finish, HeldBack, Lane, Saying, Thought, ToolCall, Voice, Waiting, fitting_id, tier_in,
+};
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::Object;
 
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct ResponsesWriter {
     pub(super) voice: Voice,
     pub(super) started: bool,
     /// Number of the next event.
     pub(super) number: u64,
     pub(super) items: Vec<String>,
-    pub(super) open: Option<Open>,
+    pub(super) open: Option<OpenItem>,
     pub(super) lane: Lane,
     pub(super) finish: Option<Finish<'static>>,
     pub(super) tier: Option<String>,
@@ -29,15 +31,15 @@ pub(crate) struct Writer {
 }
 
 #[derive(Debug)]
-pub(super) enum Open {
-    Message(Vec<Said>),
+pub(super) enum OpenItem {
+    Message(Vec<MessagePart>),
     Thought(Thought<'static>),
-    Call(Call<'static>),
+    Call(ToolCall<'static>),
 }
 
-impl Writer {
+impl ResponsesWriter {
     pub fn new(voice: &Voice) -> Self {
-        Writer {
+        ResponsesWriter {
             voice: voice.clone(),
             started: false,
             number: 0,
@@ -85,7 +87,7 @@ impl Writer {
             Event::Text { text, .. } => self.say(text, false, out),
             Event::Refusal { text, .. } => self.say(text, true, out),
             Event::TextEnd { .. } => {
-                if matches!(self.open, Some(Open::Message(_))) {
+                if matches!(self.open, Some(OpenItem::Message(_))) {
                     self.close("completed", out);
                 }
             }
@@ -119,7 +121,7 @@ impl Writer {
                 }
             }
             Event::Logprobs { raw, .. } => {
-                if let Some(Open::Message(parts)) = &mut self.open
+                if let Some(OpenItem::Message(parts)) = &mut self.open
                     && let Some(part) = parts.last_mut()
                 {
                     part.logprobs.push(raw.to_string());
@@ -144,8 +146,8 @@ impl Writer {
 
     pub(super) fn id(&self) -> String {
         let prefix = match &self.open {
-            Some(Open::Thought(_)) => "rs",
-            Some(Open::Call(call)) => call_prefix(call.kind),
+            Some(OpenItem::Thought(_)) => "rs",
+            Some(OpenItem::Call(call)) => call_prefix(call.kind),
             _ => "msg",
         };
         item_id(&self.voice, prefix, self.items.len())
@@ -200,7 +202,7 @@ impl Writer {
     fn open_call(&mut self, waiting: Waiting, out: &mut Vec<u8>) {
         debug_assert!(self.open.is_none(), "one item at a time");
         self.lane.open(waiting.call);
-        let call = Call {
+        let call = ToolCall {
             id: Cow::Owned(fitting_id(Dialect::Responses, &waiting.id).into_owned()),
             name: Cow::Owned(waiting.name),
             namespace: waiting.namespace.map(Cow::Owned),
@@ -209,8 +211,8 @@ impl Writer {
             cached: false,
             rest: Vec::new(),
         };
-        self.open = Some(Open::Call(call));
-        let Some(Open::Call(call)) = &self.open else { return };
+        self.open = Some(OpenItem::Call(call));
+        let Some(OpenItem::Call(call)) = &self.open else { return };
         let item = item::call(&self.id(), "in_progress", call);
         self.added(&item, out);
         if !waiting.args.is_empty() {
@@ -224,7 +226,7 @@ impl Writer {
     }
 
     fn args(&mut self, text: &str, out: &mut Vec<u8>) {
-        let Some(Open::Call(call)) = &mut self.open else { return };
+        let Some(OpenItem::Call(call)) = &mut self.open else { return };
         call.args.to_mut().push_str(text);
         let name = match call.kind {
             CallKind::Function => "response.function_call_arguments.delta",
@@ -243,20 +245,20 @@ impl Writer {
         let id = self.id();
         let item = match &self.open {
             None => return,
-            Some(Open::Message(_)) => {
+            Some(OpenItem::Message(_)) => {
                 self.end_part(out);
-                let Some(Open::Message(parts)) = &self.open else { return };
+                let Some(OpenItem::Message(parts)) = &self.open else { return };
                 item::message(&id, status, parts)
             }
-            Some(Open::Thought(_)) => {
+            Some(OpenItem::Thought(_)) => {
                 self.end_thought(out);
-                let Some(Open::Thought(thought)) = &self.open else { return };
+                let Some(OpenItem::Thought(thought)) = &self.open else { return };
                 item::reasoning(&id, thought)
             }
-            Some(Open::Call(_)) => {
+            Some(OpenItem::Call(_)) => {
                 self.lane.end();
                 self.end_call(status, out);
-                let Some(Open::Call(call)) = &self.open else { return };
+                let Some(OpenItem::Call(call)) = &self.open else { return };
                 item::call(&id, status, call)
             }
         };
@@ -265,11 +267,11 @@ impl Writer {
     }
 
     fn end_call(&mut self, status: &str, out: &mut Vec<u8>) {
-        let Some(Open::Call(call)) = &self.open else { return };
+        let Some(OpenItem::Call(call)) = &self.open else { return };
         if call.args.is_empty() && status == "completed" && call.kind == CallKind::Function {
             self.args("{}", out);
         }
-        let Some(Open::Call(call)) = &self.open else { return };
+        let Some(OpenItem::Call(call)) = &self.open else { return };
         let (custom, args, name) = (call.kind == CallKind::Custom, call.args.to_string(), call.name.to_string());
         let (id, at) = (self.id(), self.at());
         let event =
@@ -293,7 +295,7 @@ impl Writer {
                 return;
             }
         }
-        for Held { text, what } in self.lane.said() {
+        for HeldBack { text, what } in self.lane.said() {
             match what {
                 Saying::Text => self.say(&text, false, out),
                 Saying::Refusal => self.say(&text, true, out),

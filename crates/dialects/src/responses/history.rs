@@ -11,7 +11,7 @@ use tollgate_wire::json::{Array, Node, Object};
 
 /// What a request names instead of saying it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedItems {
     pub previous: Option<String>,
     pub conversation: Option<String>,
     /// The answer is to be kept.
@@ -20,8 +20,8 @@ pub struct Named {
     pub references: Vec<String>,
 }
 
-impl Named {
-    pub fn read(body: &[u8]) -> Result<Named, Problem> {
+impl NamedItems {
+    pub fn read(body: &[u8]) -> Result<NamedItems, Problem> {
         let node = tree(body)?;
         if node.get("background").is_some_and(|background| background.raw != "false") {
             let text = "Nothing runs in the background here: ask for a stream, or wait for the answer.";
@@ -35,7 +35,7 @@ impl Named {
             },
         };
         let references = node.get("input").map_or(&[][..], Node::items).iter().filter(|item| is_reference(item));
-        Ok(Named {
+        Ok(NamedItems {
             previous: id("previous_response_id")?,
             conversation: id("conversation")?,
             store: node.get("store").is_none_or(|store| store.raw != "false"),
@@ -90,24 +90,27 @@ pub fn input_items(body: &[u8], found: &[(String, String)]) -> Vec<String> {
 
 /// A response object as far as keeping it needs to know: its id, and its output items with theirs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct ResponseOutline {
     pub id: String,
     pub items: Vec<(String, String)>,
 }
 
-impl Answer {
+impl ResponseOutline {
     /// None: this is no response object.
-    pub fn read(object: &[u8]) -> Option<Answer> {
+    pub fn read(object: &[u8]) -> Option<ResponseOutline> {
         let node = tree(object).ok()?;
         let id = node.text_of("id")?.clone().into_owned();
         let items = node.get("output").map_or(&[][..], Node::items).iter();
-        Some(Answer { id, items: items.map(|item| (item.str_of("id").to_owned(), item.raw.to_owned())).collect() })
+        Some(ResponseOutline {
+            id,
+            items: items.map(|item| (item.str_of("id").to_owned(), item.raw.to_owned())).collect(),
+        })
     }
 }
 
 /// A thought without the id of its item, under which a provider that stored nothing would look for
 /// it in vain (case 63); any other item as it is.
-pub fn unnamed(item: String) -> String {
+pub fn without_thought_id(item: String) -> String {
     let thought = Node::read(&item).is_ok_and(|node| node.str_of("type") == "reasoning");
     if thought { without_id(item) } else { item }
 }
@@ -187,7 +190,7 @@ pub fn compaction(id: &str, summary: &str) -> String {
 }
 
 /// A compaction of ours as the message it stands for; any other item as it is.
-pub fn unpressed(item: String) -> String {
+pub fn expanded(item: String) -> String {
     let summary = || {
         let node = Node::read(&item).ok()?;
         let sealed = node.text_of("encrypted_content").filter(|_| node.str_of("type") == "compaction")?;
@@ -259,7 +262,7 @@ mod tests {
             ),
             (r#"{"id":"msg_1","type":"message"}"#, r#"{"id":"msg_1","type":"message"}"#),
         ] {
-            assert_eq!(unnamed(item.to_owned()), sent);
+            assert_eq!(without_thought_id(item.to_owned()), sent);
         }
     }
 
@@ -277,7 +280,7 @@ mod tests {
                 vec!["a", "b"],
             ),
         ] {
-            let named = Named::read(body.as_bytes()).unwrap();
+            let named = NamedItems::read(body.as_bytes()).unwrap();
             assert_eq!((named.previous.as_deref(), named.conversation.as_deref()), (previous, conversation), "{body}");
             assert_eq!(
                 (named.store, &named.references[..]),
@@ -285,11 +288,13 @@ mod tests {
             );
         }
         for body in [&br#"{"background":true}"#[..], br#"{"background":"yes"}"#] {
-            assert_eq!(Named::read(body).unwrap_err().param.as_deref(), Some("background"));
+            assert_eq!(NamedItems::read(body).unwrap_err().param.as_deref(), Some("background"));
         }
-        assert!(Named::read(br#"{"background":false}"#).is_ok() && Named::read(br#"{"background":null}"#).is_ok());
+        assert!(
+            NamedItems::read(br#"{"background":false}"#).is_ok() && NamedItems::read(br#"{"background":null}"#).is_ok()
+        );
         assert_eq!(
-            Named::read(br#"{"previous_response_id":7}"#).unwrap_err().param.as_deref(),
+            NamedItems::read(br#"{"previous_response_id":7}"#).unwrap_err().param.as_deref(),
             Some("previous_response_id")
         );
     }
@@ -326,10 +331,10 @@ mod tests {
         let item = compaction("cmp_1", "Tuesday, \"support\" first");
         assert!(!item.contains("Tuesday"));
         assert_eq!(
-            unpressed(item),
+            expanded(item),
             r#"{"type":"message","role":"developer","content":"The conversation so far, in short:\n\nTuesday, \"support\" first"}"#
         );
         let foreign = r#"{"type":"compaction","encrypted_content":"gAAAA"}"#.to_owned();
-        assert_eq!(unpressed(foreign.clone()), foreign);
+        assert_eq!(expanded(foreign.clone()), foreign);
     }
 }

@@ -1,13 +1,13 @@
 //! Output items written as JSON, the same in a stream's events and in a whole response.
 
 use crate::chat::joined;
-use crate::hub::{Call, CallKind, Citation, Thought, UNSIGNED, fitting_id};
+use crate::hub::{CallKind, Citation, Thought, ToolCall, UNSIGNED, fitting_id};
 use tollgate_wire::Dialect;
 use tollgate_wire::json::{Array, Object};
 
 /// One content part of a message.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct MessagePart {
     pub refusal: bool,
     pub text: String,
     /// Annotations as JSON.
@@ -15,7 +15,7 @@ pub(super) struct Said {
     pub logprobs: Vec<String>,
 }
 
-impl Said {
+impl MessagePart {
     pub fn write(&self, one: &mut Object<'_>) {
         if self.refusal {
             one.text("type", "refusal");
@@ -29,7 +29,7 @@ impl Said {
     }
 }
 
-pub(super) fn message(id: &str, status: &str, parts: &[Said]) -> String {
+pub(super) fn message(id: &str, status: &str, parts: &[MessagePart]) -> String {
     text(|one| {
         one.text("type", "message");
         one.text("id", id);
@@ -65,7 +65,7 @@ pub(super) fn reasoning(id: &str, thought: &Thought<'_>) -> String {
     })
 }
 
-pub(super) fn call(id: &str, status: &str, call: &Call<'_>) -> String {
+pub(super) fn call(id: &str, status: &str, call: &ToolCall<'_>) -> String {
     text(|one| {
         let custom = call.kind == CallKind::Custom;
         one.text("type", if custom { "custom_tool_call" } else { "function_call" });

@@ -2,7 +2,8 @@
 //! wants that.
 
 use crate::hub::{
-    Call, CallKind, Fields, Media, Member, Origin, Part, Place, Role, Seal, Thought, Turn, others, place_of_url,
+    CallKind, Fields, Media, MediaSource, Member, Part, Role, Seal, SealMaker, Thought, ToolCall, Turn, others,
+    place_of_url,
 };
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
@@ -34,10 +35,10 @@ fn id<'a>(fields: &mut Fields<'_, 'a>, place: &str) -> Result<Cow<'a, str>, Prob
     fields.text("call_id").ok_or_else(|| Problem::missing(&format!("{place}.call_id")))
 }
 
-fn call<'a>(mut fields: Fields<'_, 'a>, word: &str, place: &str) -> Result<Call<'a>, Problem> {
+fn call<'a>(mut fields: Fields<'_, 'a>, word: &str, place: &str) -> Result<ToolCall<'a>, Problem> {
     let custom = word == "custom_tool_call";
     fields.take("type");
-    Ok(Call {
+    Ok(ToolCall {
         id: id(&mut fields, place)?,
         name: fields.filled("name"),
         namespace: fields.text("namespace"),
@@ -90,7 +91,7 @@ pub(super) fn thought<'a>(item: &Node<'a>) -> Thought<'a> {
     if let Some(text) = seal.as_mut().and_then(Seal::take_signed) {
         return Thought { text: Cow::Owned(text), summary: false, seal, redacted: false };
     }
-    let redacted = text.is_empty() && seal.as_ref().is_some_and(|seal| seal.origin == Origin::Anthropic);
+    let redacted = text.is_empty() && seal.as_ref().is_some_and(|seal| seal.origin == SealMaker::Anthropic);
     Thought { summary: summary && !text.is_empty(), text: Cow::Owned(text), seal, redacted }
 }
 
@@ -138,7 +139,7 @@ fn part<'a>(node: &Node<'a>, assistant: bool) -> Part<'a> {
         }),
         "input_image" => match fields.text("image_url") {
             Some(url) => Some(place_of_url(&url)),
-            None => fields.text("file_id").map(Place::Id),
+            None => fields.text("file_id").map(MediaSource::Id),
         }
         .map(|place| {
             let detail = fields.text("detail");
@@ -152,7 +153,7 @@ fn part<'a>(node: &Node<'a>, assistant: bool) -> Part<'a> {
             let mut inner = Fields::of(audio);
             let format = inner.filled("format");
             let mime = if format == "mp3" { "audio/mpeg".to_owned() } else { format!("audio/{format}") };
-            let place = Place::Data { mime: mime.into(), base64: inner.filled("data") };
+            let place = MediaSource::Data { mime: mime.into(), base64: inner.filled("data") };
             let mut media = media(fields, place, cached);
             inner.rest_at("input_audio", &mut media.rest);
             Part::Audio(media)
@@ -163,23 +164,23 @@ fn part<'a>(node: &Node<'a>, assistant: bool) -> Part<'a> {
     read.unwrap_or(Part::foreign(Dialect::Responses, word, node.raw))
 }
 
-fn media<'a>(mut fields: Fields<'_, 'a>, place: Place<'a>, cached: bool) -> Media<'a> {
+fn media<'a>(mut fields: Fields<'_, 'a>, place: MediaSource<'a>, cached: bool) -> Media<'a> {
     fields.take("type");
     Media { cached, rest: fields.rest(), ..Media::at(place) }
 }
 
 /// Where a file is. Only documents are sent as data without a type.
-fn file<'a>(fields: &mut Fields<'_, 'a>) -> Option<Place<'a>> {
+fn file<'a>(fields: &mut Fields<'_, 'a>) -> Option<MediaSource<'a>> {
     if let Some(data) = fields.text("file_data") {
         return Some(match place_of_url(&data) {
-            Place::Url(base64) => Place::Data { mime: "application/pdf".into(), base64 },
+            MediaSource::Url(base64) => MediaSource::Data { mime: "application/pdf".into(), base64 },
             place => place,
         });
     }
     if let Some(url) = fields.text("file_url") {
-        return Some(Place::Url(url));
+        return Some(MediaSource::Url(url));
     }
-    fields.text("file_id").map(Place::Id)
+    fields.text("file_id").map(MediaSource::Id)
 }
 
 #[cfg(test)]
@@ -192,7 +193,7 @@ mod tests {
     #[test]
     fn a_signature_brings_its_text_along() {
         for (text, redacted) in [("Hm. \u{2028}\"so\"", false), ("", false), ("", true)] {
-            let seal = Some(Seal::new(Origin::Anthropic, "c2ln", ""));
+            let seal = Some(Seal::new(SealMaker::Anthropic, "c2ln", ""));
             let thought = Thought { text: text.into(), summary: false, seal, redacted };
             let written = item::reasoning("rs_1", &thought);
             let mut stripped: serde_json::Value = serde_json::from_str(&written).expect("JSON");

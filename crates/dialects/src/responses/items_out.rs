@@ -1,6 +1,8 @@
 //! Turns written as input items.
 
-use crate::hub::{CallKind, Carry, Media, Origin, Part, Place, Role, Turn, fitting_id, sent_name, tidy_data_url};
+use crate::hub::{
+    CallKind, Carry, Media, MediaSource, Part, Role, SealMaker, Turn, fitting_id, sent_name, tidy_data_url,
+};
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::json::{Array, Object};
@@ -50,7 +52,7 @@ fn message(
             let mut whole = String::new();
             for part in said.iter() {
                 if let Part::Text { text, cached, .. } = part {
-                    carry.unmarked(*cached)?;
+                    carry.drop_cache_mark(*cached)?;
                     whole.push_str(text);
                 }
             }
@@ -86,7 +88,7 @@ fn content(
     let refused = |text: String| Err(Problem::unsupported(&turn.at, text));
     match part {
         Part::Text { text, cached, .. } => {
-            carry.unmarked(*cached && assistant)?;
+            carry.drop_cache_mark(*cached && assistant)?;
             list.object(|one| {
                 one.text("type", super::text_kind(assistant));
                 one.text("text", text);
@@ -101,23 +103,23 @@ fn content(
             one.text("refusal", text);
         }),
         Part::Image(media) => {
-            if matches!(&media.place, Place::Id(_)) {
+            if matches!(&media.place, MediaSource::Id(_)) {
                 return refused("A picture given by a file id is known to another provider only.".to_owned());
             }
             list.object(|one| {
                 one.text("type", "input_image");
                 match &media.place {
-                    Place::Url(url) => one.text("image_url", url),
-                    Place::Data { mime, base64 } => one.text("image_url", &tidy_data_url(mime, base64)),
-                    Place::Id(id) | Place::Text(id) => one.text("file_id", id),
+                    MediaSource::Url(url) => one.text("image_url", url),
+                    MediaSource::Data { mime, base64 } => one.text("image_url", &tidy_data_url(mime, base64)),
+                    MediaSource::Id(id) | MediaSource::Text(id) => one.text("file_id", id),
                 }
                 one.text("detail", media.detail.as_deref().unwrap_or("auto"));
                 mark(one, media.cached);
             });
         }
         Part::File(media) => {
-            if !matches!(media.place, Place::Data { .. }) {
-                carry.unnamed(media)?;
+            if !matches!(media.place, MediaSource::Data { .. }) {
+                carry.drop_file_name(media)?;
             }
             file(media, turn, list)?;
         }
@@ -135,24 +137,24 @@ fn content(
 }
 
 fn file(media: &Media<'_>, turn: &Turn<'_>, list: &mut Array<'_>) -> Result<(), Problem> {
-    if matches!(&media.place, Place::Id(_)) {
+    if matches!(&media.place, MediaSource::Id(_)) {
         return Err(Problem::unsupported(&turn.at, "A file given by its id is known to another provider only."));
     }
     list.object(|one| {
         match &media.place {
-            Place::Text(text) => {
+            MediaSource::Text(text) => {
                 one.text("type", "input_text");
                 one.text("text", text);
             }
             place => {
                 one.text("type", "input_file");
                 match place {
-                    Place::Data { mime, base64 } => {
+                    MediaSource::Data { mime, base64 } => {
                         one.text("filename", media.name.as_deref().unwrap_or("document.pdf"));
                         one.text("file_data", &tidy_data_url(mime, base64));
                     }
-                    Place::Url(url) => one.text("file_url", url),
-                    Place::Id(id) | Place::Text(id) => one.text("file_id", id),
+                    MediaSource::Url(url) => one.text("file_url", url),
+                    MediaSource::Id(id) | MediaSource::Text(id) => one.text("file_id", id),
                 }
             }
         }
@@ -164,7 +166,7 @@ fn file(media: &Media<'_>, turn: &Turn<'_>, list: &mut Array<'_>) -> Result<(), 
 fn item(part: &Part<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     match part {
         Part::Call(call) => {
-            carry.unmarked(call.cached)?;
+            carry.drop_cache_mark(call.cached)?;
             let custom = call.kind == CallKind::Custom;
             let nothing = !custom && call.args.trim().is_empty();
             let (id, name) =
@@ -179,17 +181,17 @@ fn item(part: &Part<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carr
             });
         }
         Part::Result { id, parts, kind, error, cached, .. } => {
-            carry.unmarked(*cached)?;
+            carry.drop_cache_mark(*cached)?;
             let mut one = Object::begin(list.item());
             let custom = *kind == CallKind::Custom;
             one.text("type", if custom { "custom_tool_call_output" } else { "function_call_output" });
             one.text("call_id", &fitting_id(Dialect::Responses, id));
-            told(parts, turn, &mut one, carry)?;
+            tool_output(parts, turn, &mut one, carry)?;
             one.maybe("status", error.then_some("incomplete"));
             one.end();
         }
         Part::Thought { thought, .. } => match &thought.seal {
-            Some(seal) if seal.origin == Origin::OpenAi => list.object(|one| {
+            Some(seal) if seal.origin == SealMaker::OpenAi => list.object(|one| {
                 one.text("type", "reasoning");
                 // No id: it is bound to an item that the provider did not store and would not find.
                 one.array("summary", |list| {
@@ -218,7 +220,12 @@ fn item(part: &Part<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carr
 }
 
 /// What a tool told.
-fn told(parts: &[Part<'_>], turn: &Turn<'_>, one: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
+fn tool_output(
+    parts: &[Part<'_>],
+    turn: &Turn<'_>,
+    one: &mut Object<'_>,
+    carry: &mut Carry<'_>,
+) -> Result<(), Problem> {
     match parts {
         [] => one.text("output", ""),
         [Part::Text { text, cached: false, rest }] if carry.is_plain(rest) => one.text("output", text),

@@ -2,16 +2,16 @@
 //! of another dialect.
 
 use crate::hub::Known::{Apart, Counts, Dotted, Each, In, Is, Recast, Usage, Whole};
-use crate::hub::Members;
+use crate::hub::RestMembers;
 use tollgate_wire::json::Node;
-use tollgate_wire::usage::Shape;
+use tollgate_wire::usage::UsageShape;
 
 /// A response. Most of its members repeat the request.
-pub(super) const RESPONSE: Members = &[
+pub(super) const RESPONSE: RestMembers = &[
     Each("output", item),
     Is(&["status", "service_tier"]),
     Dotted("incomplete_details", &[Is(&["reason"])]),
-    Usage("usage", Shape::Responses),
+    Usage("usage", UsageShape::Responses),
     Counts("tool_usage", &[In("web_search", &[Is(&["num_requests"])])]),
     Apart(&["id", "object", "model", "created_at", "completed_at", "error", "output_text"]),
     Apart(&["background", "conversation", "instructions", "max_output_tokens", "max_tool_calls", "metadata"]),
@@ -21,7 +21,7 @@ pub(super) const RESPONSE: Members = &[
 ];
 
 /// Items; those of tools that ran at the provider are told as a whole by their type.
-fn item(item: &Node<'_>) -> Option<Members> {
+fn item(item: &Node<'_>) -> Option<RestMembers> {
     Some(match item.str_of("type") {
         "message" => &[Is(&["type", "role"]), Apart(&["id", "status"]), Each("content", part)],
         "function_call" => &[Is(&["type", "call_id", "name", "namespace", "arguments"]), Apart(&["id", "status"])],
@@ -40,10 +40,10 @@ fn item(item: &Node<'_>) -> Option<Members> {
     })
 }
 
-const THOUGHT: Members = &[Is(&["type", "text"])];
+const THOUGHT: RestMembers = &[Is(&["type", "text"])];
 
 /// Parts of a message; others are told by their type.
-fn part(part: &Node<'_>) -> Option<Members> {
+fn part(part: &Node<'_>) -> Option<RestMembers> {
     Some(match part.str_of("type") {
         "output_text" => &[Is(&["type", "text", "logprobs"]), Each("annotations", annotation)],
         "refusal" => &[Is(&["type", "refusal"])],
@@ -53,8 +53,8 @@ fn part(part: &Node<'_>) -> Option<Members> {
 }
 
 /// A page; what else is cited is told as citations.
-fn annotation(note: &Node<'_>) -> Option<Members> {
-    let known: Members = &[Is(&["type", "url", "title", "start_index", "end_index"])];
+fn annotation(note: &Node<'_>) -> Option<RestMembers> {
+    let known: RestMembers = &[Is(&["type", "url", "title", "start_index", "end_index"])];
     (note.str_of("type") == "url_citation" && note.text_of("url").is_some()).then_some(known)
 }
 
@@ -64,7 +64,7 @@ const PLACE: &[&str] =
 
 /// The members of a streamed event. What ends a part or an item says again what its pieces said;
 /// where there were none, the reader takes it from there. `None`: an event that nobody knows.
-pub(super) fn event(event: &Node<'_>) -> Option<Members> {
+pub(super) fn event(event: &Node<'_>) -> Option<RestMembers> {
     let word = event.str_of("type");
     Some(match word {
         "response.created" | "response.in_progress" | "response.queued" => {

@@ -4,10 +4,10 @@
 use crate::hub::{CONVERSATION, REPEATED, Voice};
 use std::borrow::Cow;
 use tollgate_wire::json::{Node, Object};
-use tollgate_wire::usage::{Shape, Usage};
+use tollgate_wire::usage::{Usage, UsageShape};
 
 /// What of a response is known so far.
-pub(super) struct State<'s> {
+pub(super) struct ResponseState<'s> {
     pub status: &'static str,
     /// The finished items, as JSON.
     pub items: &'s [String],
@@ -26,7 +26,7 @@ const OF_THE_END: [&str; 4] = ["status", "error", "incomplete_details", "usage"]
 /// A response that began with its provider, ended by us: to its client the same in everything but
 /// its end, members that nobody knows included. They come after ours and cannot stand in the place
 /// of one.
-pub(super) fn end(object: &mut Object<'_>, begun: &str, voice: &Voice, state: &State<'_>) {
+pub(super) fn end(object: &mut Object<'_>, begun: &str, voice: &Voice, state: &ResponseState<'_>) {
     let mut ours = Vec::new();
     let mut inner = Object::begin(&mut ours);
     write(&mut inner, voice, state);
@@ -58,7 +58,7 @@ fn error(object: &mut Object<'_>, error: Option<(&str, &str)>) {
     }
 }
 
-pub(super) fn write(object: &mut Object<'_>, voice: &Voice, state: &State<'_>) {
+pub(super) fn write(object: &mut Object<'_>, voice: &Voice, state: &ResponseState<'_>) {
     object.text("id", &voice.prefixed("resp_"));
     object.text("object", "response");
     object.number("created_at", voice.created);
@@ -93,7 +93,7 @@ pub(super) fn write(object: &mut Object<'_>, voice: &Voice, state: &State<'_>) {
         });
     }
     match state.usage {
-        Some(usage) => usage.write(Shape::Responses, object.key("usage")),
+        Some(usage) => usage.write(UsageShape::Responses, object.key("usage")),
         None => object.null("usage"),
     }
 }
@@ -107,7 +107,8 @@ mod tests {
         let begun = r#"{"id":"resp_9","status":"in_progress","error":null,"created_at":7,"tools":[{"type":"x"}],"new":1.50,"new":2,"usage":null}"#;
         let voice = Voice { id: "call_1".into(), model: "m".into(), ..Voice::default() };
         let error = Some(("upstream_error", "It broke."));
-        let state = State { status: "failed", items: &[], usage: None, searches: 0, reason: None, error, tier: None };
+        let state =
+            ResponseState { status: "failed", items: &[], usage: None, searches: 0, reason: None, error, tier: None };
         let mut out = Vec::new();
         let mut object = Object::begin(&mut out);
         end(&mut object, begun, &voice, &state);

@@ -1,13 +1,13 @@
 //! How a Responses stream begins and ends: the events that hold the response as far as it is known.
 
 use super::answer_out::{self, error};
-use super::events_out::{Writer, event};
-use super::object::{self, State};
+use super::events_out::{ResponsesWriter, event};
+use super::object::{self, ResponseState};
 use crate::hub::Lane;
 use tollgate_wire::json::Object;
 use tollgate_wire::usage::Usage;
 
-impl Writer {
+impl ResponsesWriter {
     pub(super) fn start(&mut self, out: &mut Vec<u8>) {
         if std::mem::replace(&mut self.started, true) {
             return;
@@ -41,7 +41,7 @@ impl Writer {
         error: Option<(&str, &str)>,
     ) {
         let (ending, reason) = answer_out::status(self.finish.as_ref());
-        let state = State {
+        let state = ResponseState {
             status,
             items: &self.items,
             usage,
@@ -91,7 +91,7 @@ impl Writer {
     }
 
     /// Nothing of the stream reached the client: what is told next is told from the start.
-    pub fn unsent(&mut self) {
+    pub fn forget_unsent(&mut self) {
         self.started = false;
         self.number = 0;
         self.items.clear();

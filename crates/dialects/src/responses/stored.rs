@@ -1,10 +1,10 @@
 //! What a request and an answer say about being stored, where the gateway keeps what was said: the
 //! provider is told to store nothing, and a client whose answer could not be kept is told so.
 
-use super::history::unnamed;
+use super::history::without_thought_id;
 use bytes::Bytes;
 use std::ops::Range;
-use tollgate_wire::json::{self, Broken, Edit, Node, Scan, lossy};
+use tollgate_wire::json::{self, BrokenJson, Edit, Node, Scan, lossy};
 
 const SEAL: &[u8] = br#""encrypted_content""#;
 const SEALED: &[u8] = br#""reasoning.encrypted_content""#;
@@ -14,7 +14,7 @@ const SEALED: &[u8] = br#""reasoning.encrypted_content""#;
 /// asked for in the form in which it can be sent back. What comes back so loses its id, under which
 /// the provider would look for it (case 63). Every other byte stays. A request that says so itself
 /// is the client's affair altogether.
-pub fn unstored(body: Bytes, sealed: bool) -> Bytes {
+pub fn without_storing(body: Bytes, sealed: bool) -> Bytes {
     let (mut store, mut include, mut input) = (None, None, None);
     let read = Scan::new(&body).object(|key, scan| {
         let raw = scan.value()?;
@@ -26,7 +26,7 @@ pub fn unstored(body: Bytes, sealed: bool) -> Bytes {
             () if key.is("input") => input = place,
             () => {}
         }
-        Ok::<(), Broken>(())
+        Ok::<(), BrokenJson>(())
     });
     let Some(start) = body.iter().position(|byte| *byte == b'{').map(|at| at + 1) else { return body };
     if read.is_err() || store.as_ref().is_some_and(|place| body[place.clone()] == *b"false") {
@@ -54,7 +54,7 @@ fn thoughts(body: &[u8], input: Range<usize>) -> Vec<Made> {
     let Some((text, node)) = text.and_then(|text| Some((text, Node::read(text).ok()?))) else { return Vec::new() };
     let without = |item: &Node<'_>| {
         item.get("encrypted_content")?;
-        let new = unnamed(item.raw.to_owned());
+        let new = without_thought_id(item.raw.to_owned());
         let place = item.place_in(text);
         (new != item.raw).then(|| (input.start + place.start..input.start + place.end, new.into_bytes()))
     };
@@ -77,9 +77,9 @@ fn asked(body: &[u8], include: Option<Range<usize>>, start: usize) -> Option<Mad
 }
 
 /// A response object that was not kept, and says so.
-pub fn unkept(object: &[u8]) -> Bytes {
+pub fn mark_not_stored(object: &[u8]) -> Bytes {
     let text = lossy(object);
-    let edit = Node::read(&text).ok().and_then(|node| told(&text, &node));
+    let edit = Node::read(&text).ok().and_then(|node| not_stored_edit(&text, &node));
     match edit {
         Some(place) => Bytes::from(json::splice(text.as_bytes(), &[(place, b"false")])),
         None => Bytes::copy_from_slice(object),
@@ -87,13 +87,13 @@ pub fn unkept(object: &[u8]) -> Bytes {
 }
 
 /// The last events of a stream, as we write them, whose response was not kept: they say so.
-pub fn unkept_events(last: &[u8]) -> Bytes {
+pub fn mark_events_not_stored(last: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(last.len());
     for line in last.split_inclusive(|byte| *byte == b'\n') {
         let text = std::str::from_utf8(line).unwrap_or_default();
         let data = text.strip_prefix("data: ").map(str::trim_ascii_end);
         let node = data.and_then(|data| Node::read(data).ok());
-        let place = node.as_ref().and_then(|node| told(text, node.get("response")?));
+        let place = node.as_ref().and_then(|node| not_stored_edit(text, node.get("response")?));
         match place {
             Some(place) => out.extend(json::splice(line, &[(place, b"false")])),
             None => out.extend_from_slice(line),
@@ -103,7 +103,7 @@ pub fn unkept_events(last: &[u8]) -> Bytes {
 }
 
 /// Where a response says whether it is stored.
-fn told(text: &str, response: &Node<'_>) -> Option<Range<usize>> {
+fn not_stored_edit(text: &str, response: &Node<'_>) -> Option<Range<usize>> {
     Some(response.get("store")?.place_in(text))
 }
 
@@ -145,16 +145,16 @@ mod tests {
             (r#"{"include":7}"#, true, r#"{"store":false,"include":7}"#),
             (r#"{"store":false,"include":[]}"#, true, r#"{"store":false,"include":[]}"#),
         ] {
-            assert_eq!(unstored(Bytes::from(body), sealed), expected, "{body}");
+            assert_eq!(without_storing(Bytes::from(body), sealed), expected, "{body}");
         }
     }
 
     #[test]
     fn what_was_not_kept_says_so() {
-        assert_eq!(unkept(br#"{"store":true,"x":1.50}"#), r#"{"store":false,"x":1.50}"#);
-        assert_eq!(unkept(b"{}"), "{}");
+        assert_eq!(mark_not_stored(br#"{"store":true,"x":1.50}"#), r#"{"store":false,"x":1.50}"#);
+        assert_eq!(mark_not_stored(b"{}"), "{}");
         let last = "event: a\ndata: {\"delta\":\"store\"}\n\nevent: response.completed\ndata: {\"response\":{\"store\":true}}\n\ndata: [DONE]\n\n";
-        assert_eq!(unkept_events(last.as_bytes()), last.replace("true", "false"));
+        assert_eq!(mark_events_not_stored(last.as_bytes()), last.replace("true", "false"));
         assert_eq!(before_the_end(last.as_bytes()), b"event: a\ndata: {\"delta\":\"store\"}\n\n");
         assert_eq!(before_the_end(b"event: response.completed\ndata: {}\n\n"), b"");
     }

@@ -14,7 +14,7 @@ pub(super) fn write(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>)
     }
     let mut list = Array::begin(body.key("tools"));
     for tool in &ask.tools {
-        carry.unmarked(tool.cached)?;
+        carry.drop_cache_mark(tool.cached)?;
         write_tool(tool, &mut list);
     }
     list.end();

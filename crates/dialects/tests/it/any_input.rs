@@ -5,7 +5,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
-use tollgate_dialects::{Names, Path, Request, Setup, Stream, StreamEnd, Target, Voice, convert};
+use tollgate_dialects::{CheckedRequest, Path, ReplyStream, Setup, StreamEnd, Target, ToolNames, Voice, convert};
 use tollgate_wire::Dialect;
 
 /// Names that mean something somewhere, so that random values reach every reader.
@@ -200,9 +200,9 @@ fn any_object() -> impl Strategy<Value = Map<String, Value>> {
         .prop_map(|members| members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-fn stream(from: Dialect, to: Dialect) -> Stream {
+fn stream(from: Dialect, to: Dialect) -> ReplyStream {
     let voice = Voice { id: "call_1".into(), model: "m".into(), created: 1, wants_usage: true, ..Voice::default() };
-    Stream::new(Setup { from, to, voice, names: Names::default(), rename: true, max_event_bytes: 1 << 16 })
+    ReplyStream::new(Setup { from, to, voice, names: ToolNames::default(), rename: true, max_event_bytes: 1 << 16 })
 }
 
 fn play(from: Dialect, to: Dialect, chunks: &[Bytes]) {
@@ -266,7 +266,7 @@ proptest! {
             }
             let text = Bytes::from(serde_json::to_vec(&body).unwrap());
             let path = Path { model: "gemini-x", stream: true };
-            let Ok(request) = Request::read(from, text, Some(path)) else { continue };
+            let Ok(request) = CheckedRequest::read(from, text, Some(path)) else { continue };
             for to in Dialect::ALL {
                 if let Ok(sent) = request.upstream_body(&Target::new(to, "up")) {
                     prop_assert!(serde_json::from_slice::<Value>(&sent.body).is_ok(), "{from:?} {to:?} {}", String::from_utf8_lossy(&sent.body));
@@ -282,7 +282,7 @@ proptest! {
         let voice = Voice::default();
         for from in Dialect::ALL {
             for to in Dialect::ALL {
-                if let Ok(converted) = convert(from, to, text.clone(), &Names::default(), &voice) {
+                if let Ok(converted) = convert(from, to, text.clone(), &ToolNames::default(), &voice) {
                     prop_assert!(serde_json::from_slice::<Value>(&converted.body).is_ok(), "{from:?} {to:?}");
                 }
             }
@@ -312,10 +312,10 @@ proptest! {
         framed.extend_from_slice(&bytes);
         framed.extend_from_slice(b"\n\n");
         for from in Dialect::ALL {
-            let _ = Request::read(from, Bytes::from(bytes.clone()), None);
+            let _ = CheckedRequest::read(from, Bytes::from(bytes.clone()), None);
             for to in Dialect::ALL {
                 play(from, to, &[Bytes::from(bytes.clone()), Bytes::from(framed.clone())]);
-                let _ = convert(from, to, Bytes::from(bytes.clone()), &Names::default(), &Voice::default());
+                let _ = convert(from, to, Bytes::from(bytes.clone()), &ToolNames::default(), &Voice::default());
             }
         }
     }

@@ -5,7 +5,7 @@ mod gathered;
 use bytes::Bytes;
 pub use gathered::gathered;
 use serde_json::{Value, json};
-use tollgate_dialects::{Names, Setup, Stream, StreamEnd, Voice, convert};
+use tollgate_dialects::{ReplyStream, Setup, StreamEnd, ToolNames, Voice, convert};
 use tollgate_wire::Dialect;
 
 pub struct Client {
@@ -24,7 +24,8 @@ pub fn voice() -> Voice {
 
 /// What a client keeps of a whole reply.
 pub fn kept_whole(from: Dialect, to: Dialect, body: &str) -> Value {
-    let converted = convert(from, to, Bytes::copy_from_slice(body.as_bytes()), &Names::default(), &voice()).unwrap();
+    let converted =
+        convert(from, to, Bytes::copy_from_slice(body.as_bytes()), &ToolNames::default(), &voice()).unwrap();
     let reply: Value = serde_json::from_slice(&converted.body).unwrap();
     match to {
         Dialect::Chat => reply["choices"][0]["message"].clone(),
@@ -35,8 +36,8 @@ pub fn kept_whole(from: Dialect, to: Dialect, body: &str) -> Value {
 }
 
 pub fn streamed(from: Dialect, to: Dialect, events: &str) -> String {
-    let setup = Setup { from, to, voice: voice(), names: Names::default(), rename: true, max_event_bytes: 1 << 20 };
-    let mut stream = Stream::new(setup);
+    let setup = Setup { from, to, voice: voice(), names: ToolNames::default(), rename: true, max_event_bytes: 1 << 20 };
+    let mut stream = ReplyStream::new(setup);
     let mut out = stream.feed(Bytes::copy_from_slice(events.as_bytes())).unwrap().to_vec();
     match stream.finish() {
         StreamEnd::Complete { tail } => out.extend_from_slice(&tail),

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tollgate_dialects::{Names, Setup, Stream, StreamEnd, Voice};
+use tollgate_dialects::{ReplyStream, Setup, StreamEnd, ToolNames, Voice};
 use tollgate_wire::Dialect;
 
 const C: Dialect = Dialect::Chat;
@@ -12,7 +12,7 @@ const R: Dialect = Dialect::Responses;
 const G: Dialect = Dialect::Gemini;
 
 struct Played {
-    stream: Stream,
+    stream: ReplyStream,
     text: String,
     end: &'static str,
 }
@@ -23,8 +23,8 @@ fn play(from: Dialect, to: Dialect, events: &[Value]) -> Played {
 
 fn play_choices(choices: u64, from: Dialect, to: Dialect, events: &[Value]) -> Played {
     let voice = Voice { id: "call_1".into(), model: "public".into(), created: 7, choices, ..Voice::default() };
-    let setup = Setup { from, to, voice, names: Names::default(), rename: true, max_event_bytes: 1 << 20 };
-    let mut stream = Stream::new(setup);
+    let setup = Setup { from, to, voice, names: ToolNames::default(), rename: true, max_event_bytes: 1 << 20 };
+    let mut stream = ReplyStream::new(setup);
     let mut out = Vec::new();
     for event in events {
         let event = event.as_str().map_or_else(|| event.to_string(), str::to_owned);

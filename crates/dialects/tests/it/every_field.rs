@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tollgate_dialects::{Path, Request, Target};
+use tollgate_dialects::{CheckedRequest, Path, Target};
 use tollgate_wire::{Dialect, error};
 
 const C: Dialect = Dialect::Chat;
@@ -23,7 +23,7 @@ enum Outcome {
 fn outcome(from: Dialect, body: &Value, target: &Target) -> Outcome {
     let path = Path { model: "gemini-x", stream: false };
     let path = (from == G).then_some(path);
-    let request = match Request::read(from, Bytes::from(body.to_string()), path) {
+    let request = match CheckedRequest::read(from, Bytes::from(body.to_string()), path) {
         Ok(request) => request,
         Err(problem) => panic!("{from:?} {body}: {problem:?}"),
     };
@@ -401,7 +401,7 @@ fn a_refusal_names_the_field_as_its_client_spells_it() {
                 let target = Target { strict, ..Target::new(to, "up") };
                 let body = Bytes::from(with(&base(from), &field).to_string());
                 let path = Path { model: "gemini-x", stream: false };
-                let request = Request::read(from, body, (from == G).then_some(path)).unwrap();
+                let request = CheckedRequest::read(from, body, (from == G).then_some(path)).unwrap();
                 let Err(problem) = request.upstream_body(&target) else { continue };
                 let param = problem.param.clone().unwrap();
                 if OTHERWISE.contains(&param.as_str()) {

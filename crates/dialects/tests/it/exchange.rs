@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tollgate_dialects::{Echo, Names, Path, Request, Setup, Stream, Target, Voice, convert, responses};
+use tollgate_dialects::{CheckedRequest, Echo, Path, ReplyStream, Setup, Target, ToolNames, Voice, convert, responses};
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
 
@@ -11,10 +11,10 @@ const A: Dialect = Dialect::Anthropic;
 const R: Dialect = Dialect::Responses;
 const G: Dialect = Dialect::Gemini;
 
-fn read(dialect: Dialect, body: &str) -> Result<Request, (Code, String)> {
+fn read(dialect: Dialect, body: &str) -> Result<CheckedRequest, (Code, String)> {
     let path = Path { model: "gemini-x", stream: true };
     let path = (dialect == G).then_some(path);
-    Request::read(dialect, Bytes::copy_from_slice(body.as_bytes()), path)
+    CheckedRequest::read(dialect, Bytes::copy_from_slice(body.as_bytes()), path)
         .map_err(|problem| (problem.code, problem.param.unwrap_or_default()))
 }
 
@@ -117,13 +117,13 @@ fn within_a_dialect_only_the_name_changes() {
 #[test]
 fn counting_tokens_needs_less_than_a_call() {
     let body = format!(r#"{{"model":"m",{HI}}}"#);
-    let request = Request::read_prompt(A, Bytes::from(body), None).unwrap();
+    let request = CheckedRequest::read_prompt(A, Bytes::from(body), None).unwrap();
     assert!(request.prompt_tokens > 0);
     assert_eq!(A.token_count(5), r#"{"input_tokens":5}"#);
     let path = Some(Path { model: "gemini-x", stream: false });
     let wrapped = r#"{"generateContentRequest":{"contents":[{"parts":[{"text":"a few words more"}]}]}}"#;
     let bare = r#"{"contents":[{"parts":[{"text":"a few words more"}]}]}"#;
-    let count = |body: &'static str| Request::read_prompt(G, Bytes::from(body), path).unwrap().prompt_tokens;
+    let count = |body: &'static str| CheckedRequest::read_prompt(G, Bytes::from(body), path).unwrap().prompt_tokens;
     assert_eq!(count(wrapped), count(bare));
     assert_eq!(G.token_count(5), r#"{"totalTokens":5}"#);
     assert_eq!(R.token_count(5), r#"{"object":"response.input_tokens","input_tokens":5}"#);
@@ -133,9 +133,9 @@ fn voice(echo: Echo) -> Voice {
     Voice { id: "call_1".into(), model: "public".into(), created: 5, echo, ..Voice::default() }
 }
 
-fn played(from: Dialect, to: Dialect, names: Names, echo: Echo, events: &[Value]) -> (Vec<Value>, Stream) {
+fn played(from: Dialect, to: Dialect, names: ToolNames, echo: Echo, events: &[Value]) -> (Vec<Value>, ReplyStream) {
     let setup = Setup { from, to, voice: voice(echo), names, rename: true, max_event_bytes: 1 << 20 };
-    let mut stream = Stream::new(setup);
+    let mut stream = ReplyStream::new(setup);
     let mut out = Vec::new();
     for event in events {
         out.extend_from_slice(&stream.feed(Bytes::from(format!("data: {event}\n\n"))).unwrap());
@@ -186,7 +186,7 @@ fn tools_come_back_as_they_were_given() {
     // What is stored is what was said.
     let stored: Value = serde_json::from_str(stream.response_object().unwrap()).unwrap();
     assert_eq!(&stored, &last["response"]);
-    let answer = responses::Answer::read(stream.response_object().unwrap().as_bytes()).unwrap();
+    let answer = responses::ResponseOutline::read(stream.response_object().unwrap().as_bytes()).unwrap();
     assert_eq!((answer.items.len(), answer.id.as_str()), (2, stored["id"].as_str().unwrap()));
     // The next turn names the stored one; its items come first, and the provider finds its calls.
     let next = r#"{"model":"m","previous_response_id":"resp_1","input":[{"type":"custom_tool_call_output","call_id":"t0","output":"ok"},{"type":"function_call_output","call_id":"t1","output":"ok"}]}"#;
@@ -209,20 +209,20 @@ fn a_response_that_passes_is_stored_as_its_client_got_it() {
         json!({"type": "response.completed", "sequence_number": 1, "response": response}),
     ];
     for (echo, id) in [(Echo::default(), "resp_9"), (Echo::default().kept_here(), "resp_1")] {
-        let (data, stream) = played(R, R, Names::default(), echo, &events);
+        let (data, stream) = played(R, R, ToolNames::default(), echo, &events);
         let last = &data.last().unwrap()["response"];
         assert_eq!((&last["model"], &last["id"], &last["odd"]), (&json!("public"), &json!(id), &json!(1)));
         let stored: Value = serde_json::from_str(stream.response_object().unwrap()).unwrap();
         assert_eq!(stored, *last);
     }
-    let (_, stream) = played(A, Dialect::Chat, Names::default(), Echo::default(), &[]);
+    let (_, stream) = played(A, Dialect::Chat, ToolNames::default(), Echo::default(), &[]);
     assert!(stream.response_object().is_none());
 }
 
 #[test]
 fn every_field_of_a_response_is_there() {
     let reply = r#"{"content":[{"type":"text","text":"a"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}"#;
-    let converted = convert(A, R, Bytes::from(reply), &Names::default(), &voice(Echo::default())).unwrap();
+    let converted = convert(A, R, Bytes::from(reply), &ToolNames::default(), &voice(Echo::default())).unwrap();
     let response: Value = serde_json::from_slice(&converted.body).unwrap();
     for field in [
         "id",

@@ -18,14 +18,14 @@ mod turns;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tollgate_dialects::{Names, Path, Request, Sent, Setup, Stream, StreamEnd, Target, Voice, convert};
+use tollgate_dialects::{CheckedRequest, Path, ReplyStream, Sent, Setup, StreamEnd, Target, ToolNames, Voice, convert};
 use tollgate_wire::{Dialect, Problem, StreamFault};
 
 pub use Dialect::{Anthropic as A, Chat as C, Gemini as G, Responses as R};
 
-pub fn request(from: Dialect, body: &Value) -> Request {
+pub fn request(from: Dialect, body: &Value) -> CheckedRequest {
     let path = Path { model: "gemini-x", stream: false };
-    Request::read(from, Bytes::from(body.to_string()), (from == G).then_some(path)).unwrap()
+    CheckedRequest::read(from, Bytes::from(body.to_string()), (from == G).then_some(path)).unwrap()
 }
 
 pub fn try_sent(from: Dialect, target: &Target, body: &Value) -> Result<(Value, Sent), Problem> {
@@ -50,7 +50,7 @@ pub fn refused(from: Dialect, to: Dialect, body: Value) -> String {
 
 /// What of an answer is told as dropped.
 pub fn lost(from: Dialect, to: Dialect, body: &Value) -> String {
-    let converted = convert(from, to, Bytes::from(body.to_string()), &Names::default(), &voice()).unwrap();
+    let converted = convert(from, to, Bytes::from(body.to_string()), &ToolNames::default(), &voice()).unwrap();
     converted.dropped.to_string()
 }
 
@@ -60,7 +60,7 @@ pub fn voice() -> Voice {
 
 /// A whole reply as a client of `to` gets it.
 pub fn reply(from: Dialect, to: Dialect, body: Value) -> Value {
-    let converted = convert(from, to, Bytes::from(body.to_string()), &Names::default(), &voice()).unwrap();
+    let converted = convert(from, to, Bytes::from(body.to_string()), &ToolNames::default(), &voice()).unwrap();
     serde_json::from_slice(&converted.body).unwrap()
 }
 
@@ -69,16 +69,16 @@ pub struct Played {
     pub data: Vec<Value>,
     /// `complete`, `truncated`, or the fault.
     pub end: String,
-    pub stream: Stream,
+    pub stream: ReplyStream,
 }
 
 /// A stream as a client of `to` gets it; the pieces are sent as they are.
 pub fn play_raw(from: Dialect, to: Dialect, pieces: &[&[u8]]) -> Played {
-    let mut stream = Stream::new(Setup {
+    let mut stream = ReplyStream::new(Setup {
         from,
         to,
         voice: voice(),
-        names: Names::default(),
+        names: ToolNames::default(),
         rename: true,
         max_event_bytes: 1 << 23,
     });

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tollgate_dialects::{Path, Request, Target};
+use tollgate_dialects::{CheckedRequest, Path, Target};
 use tollgate_wire::Dialect;
 
 /// Asks for so much at most, and for so much thinking by budget or effort.
@@ -35,10 +35,10 @@ fn body(dialect: Dialect, most: Option<u64>, budget: Option<u64>, effort: Option
     body
 }
 
-fn read(dialect: Dialect, body: &Value) -> Request {
+fn read(dialect: Dialect, body: &Value) -> CheckedRequest {
     let path = Path { model: "gemini-x", stream: false };
     let path = (dialect == Dialect::Gemini).then_some(path);
-    Request::read(dialect, Bytes::from(body.to_string()), path).unwrap()
+    CheckedRequest::read(dialect, Bytes::from(body.to_string()), path).unwrap()
 }
 
 /// The limit of the output, and the budget within it.

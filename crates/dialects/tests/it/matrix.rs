@@ -10,7 +10,9 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path as File, PathBuf};
-use tollgate_dialects::{Broken, Echo, Names, Path, Request, Setup, Stream, StreamEnd, Target, Voice, convert};
+use tollgate_dialects::{
+    BrokenStream, CheckedRequest, Echo, Path, ReplyStream, Setup, StreamEnd, Target, ToolNames, Voice, convert,
+};
 use tollgate_wire::Dialect;
 
 struct Golden {
@@ -85,10 +87,10 @@ fn pretty(bytes: &[u8]) -> String {
     serde_json::to_string_pretty(&value).unwrap()
 }
 
-fn request(golden: &Golden) -> Request {
+fn request(golden: &Golden) -> CheckedRequest {
     let path = Path { model: "gemini-x", stream: golden.words.contains("stream") };
     let path = (golden.from == Dialect::Gemini).then_some(path);
-    Request::read(golden.from, Bytes::from(golden.original.clone()), path).unwrap()
+    CheckedRequest::read(golden.from, Bytes::from(golden.original.clone()), path).unwrap()
 }
 
 fn play_request(golden: &Golden) -> String {
@@ -119,7 +121,7 @@ fn play_request(golden: &Golden) -> String {
                 if !sent.dropped.is_empty() {
                     writeln!(out, "dropped: {}", sent.dropped).unwrap();
                 }
-                if sent.names != Names::default() {
+                if sent.names != ToolNames::default() {
                     writeln!(out, "names: {:?}", sent.names).unwrap();
                 }
             }
@@ -150,7 +152,7 @@ fn play_reply(golden: &Golden) -> String {
     for to in Dialect::ALL {
         let body = Bytes::from(golden.original.clone());
         writeln!(out, "=== {}", word(to)).unwrap();
-        let Ok(converted) = convert(golden.from, to, body, &Names::default(), &voice()) else {
+        let Ok(converted) = convert(golden.from, to, body, &ToolNames::default(), &voice()) else {
             writeln!(out, "not a reply").unwrap();
             continue;
         };
@@ -177,14 +179,15 @@ fn play_reply(golden: &Golden) -> String {
 fn play_events(golden: &Golden, to: Dialect, size: usize) -> String {
     let mut voice = voice();
     voice.array = golden.words.contains("array");
-    let setup = Setup { from: golden.from, to, voice, names: Names::default(), rename: true, max_event_bytes: 1 << 20 };
-    let mut stream = Stream::new(setup);
+    let setup =
+        Setup { from: golden.from, to, voice, names: ToolNames::default(), rename: true, max_event_bytes: 1 << 20 };
+    let mut stream = ReplyStream::new(setup);
     let mut client = Vec::new();
     let mut fault = None;
     for chunk in golden.original.as_bytes().chunks(size) {
         match stream.feed(Bytes::copy_from_slice(chunk)) {
             Ok(bytes) => client.extend_from_slice(&bytes),
-            Err(Broken { before, fault: found }) => {
+            Err(BrokenStream { before, fault: found }) => {
                 client.extend_from_slice(&before);
                 fault = Some(found);
                 break;

@@ -5,13 +5,13 @@
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tollgate_dialects::{Names, Setup, Stream, Voice};
+use tollgate_dialects::{ReplyStream, Setup, ToolNames, Voice};
 use tollgate_wire::{Dialect, StreamFault};
 
-fn stream(from: Dialect, to: Dialect) -> Stream {
+fn stream(from: Dialect, to: Dialect) -> ReplyStream {
     let voice =
         Voice { id: "call_1".into(), model: "public".into(), created: 7, wants_usage: true, ..Voice::default() };
-    Stream::new(Setup { from, to, voice, names: Names::default(), rename: true, max_event_bytes: 1 << 20 })
+    ReplyStream::new(Setup { from, to, voice, names: ToolNames::default(), rename: true, max_event_bytes: 1 << 20 })
 }
 
 /// What comes before the text, and one piece of text or of a thought.
@@ -119,7 +119,7 @@ fn what_has_to_wait_is_bounded() {
     let long = "x".repeat(512 << 10);
     for to in [Dialect::Anthropic, Dialect::Responses, Dialect::Gemini] {
         let mut stream = stream(Dialect::Chat, to);
-        let feed = |stream: &mut Stream, event: &Value| stream.feed(Bytes::from(format!("data: {event}\n\n")));
+        let feed = |stream: &mut ReplyStream, event: &Value| stream.feed(Bytes::from(format!("data: {event}\n\n")));
         feed(&mut stream, &call(0, "{\"a\":\"")).unwrap();
         let ended = (0..80).find_map(|_| feed(&mut stream, &call(1, &long)).err());
         assert_eq!(ended.map(|broken| broken.fault), Some(StreamFault::TooLong), "{to:?}");

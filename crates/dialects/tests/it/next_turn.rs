@@ -8,7 +8,7 @@
 use crate::client::{Client, kept_stream, kept_whole, request_after};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tollgate_dialects::{Home, Names, Path, Request, Target, own_seals};
+use tollgate_dialects::{CheckedRequest, Path, SealNeeds, Target, ToolNames, own_seals};
 use tollgate_wire::Dialect;
 
 /// A block of an answer.
@@ -298,9 +298,9 @@ fn check(upstream: Dialect, client: Dialect, blocks: &[Block], streamed: bool) -
     let body = request_after(client, &said);
     let path = Path { model: "gemini-x", stream: false };
     let path = (client == Dialect::Gemini).then_some(path);
-    let request = Request::read(client, body.to_string().into(), path).unwrap();
+    let request = CheckedRequest::read(client, body.to_string().into(), path).unwrap();
     let sent = request.upstream_body(&Target::new(upstream, "up")).unwrap();
-    prop_assert_eq!(&sent.names, &Names::default());
+    prop_assert_eq!(&sent.names, &ToolNames::default());
     let sent: Value = serde_json::from_slice(&sent.body).unwrap();
     // Chat has one text and one list of calls: the order within a kind is all it keeps.
     let ordered = client != Dialect::Chat;
@@ -327,7 +327,7 @@ fn check_home(upstream: Dialect, client: Dialect, blocks: &[Block], streamed: bo
         kept_whole(upstream, client, &whole(upstream, blocks))
     };
     let body = request_after(client, &said).to_string();
-    let home = Home { wants_reasoning_back: false, gemini3: true };
+    let home = SealNeeds { wants_reasoning_back: false, gemini3: true };
     let sent =
         own_seals(client, body.as_bytes(), home).map_or(body, |(sent, _)| String::from_utf8(sent.to_vec()).unwrap());
     for ours in ["tg1.", "dGcxL", "reasoning_details", "reasoning_content"] {

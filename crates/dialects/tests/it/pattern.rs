@@ -4,13 +4,13 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use tollgate_dialects::chat::{Broken, End, StreamSetup};
-use tollgate_dialects::{Names, Setup, Stream, Voice};
+use tollgate_dialects::chat::{BrokenStream, StreamEnd, StreamSetup};
+use tollgate_dialects::{ReplyStream, Setup, ToolNames, Voice};
 use tollgate_wire::Dialect;
 
 /// What the client got, and everything the meter says.
 fn play<'a>(rename: bool, chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<u8>, String) {
-    let mut stream = Stream::from(StreamSetup {
+    let mut stream = ReplyStream::from(StreamSetup {
         choices: 1,
         wants_usage: true,
         rename_to: rename.then(|| "public".to_owned()),
@@ -21,7 +21,7 @@ fn play<'a>(rename: bool, chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<u8>, S
     for chunk in chunks {
         match stream.feed(Bytes::copy_from_slice(chunk)) {
             Ok(bytes) => client.extend_from_slice(&bytes),
-            Err(Broken { before, fault: found }) => {
+            Err(BrokenStream { before, fault: found }) => {
                 client.extend_from_slice(&before);
                 fault = Some(found);
                 break;
@@ -33,7 +33,7 @@ fn play<'a>(rename: bool, chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<u8>, S
     let mut end = String::new();
     if fault.is_none() {
         let ended = stream.finish();
-        if let End::Complete { tail: bytes } | End::Truncated { rest: bytes } = &ended {
+        if let StreamEnd::Complete { tail: bytes } | StreamEnd::Truncated { rest: bytes } = &ended {
             client.extend_from_slice(bytes);
         }
         end = format!("{ended:?}");
@@ -108,14 +108,14 @@ proptest! {
 fn pass<'a>(dialect: Dialect, chunks: impl Iterator<Item = &'a [u8]>) -> (String, String) {
     let voice = Voice { id: "call_1".into(), model: "public".into(), created: 1, ..Voice::default() };
     let setup =
-        Setup { from: dialect, to: dialect, voice, names: Names::default(), rename: true, max_event_bytes: 400 };
-    let mut stream = tollgate_dialects::Stream::new(setup);
+        Setup { from: dialect, to: dialect, voice, names: ToolNames::default(), rename: true, max_event_bytes: 400 };
+    let mut stream = tollgate_dialects::ReplyStream::new(setup);
     let mut client = Vec::new();
     let mut end = String::new();
     for chunk in chunks {
         match stream.feed(Bytes::copy_from_slice(chunk)) {
             Ok(bytes) => client.extend_from_slice(&bytes),
-            Err(Broken { before, fault }) => {
+            Err(BrokenStream { before, fault }) => {
                 client.extend_from_slice(&before);
                 end = format!("{fault:?}");
                 break;

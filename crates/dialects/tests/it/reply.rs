@@ -2,15 +2,15 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use tollgate_dialects::chat::{NotAReply, Reply, read_reply};
-use tollgate_dialects::{Names, Voice, convert};
+use tollgate_dialects::chat::{ChatReply, NotAReply, read_reply};
+use tollgate_dialects::{ToolNames, Voice, convert};
 use tollgate_wire::Dialect;
 
-fn read(text: &str) -> Result<Reply, NotAReply> {
+fn read(text: &str) -> Result<ChatReply, NotAReply> {
     read_reply(&Bytes::copy_from_slice(text.as_bytes()))
 }
 
-fn message(message: &str, usage: &str) -> Reply {
+fn message(message: &str, usage: &str) -> ChatReply {
     let choice = format!(r#"{{"index":0,"message":{message},"logprobs":null,"finish_reason":"stop"}}"#);
     read(&format!(r#"{{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{choice}]{usage}}}"#))
         .unwrap()
@@ -103,7 +103,7 @@ fn the_public_name_in_every_dialect() {
         let bytes = Bytes::copy_from_slice(body.as_bytes());
         let named = |model: &str| {
             let voice = Voice { model: model.to_owned(), ..Voice::default() };
-            convert(dialect, dialect, bytes.clone(), &Names::default(), &voice).unwrap().body
+            convert(dialect, dialect, bytes.clone(), &ToolNames::default(), &voice).unwrap().body
         };
         assert_eq!(named("pub\"lic"), body.replace(r#" "up" "#, r#" "pub\"lic" "#), "{dialect:?}");
         assert_eq!(named("up").as_ptr(), bytes.as_ptr(), "{dialect:?}: not even copied");

@@ -3,16 +3,16 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tollgate_dialects::Request;
+use tollgate_dialects::CheckedRequest;
 use tollgate_wire::error::Code;
 use tollgate_wire::{Dialect, Problem};
 
-fn read(text: &str) -> Result<Request, Problem> {
+fn read(text: &str) -> Result<CheckedRequest, Problem> {
     read_request(Bytes::copy_from_slice(text.as_bytes()))
 }
 
-fn read_request(body: Bytes) -> Result<Request, Problem> {
-    Request::read(Dialect::Chat, body, None)
+fn read_request(body: Bytes) -> Result<CheckedRequest, Problem> {
+    CheckedRequest::read(Dialect::Chat, body, None)
 }
 
 fn refused(text: &str) -> (Code, String) {

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tollgate_dialects::Stream;
-use tollgate_dialects::chat::{Broken, End, HEARTBEAT, StreamSetup, error_event};
+use tollgate_dialects::ReplyStream;
+use tollgate_dialects::chat::{BrokenStream, HEARTBEAT, StreamEnd, StreamSetup, error_event};
 use tollgate_wire::StreamFault;
 use tollgate_wire::error::Code;
 
@@ -38,8 +38,8 @@ fn golden_files() -> Vec<Golden> {
     paths.into_iter().map(read).collect()
 }
 
-fn stream(setup: &str) -> Stream {
-    Stream::from(StreamSetup {
+fn stream(setup: &str) -> ReplyStream {
+    ReplyStream::from(StreamSetup {
         choices: setup.split(' ').find_map(|word| word.strip_prefix("n=")).map_or(1, |n| n.parse().unwrap()),
         wants_usage: setup.contains("wants_usage"),
         rename_to: setup.split(' ').find_map(|word| word.strip_prefix("rename=")).map(str::to_owned),
@@ -55,7 +55,7 @@ fn play(setup: &str, chunks: &[&[u8]]) -> String {
     for chunk in chunks {
         match stream.feed(Bytes::copy_from_slice(chunk)) {
             Ok(bytes) => client.extend_from_slice(&bytes),
-            Err(Broken { before, fault: found }) => {
+            Err(BrokenStream { before, fault: found }) => {
                 client.extend_from_slice(&before);
                 fault = Some(found);
                 break;
@@ -65,7 +65,7 @@ fn play(setup: &str, chunks: &[&[u8]]) -> String {
     let mut ending = format!("fault {fault:?}");
     if fault.is_none() {
         let end = stream.finish();
-        if let End::Complete { tail: bytes } | End::Truncated { rest: bytes } = &end {
+        if let StreamEnd::Complete { tail: bytes } | StreamEnd::Truncated { rest: bytes } = &end {
             client.extend_from_slice(bytes);
         }
         ending = format!("{end:?}");
@@ -149,7 +149,7 @@ fn an_event_is_sent_when_its_blank_line_is_there() {
 #[test]
 fn an_endless_line_is_cut_and_what_came_before_is_kept() {
     let mut stream =
-        Stream::from(StreamSetup { wants_usage: false, rename_to: None, choices: 1, max_event_bytes: 1000 });
+        ReplyStream::from(StreamSetup { wants_usage: false, rename_to: None, choices: 1, max_event_bytes: 1000 });
     let first = [event(), b"data: ".to_vec()].concat();
     assert_eq!(stream.feed(Bytes::from(first)).unwrap(), event());
     let mut fault = None;
@@ -170,8 +170,12 @@ fn four_mebibytes_a_byte_at_a_time() {
         let text = "x".repeat(len);
         let line = format!(r#"data: {{"choices":[{{"index":0,"delta":{{"content":"{text}"}}}}]}}"#) + "\n\n";
         let line = Bytes::from(line);
-        let mut stream =
-            Stream::from(StreamSetup { wants_usage: false, rename_to: None, choices: 1, max_event_bytes: 8 << 20 });
+        let mut stream = ReplyStream::from(StreamSetup {
+            wants_usage: false,
+            rename_to: None,
+            choices: 1,
+            max_event_bytes: 8 << 20,
+        });
         let start = Instant::now();
         let mut sent = 0;
         for at in 0..line.len() {

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tollgate_dialects::{Path, Request, Target};
+use tollgate_dialects::{CheckedRequest, Path, Target};
 use tollgate_wire::Dialect;
 
 /// One exchange of a conversation.
@@ -75,7 +75,7 @@ fn chat(system: Option<&String>, rounds: &[Round], last: &str) -> Value {
 fn translated(from: Dialect, to: Dialect, body: &Value) -> Value {
     let path = Path { model: "m", stream: false };
     let request =
-        Request::read(from, Bytes::from(body.to_string()), (from == Dialect::Gemini).then_some(path)).unwrap();
+        CheckedRequest::read(from, Bytes::from(body.to_string()), (from == Dialect::Gemini).then_some(path)).unwrap();
     serde_json::from_slice(&request.upstream_body(&Target::new(to, "m")).unwrap().body).unwrap()
 }
 

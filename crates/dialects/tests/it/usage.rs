@@ -4,9 +4,9 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use tollgate_dialects::{Names, Voice, convert};
+use tollgate_dialects::{ToolNames, Voice, convert};
 use tollgate_wire::Dialect;
-use tollgate_wire::usage::{MOST, Report, Shape, Usage};
+use tollgate_wire::usage::{MOST, Usage, UsageReport, UsageShape};
 
 /// A reply of this dialect with this report.
 fn reply(dialect: Dialect, usage: Value) -> String {
@@ -19,31 +19,31 @@ fn reply(dialect: Dialect, usage: Value) -> String {
     .to_string()
 }
 
-const SHAPES: [Shape; 4] = [Shape::Chat, Shape::Anthropic, Shape::Responses, Shape::Gemini];
+const SHAPES: [UsageShape; 4] = [UsageShape::Chat, UsageShape::Anthropic, UsageShape::Responses, UsageShape::Gemini];
 
-fn read(shape: Shape, text: &str) -> Option<Usage> {
-    Report::read(shape, text.as_bytes()).as_ref().and_then(Report::usage)
+fn read(shape: UsageShape, text: &str) -> Option<Usage> {
+    UsageReport::read(shape, text.as_bytes()).as_ref().and_then(UsageReport::usage)
 }
 
 /// What a report becomes: shape, report, then the counters that are not zero.
-const TABLE: &[(Shape, &str, &str)] = &[
+const TABLE: &[(UsageShape, &str, &str)] = &[
     // OpenAI: everything is inside the two totals.
     (
-        Shape::Chat,
+        UsageShape::Chat,
         r#"{"prompt_tokens":2600,"completion_tokens":300,"total_tokens":2900,
         "prompt_tokens_details":{"cached_tokens":2000,"cache_write_tokens":400,"audio_tokens":0},
         "completion_tokens_details":{"reasoning_tokens":120,"audio_tokens":30,"rejected_prediction_tokens":5}}"#,
         "input 200, read 2000, write5m 400, output 150, reasoning 120, audio_out 30",
     ),
     (
-        Shape::Chat,
+        UsageShape::Chat,
         r#"{"prompt_tokens":100,"completion_tokens":9,"prompt_tokens_details":{"audio_tokens":30,"image_tokens":20,"text_tokens":50},
         "completion_tokens_details":{"image_tokens":4,"text_tokens":5}}"#,
         "input 50, image_in 20, audio_in 30, output 5, image_out 4",
     ),
     // Case 132: details above their total.
     (
-        Shape::Chat,
+        UsageShape::Chat,
         r#"{"prompt_tokens":10,"completion_tokens":5,
         "prompt_tokens_details":{"cached_tokens":8,"cache_write_tokens":8,"audio_tokens":8},
         "completion_tokens_details":{"reasoning_tokens":9}}"#,
@@ -51,49 +51,49 @@ const TABLE: &[(Shape, &str, &str)] = &[
     ),
     // xAI and others: reasoning beside the completion, told by the total.
     (
-        Shape::Chat,
+        UsageShape::Chat,
         r#"{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}"#,
         "input 32, output 9, reasoning 94",
     ),
     // DeepSeek, Moonshot, Qwen, Perplexity, a proxy in front of Claude.
     (
-        Shape::Chat,
+        UsageShape::Chat,
         r#"{"prompt_tokens":10,"completion_tokens":1,"prompt_cache_hit_tokens":4,"prompt_cache_miss_tokens":6}"#,
         "input 6, read 4, output 1",
     ),
-    (Shape::Chat, r#"{"prompt_tokens":10,"completion_tokens":1,"cached_tokens":4}"#, "input 6, read 4, output 1"),
+    (UsageShape::Chat, r#"{"prompt_tokens":10,"completion_tokens":1,"cached_tokens":4}"#, "input 6, read 4, output 1"),
     (
-        Shape::Chat,
+        UsageShape::Chat,
         r#"{"prompt_tokens":1000,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":100,
         "cache_creation_input_tokens":700,"cache_creation":{"ephemeral_5m_input_tokens":700},"cache_type":"ephemeral"}}"#,
         "input 200, read 100, write5m 700, output 1",
     ),
     (
-        Shape::Chat,
+        UsageShape::Chat,
         r#"{"prompt_tokens":10,"completion_tokens":9,"reasoning_tokens":4}"#,
         "input 10, output 5, reasoning 4",
     ),
     (
-        Shape::Chat,
+        UsageShape::Chat,
         r#"{"prompt_tokens":10,"completion_tokens":1,"cache_read_input_tokens":3,"cache_creation_input_tokens":2}"#,
         "input 5, read 3, write5m 2, output 1",
     ),
     // The standard name wins, whatever the order.
     (
-        Shape::Chat,
+        UsageShape::Chat,
         r#"{"cached_tokens":9,"prompt_tokens_details":{"cached_tokens":3},"prompt_tokens":10,"completion_tokens":1}"#,
         "input 7, read 3, output 1",
     ),
-    (Shape::Chat, r#"{"prompt_tokens":10,"total_tokens":15}"#, "input 10, output 5"),
-    (Shape::Chat, r#"{"completion_tokens":5,"total_tokens":15}"#, "input 10, output 5"),
+    (UsageShape::Chat, r#"{"prompt_tokens":10,"total_tokens":15}"#, "input 10, output 5"),
+    (UsageShape::Chat, r#"{"completion_tokens":5,"total_tokens":15}"#, "input 10, output 5"),
     // Case 127; the input stands beside what was cached.
     (
-        Shape::Anthropic,
+        UsageShape::Anthropic,
         r#"{"input_tokens":9,"cache_read_input_tokens":1,"cache_creation_input_tokens":0,"output_tokens":5}"#,
         "input 9, read 1, output 5",
     ),
     (
-        Shape::Anthropic,
+        UsageShape::Anthropic,
         r#"{"input_tokens":3,"cache_read_input_tokens":100,"cache_creation_input_tokens":60,
         "cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":50},"output_tokens":7,
         "output_tokens_details":{"thinking_tokens":4},"server_tool_use":{"web_search_requests":2},"service_tier":"standard"}"#,
@@ -101,30 +101,30 @@ const TABLE: &[(Shape, &str, &str)] = &[
     ),
     // The parts only; the parts below and above the total.
     (
-        Shape::Anthropic,
+        UsageShape::Anthropic,
         r#"{"input_tokens":1,"output_tokens":1,"cache_creation":{"ephemeral_5m_input_tokens":5,"ephemeral_1h_input_tokens":6}}"#,
         "input 1, write5m 5, write1h 6, output 1",
     ),
     (
-        Shape::Anthropic,
+        UsageShape::Anthropic,
         r#"{"input_tokens":1,"output_tokens":1,"cache_creation_input_tokens":20,"cache_creation":{"ephemeral_1h_input_tokens":6}}"#,
         "input 1, write5m 14, write1h 6, output 1",
     ),
     (
-        Shape::Anthropic,
+        UsageShape::Anthropic,
         r#"{"input_tokens":1,"output_tokens":1,"cache_creation_input_tokens":4,"cache_creation":{"ephemeral_5m_input_tokens":5,"ephemeral_1h_input_tokens":6}}"#,
         "input 1, write1h 4, output 1",
     ),
     (
-        Shape::Anthropic,
+        UsageShape::Anthropic,
         r#"{"input_tokens":5,"output_tokens":2,"output_tokens_details":{"thinking_tokens":9}}"#,
         "input 5, reasoning 2",
     ),
     // Case 133: a stream that broke after its start.
-    (Shape::Anthropic, r#"{"input_tokens":5}"#, "input 5"),
+    (UsageShape::Anthropic, r#"{"input_tokens":5}"#, "input 5"),
     // Turns of a tool loop are inside the totals, a compaction is not.
     (
-        Shape::Anthropic,
+        UsageShape::Anthropic,
         r#"{"input_tokens":50,"output_tokens":20,"iterations":[
         {"type":"compaction","input_tokens":1000,"output_tokens":30,"cache_read_input_tokens":7,"cache_creation_input_tokens":8,
          "cache_creation":{"ephemeral_5m_input_tokens":3,"ephemeral_1h_input_tokens":5}},
@@ -134,7 +134,7 @@ const TABLE: &[(Shape, &str, &str)] = &[
         "input 1150, read 7, write5m 3, write1h 5, output 53",
     ),
     (
-        Shape::Responses,
+        UsageShape::Responses,
         r#"{"input_tokens":100,"input_tokens_details":{"cached_tokens":40,"cache_write_tokens":30,
         "cache_write_tokens_details":{"ttl_30m_tokens":10,"ttl_12h_tokens":20}},
         "output_tokens":50,"output_tokens_details":{"reasoning_tokens":45},"total_tokens":150}"#,
@@ -142,7 +142,7 @@ const TABLE: &[(Shape, &str, &str)] = &[
     ),
     // Realtime: part of the sound was cached.
     (
-        Shape::Responses,
+        UsageShape::Responses,
         r#"{"total_tokens":320,"input_tokens":200,"output_tokens":120,
         "input_token_details":{"text_tokens":80,"audio_tokens":120,"cached_tokens":60,"cached_tokens_details":{"text_tokens":20,"audio_tokens":40}},
         "output_token_details":{"text_tokens":20,"audio_tokens":100}}"#,
@@ -150,24 +150,24 @@ const TABLE: &[(Shape, &str, &str)] = &[
     ),
     // Transcription and images.
     (
-        Shape::Responses,
+        UsageShape::Responses,
         r#"{"type":"tokens","input_tokens":14,"input_token_details":{"text_tokens":4,"audio_tokens":10},"output_tokens":3,"total_tokens":17}"#,
         "input 4, audio_in 10, output 3",
     ),
     (
-        Shape::Responses,
+        UsageShape::Responses,
         r#"{"input_tokens":50,"input_tokens_details":{"text_tokens":10,"image_tokens":40},"output_tokens":500,
         "output_tokens_details":{"image_tokens":490,"text_tokens":10},"total_tokens":550}"#,
         "input 10, image_in 40, output 10, image_out 490",
     ),
     // Case 131; thoughts and tool results stand beside.
     (
-        Shape::Gemini,
+        UsageShape::Gemini,
         r#"{"promptTokenCount":100,"cachedContentTokenCount":60,"candidatesTokenCount":20,"thoughtsTokenCount":30,"toolUsePromptTokenCount":5,"totalTokenCount":155}"#,
         "input 45, read 60, output 20, reasoning 30",
     ),
     (
-        Shape::Gemini,
+        UsageShape::Gemini,
         r#"{"promptTokenCount":100,"candidatesTokenCount":20,"totalTokenCount":120,"cachedContentTokenCount":30,
         "promptTokensDetails":[{"modality":"TEXT","tokenCount":40},{"modality":"AUDIO","tokenCount":50},{"modality":"IMAGE","tokenCount":10}],
         "cacheTokensDetails":[{"modality":"AUDIO","tokenCount":30}],
@@ -175,31 +175,35 @@ const TABLE: &[(Shape, &str, &str)] = &[
         "input 40, read 30, image_in 10, audio_in 20, output 5, image_out 15",
     ),
     (
-        Shape::Gemini,
+        UsageShape::Gemini,
         r#"{"prompt_token_count":7,"candidates_token_count":3,"total_token_count":10}"#,
         "input 7, output 3",
     ),
     // Zeros are left out: no candidates yet, only thoughts; the total says what is missing.
-    (Shape::Gemini, r#"{"promptTokenCount":7,"totalTokenCount":7}"#, "input 7"),
-    (Shape::Gemini, r#"{"promptTokenCount":7,"thoughtsTokenCount":9,"totalTokenCount":16}"#, "input 7, reasoning 9"),
+    (UsageShape::Gemini, r#"{"promptTokenCount":7,"totalTokenCount":7}"#, "input 7"),
     (
-        Shape::Gemini,
+        UsageShape::Gemini,
+        r#"{"promptTokenCount":7,"thoughtsTokenCount":9,"totalTokenCount":16}"#,
+        "input 7, reasoning 9",
+    ),
+    (
+        UsageShape::Gemini,
         r#"{"promptTokenCount":7,"thoughtsTokenCount":9,"totalTokenCount":20}"#,
         "input 7, output 4, reasoning 9",
     ),
     (
-        Shape::Gemini,
+        UsageShape::Gemini,
         r#"{"candidatesTokenCount":7,"thoughtsTokenCount":9,"totalTokenCount":20}"#,
         "input 4, output 7, reasoning 9",
     ),
     // Thoughts inside the candidates, told by the total.
     (
-        Shape::Gemini,
+        UsageShape::Gemini,
         r#"{"promptTokenCount":7,"candidatesTokenCount":12,"thoughtsTokenCount":9,"totalTokenCount":19}"#,
         "input 7, output 3, reasoning 9",
     ),
     (
-        Shape::Gemini,
+        UsageShape::Gemini,
         r#"{"promptTokenCount":7,"cachedContentTokenCount":9,"candidatesTokenCount":1}"#,
         "read 7, output 1",
     ),
@@ -234,10 +238,10 @@ fn every_shape_as_a_table() {
 fn odd_shapes_are_missing() {
     for shape in SHAPES {
         let (input, output, details) = match shape {
-            Shape::Chat => ("prompt_tokens", "completion_tokens", "prompt_tokens_details"),
-            Shape::Anthropic => ("input_tokens", "output_tokens", "cache_creation"),
-            Shape::Responses => ("input_tokens", "output_tokens", "input_tokens_details"),
-            Shape::Gemini => ("promptTokenCount", "candidatesTokenCount", "promptTokensDetails"),
+            UsageShape::Chat => ("prompt_tokens", "completion_tokens", "prompt_tokens_details"),
+            UsageShape::Anthropic => ("input_tokens", "output_tokens", "cache_creation"),
+            UsageShape::Responses => ("input_tokens", "output_tokens", "input_tokens_details"),
+            UsageShape::Gemini => ("promptTokenCount", "candidatesTokenCount", "promptTokensDetails"),
         };
         for text in ["null", "[]", "7", "{}", "{", "", "true", "\"5\""] {
             assert_eq!(read(shape, text), None, "{shape:?} {text}");
@@ -258,10 +262,10 @@ fn odd_shapes_are_missing() {
         r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":-1}}"#,
         r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":[]}"#,
     ] {
-        assert_eq!(read(Shape::Chat, text), None, "{text}");
+        assert_eq!(read(UsageShape::Chat, text), None, "{text}");
     }
     for text in [r#"{"output_tokens":5}"#, r#"{"input_tokens":5,"output_tokens":5,"iterations":[3]}"#] {
-        assert_eq!(read(Shape::Anthropic, text), None, "{text}");
+        assert_eq!(read(UsageShape::Anthropic, text), None, "{text}");
     }
     for text in [
         r#"{"candidatesTokenCount":5}"#,
@@ -269,7 +273,7 @@ fn odd_shapes_are_missing() {
         r#"{"promptTokenCount":5,"promptTokensDetails":[{"modality":"AUDIO","tokenCount":1.5}]}"#,
         r#"{"promptTokenCount":5,"promptTokensDetails":["AUDIO"]}"#,
     ] {
-        assert_eq!(read(Shape::Gemini, text), None, "{text}");
+        assert_eq!(read(UsageShape::Gemini, text), None, "{text}");
     }
 }
 
@@ -380,7 +384,7 @@ fn totals_of_inclusive(report: &Value, input: &str, output: &str, usage: &Usage)
 proptest! {
     #[test]
     fn chat_totals_come_back(report in chat_report()) {
-        if let Some(usage) = read(Shape::Chat, &report.to_string()) {
+        if let Some(usage) = read(UsageShape::Chat, &report.to_string()) {
             totals_of_inclusive(&report, "prompt_tokens", "completion_tokens", &usage)?;
             let read = [&report["prompt_tokens_details"]["cached_tokens"], &report["cached_tokens"], &report["prompt_cache_hit_tokens"]];
             let most = read.iter().filter_map(|n| n.as_u64()).max().unwrap_or(0);
@@ -390,14 +394,14 @@ proptest! {
 
     #[test]
     fn responses_totals_come_back(report in responses_report()) {
-        if let Some(usage) = read(Shape::Responses, &report.to_string()) {
+        if let Some(usage) = read(UsageShape::Responses, &report.to_string()) {
             totals_of_inclusive(&report, "input_tokens", "output_tokens", &usage)?;
         }
     }
 
     #[test]
     fn anthropic_totals_come_back(report in anthropic_report()) {
-        let Some(usage) = read(Shape::Anthropic, &report.to_string()) else { return Ok(()) };
+        let Some(usage) = read(UsageShape::Anthropic, &report.to_string()) else { return Ok(()) };
         let beside: Vec<&Value> = report["iterations"].as_array().unwrap().iter()
             .filter(|entry| entry["type"] == "compaction" || entry["type"] == "advisor_message").collect();
         let sum = |name: &str| -> u64 {
@@ -414,7 +418,7 @@ proptest! {
 
     #[test]
     fn gemini_totals_come_back(report in gemini_report()) {
-        let Some(usage) = read(Shape::Gemini, &report.to_string()) else { return Ok(()) };
+        let Some(usage) = read(UsageShape::Gemini, &report.to_string()) else { return Ok(()) };
         let get = |name: &str| report[name].as_u64();
         let tool = get("toolUsePromptTokenCount").unwrap_or(0);
         let thoughts = get("thoughtsTokenCount").unwrap_or(0);
@@ -458,9 +462,9 @@ proptest! {
             let body = reply(from, report);
             let told = told_in(from.usage(), usage);
             for to in Dialect::ALL {
-                let there = convert(from, to, Bytes::from(body.clone()), &Names::default(), &Voice::default()).unwrap();
+                let there = convert(from, to, Bytes::from(body.clone()), &ToolNames::default(), &Voice::default()).unwrap();
                 prop_assert_eq!(there.facts.usage, Some(told));
-                let back = convert(to, to, there.body, &Names::default(), &Voice::default()).unwrap();
+                let back = convert(to, to, there.body, &ToolNames::default(), &Voice::default()).unwrap();
                 prop_assert_eq!(back.facts.usage, Some(told_in(to.usage(), told)), "{:?} to {:?}", from, to);
             }
         }
@@ -468,7 +472,7 @@ proptest! {
 
     #[test]
     fn merging_never_adds_up(first in chat_report(), second in chat_report()) {
-        let report = |value: &Value| Report::read(Shape::Chat, value.to_string().as_bytes()).unwrap();
+        let report = |value: &Value| UsageReport::read(UsageShape::Chat, value.to_string().as_bytes()).unwrap();
         let (first_read, second_read) = (report(&first), report(&second));
         let mut merged = first_read;
         if !merged.merge(&second_read) {
@@ -491,7 +495,7 @@ proptest! {
     fn no_text_makes_it_panic(text in r#"[\[\]{}:,"0-9eE+.\\a-zA-Z_-]{0,60}"#, bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         for shape in SHAPES {
             let _ = read(shape, &text);
-            let _ = Report::read(shape, &bytes);
+            let _ = UsageReport::read(shape, &bytes);
         }
     }
 }
@@ -522,10 +526,10 @@ fn any_usage() -> impl Strategy<Value = Usage> {
 }
 
 /// What a shape can tell of these counters.
-fn told_in(shape: Shape, usage: Usage) -> Usage {
+fn told_in(shape: UsageShape, usage: Usage) -> Usage {
     match shape {
-        Shape::Chat | Shape::Responses => usage,
-        Shape::Anthropic => Usage {
+        UsageShape::Chat | UsageShape::Responses => usage,
+        UsageShape::Anthropic => Usage {
             input: usage.input + usage.image_input + usage.audio_input,
             image_input: 0,
             audio_input: 0,
@@ -534,7 +538,7 @@ fn told_in(shape: Shape, usage: Usage) -> Usage {
             audio_output: 0,
             ..usage
         },
-        Shape::Gemini => Usage {
+        UsageShape::Gemini => Usage {
             input: usage.input + usage.cache_write_5m + usage.cache_write_1h,
             cache_write_5m: 0,
             cache_write_1h: 0,
@@ -545,24 +549,26 @@ fn told_in(shape: Shape, usage: Usage) -> Usage {
 
 #[test]
 fn merge_rule() {
-    let report = |shape, text: &str| Report::read(shape, text.as_bytes()).unwrap();
-    let mut usage =
-        report(Shape::Chat, r#"{"prompt_tokens":3,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":2}}"#);
-    usage.merge(&report(Shape::Chat, r#"{"prompt_tokens":3,"completion_tokens":7}"#));
+    let report = |shape, text: &str| UsageReport::read(shape, text.as_bytes()).unwrap();
+    let mut usage = report(
+        UsageShape::Chat,
+        r#"{"prompt_tokens":3,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":2}}"#,
+    );
+    usage.merge(&report(UsageShape::Chat, r#"{"prompt_tokens":3,"completion_tokens":7}"#));
     assert_eq!(told(&usage.usage().unwrap()), "input 1, read 2, output 7");
-    assert!(!usage.merge(&report(Shape::Chat, r#"{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}"#)));
+    assert!(!usage.merge(&report(UsageShape::Chat, r#"{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}"#)));
     assert_eq!(told(&usage.usage().unwrap()), "input 1, read 2, output 7");
     // Case 129: the breakdown is only in the first report.
     let mut usage = report(
-        Shape::Anthropic,
+        UsageShape::Anthropic,
         r#"{"input_tokens":3,"cache_read_input_tokens":100,"cache_creation_input_tokens":50,
         "cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":50},"output_tokens":1}"#,
     );
-    usage.merge(&report(Shape::Anthropic, r#"{"output_tokens":7}"#));
+    usage.merge(&report(UsageShape::Anthropic, r#"{"output_tokens":7}"#));
     assert_eq!(told(&usage.usage().unwrap()), "input 3, read 100, write1h 50, output 7");
     // Case 130: a clone that tells its input at the end.
-    let mut usage = report(Shape::Anthropic, r#"{"input_tokens":0,"output_tokens":0}"#);
-    usage.merge(&report(Shape::Anthropic, r#"{"input_tokens":30,"cache_read_input_tokens":7,"output_tokens":4}"#));
+    let mut usage = report(UsageShape::Anthropic, r#"{"input_tokens":0,"output_tokens":0}"#);
+    usage.merge(&report(UsageShape::Anthropic, r#"{"input_tokens":30,"cache_read_input_tokens":7,"output_tokens":4}"#));
     assert_eq!(told(&usage.usage().unwrap()), "input 30, read 7, output 4");
 }
 
@@ -575,14 +581,14 @@ fn written_in_each_shape() {
         usage.write(shape, &mut out);
         serde_json::from_slice::<Value>(&out).unwrap()
     };
-    let chat = written(Shape::Chat);
+    let chat = written(UsageShape::Chat);
     assert_eq!((&chat["prompt_tokens"], &chat["total_tokens"]), (&json!(2600), &json!(2900)));
     assert_eq!(chat["prompt_tokens_details"], json!({"cached_tokens": 2000, "cache_write_tokens": 400}));
     assert_eq!(chat["completion_tokens_details"], json!({}), "an absent reasoning count stays absent");
-    let claude = written(Shape::Anthropic);
+    let claude = written(UsageShape::Anthropic);
     assert_eq!((&claude["input_tokens"], &claude["cache_creation_input_tokens"]), (&json!(200), &json!(400)));
-    let responses = written(Shape::Responses);
+    let responses = written(UsageShape::Responses);
     assert_eq!(responses["output_tokens_details"], json!({"reasoning_tokens": 0}), "strict clients insist");
-    let gemini = written(Shape::Gemini);
+    let gemini = written(UsageShape::Gemini);
     assert_eq!((&gemini["promptTokenCount"], &gemini["cachedContentTokenCount"]), (&json!(2600), &json!(2000)));
 }

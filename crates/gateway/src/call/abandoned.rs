@@ -3,7 +3,7 @@
 
 use super::open::OpenCall;
 use super::reader::EventReader;
-use tollgate_upstream::Body;
+use tollgate_upstream::ReplyBody;
 
 pub enum Abandoned {
     Call(Box<OpenCall>),
@@ -11,7 +11,7 @@ pub enum Abandoned {
     /// true usage.
     Stream {
         call: Box<OpenCall>,
-        body: Box<Body>,
+        body: Box<ReplyBody>,
         reader: Box<dyn EventReader>,
     },
 }

@@ -1,7 +1,7 @@
 //! How everything that costs money begins, a call as well as a task: admission, quote and hold, or
 //! a refusal that leaves a row.
 
-use super::ask::Ask;
+use super::ask::CallRequest;
 use super::bought::Bought;
 use super::need::Priced;
 use super::quote::{Quote, Terms, quote};
@@ -102,7 +102,7 @@ async fn buy<B: Begins>(till: &Till, serving: &Serving, caller: Arc<Caller>, beg
 /// The hold for what was bought, which lives for so long.
 pub(super) fn hold<W>(
     till: &Till,
-    ask: &Ask<W>,
+    ask: &CallRequest<W>,
     caller: &Caller,
     model: &Model,
     quote: &Quote,
@@ -127,19 +127,19 @@ pub(super) fn hold<W>(
 
 impl Bought {
     /// The hold was refused: there is nothing to close, only something to note.
-    pub(super) fn refuse<W>(&self, till: &Till, ask: &Ask<W>, refused: &HoldRefused) -> Refusal {
+    pub(super) fn refuse<W>(&self, till: &Till, ask: &CallRequest<W>, refused: &HoldRefused) -> Refusal {
         let refusal = why_refused(refused, Needed::of(&self.quote, &self.model), till.world.now_ms());
         till.metrics.ended(ask.endpoint, Ending::Refused, refusal.code.code());
         if matches!(refused, HoldRefused::Insufficient { .. } | HoldRefused::Limit(_)) {
             self.caller.falls_short();
-            let row = self.unserved(till, ask.endpoint, refusal.code.status());
+            let row = self.facts_of_refusal(till, ask.endpoint, refusal.code.status());
             till.store.note_refusal(ask.id, self.caller.account.id, refusal.code.code().to_owned(), row);
         }
         refusal
     }
 
     /// The usage row of what nobody served.
-    pub(super) fn unserved(&self, till: &Till, endpoint: &'static str, status: u16) -> UsageFacts {
+    pub(super) fn facts_of_refusal(&self, till: &Till, endpoint: &'static str, status: u16) -> UsageFacts {
         UsageFacts {
             key: self.caller.key.id,
             at: self.quote.at,

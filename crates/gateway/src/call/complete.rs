@@ -50,20 +50,24 @@ impl Completing {
     }
 
     /// What became of it, and the last piece that may go out now.
-    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<StreamEnding> {
         self.done.as_mut().poll(cx).map(|done| match done {
-            Completed::AsItIs => Ending::Answered(self.last.clone()),
-            Completed::Changed => Ending::Answered(self.step.changed_events(&self.last)),
+            Completed::AsItIs => StreamEnding::Answered(self.last.clone()),
+            Completed::Changed => StreamEnding::Answered(self.step.changed_events(&self.last)),
             Completed::Failed => {
                 let (message, reason) = self.step.failure();
-                Ending::Failed { before: Bytes::copy_from_slice(self.step.unfinished(&self.last)), message, reason }
+                StreamEnding::Failed {
+                    before: Bytes::copy_from_slice(self.step.unfinished(&self.last)),
+                    message,
+                    reason,
+                }
             }
         })
     }
 }
 
 /// How a stream ends after its last step.
-pub(super) enum Ending {
+pub(super) enum StreamEnding {
     Answered(Bytes),
     Failed { before: Bytes, message: &'static str, reason: &'static str },
 }

@@ -8,7 +8,7 @@
 
 use super::abandoned::Abandoned;
 use super::begun::Started;
-use super::complete::{Completing, Completion, Ending as LastStep};
+use super::complete::{Completing, Completion, StreamEnding};
 use super::cover::{Cover, Covered, why_uncovered};
 use super::open::Call;
 use super::reader::{EventReader, EventsEnd};
@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tollgate_store::Ending;
-use tollgate_upstream::{Alarm, Body as Upstream, Fault};
+use tollgate_upstream::{Alarm, Fault, ReplyBody};
 use tollgate_wire::StreamFault;
 use tollgate_wire::error::Code;
 
@@ -43,7 +43,7 @@ const CLOCKS_EVERY: u32 = 64;
 
 pub struct Events {
     call: Call,
-    body: Option<Upstream>,
+    body: Option<ReplyBody>,
     reader: Box<dyn EventReader>,
     first: Option<Bytes>,
     fault: Option<StreamFault>,
@@ -193,15 +193,15 @@ impl Events {
     }
 
     /// A client that is told when its answer ended is told the truth.
-    fn tell_time(&mut self) {
-        if self.reader.tells_time() {
+    fn set_time(&mut self) {
+        if self.reader.needs_time() {
             let now = self.call.till.world.now_ms() / 1_000;
             self.reader.now(u64::try_from(now).unwrap_or(0));
         }
     }
 
     fn feed(&mut self, chunk: Bytes) -> Option<Bytes> {
-        self.tell_time();
+        self.set_time();
         match self.reader.feed(chunk) {
             Ok(out) => self.passed(out),
             Err(broken) => {
@@ -235,7 +235,7 @@ impl Events {
         self.phase = Phase::Ended;
         self.body = None;
         if !self.begun {
-            self.reader.unsent();
+            self.reader.forget_unsent();
         }
         self.reader.error_event(code, message)
     }
@@ -243,7 +243,7 @@ impl Events {
     /// The provider has said all; `out` goes out before what is left to say. Nothing, where its
     /// last step must be taken first.
     fn upstream_ended(&mut self, out: Bytes) -> Option<Bytes> {
-        self.tell_time();
+        self.set_time();
         match self.reader.finish() {
             EventsEnd::Complete { tail } => {
                 let last = joined(out, tail);
@@ -266,10 +266,10 @@ impl Events {
     }
 
     /// The last step is taken, and the client is told what came of it.
-    fn completed(&mut self, step: LastStep) -> Option<Bytes> {
+    fn completed(&mut self, step: StreamEnding) -> Option<Bytes> {
         match step {
-            LastStep::Answered(last) => self.answered(last),
-            LastStep::Failed { before, message, reason } => {
+            StreamEnding::Answered(last) => self.answered(last),
+            StreamEnding::Failed { before, message, reason } => {
                 Some(joined(before, self.fail(Code::LedgerUnavailable, message, reason)))
             }
         }

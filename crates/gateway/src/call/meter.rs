@@ -146,7 +146,7 @@ mod tests {
             let files = [("test.toml".to_owned(), text.to_owned())];
             let catalog = tollgate_catalog::load(&files).expect("a catalog");
             let model = catalog.model("m").expect("a model").clone();
-            model.price(&tollgate_catalog::Facts::at(0)).expect("a price")
+            model.price(&tollgate_catalog::PriceFacts::at(0)).expect("a price")
         };
         let tokens = priced(
             "[model.m]\nprice = { input = 1, output = 1 }\nroute = [{ provider = \"p\", upstream_model = \"u\" }]",

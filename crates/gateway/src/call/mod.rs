@@ -35,8 +35,8 @@ mod work;
 
 pub use abandoned::Abandoned;
 pub use admit::{find, needs_topup};
-pub use ask::Ask;
-pub use begun::{Begun, Started, Whole};
+pub use ask::CallRequest;
+pub use begun::{Begun, Started, WholeAnswer};
 pub use complete::{Completed, Completion};
 pub use dispatch::note;
 pub use meter::{Meter, context_len, fitted};
@@ -62,7 +62,7 @@ use tollgate_store::{Ending, Held, HoldRefused};
 use tollgate_wire::error::Code;
 
 /// Runs one call from admission to its answer. What is not whole carries the rest of its life.
-pub async fn run<W: Work>(till: &Arc<Till>, caller: Arc<Caller>, ask: Ask<W>) -> Result<CallAnswer, Refusal> {
+pub async fn run<W: Work>(till: &Arc<Till>, caller: Arc<Caller>, ask: CallRequest<W>) -> Result<CallAnswer, Refusal> {
     let serving = till.serving.load_full();
     let (mut call, held) = match begin(till, &serving, caller, &ask).await? {
         Beginning::Held(call, held) => (call, held),
@@ -83,7 +83,7 @@ pub async fn run<W: Work>(till: &Arc<Till>, caller: Arc<Caller>, ask: Ask<W>) ->
     rest.await
 }
 
-impl<W: Work> Begins for Ask<W> {
+impl<W: Work> Begins for CallRequest<W> {
     type Open = Call;
     type Held = Held;
 
@@ -151,7 +151,7 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
 }
 
 /// An answer in one piece goes out when its last step is taken, or says that it is not.
-async fn completed(call: &mut Call, mut whole: Whole) -> Result<Whole, Refusal> {
+async fn completed(call: &mut Call, mut whole: WholeAnswer) -> Result<WholeAnswer, Refusal> {
     let Some(step) = whole.completion.take() else { return Ok(whole) };
     match step.complete(whole.body.clone()).await {
         Completed::AsItIs => {}

@@ -3,7 +3,7 @@
 
 use super::Till;
 use super::abandoned::Abandoned;
-use super::ask::Ask;
+use super::ask::CallRequest;
 use super::bought::Bought;
 use super::meter::Meter;
 use super::quote::Quote;
@@ -74,7 +74,7 @@ impl Bill {
 }
 
 impl Call {
-    pub fn begin<W>(till: Arc<Till>, bought: Bought, ask: &Ask<W>, mut meter: Meter) -> Call {
+    pub fn begin<W>(till: Arc<Till>, bought: Bought, ask: &CallRequest<W>, mut meter: Meter) -> Call {
         let Bought { caller, model, quote } = bought;
         till.running.fetch_add(1, Ordering::Relaxed);
         meter.bound(quote.need.output_ceiling);

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, ready};
 use tokio::time::Instant;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tollgate_store::Ending;
-use tollgate_upstream::{Body as Upstream, Fault};
+use tollgate_upstream::{Fault, ReplyBody};
 use tollgate_wire::error::Code;
 
 /// What happens to an answer on its way.
@@ -32,17 +32,17 @@ pub struct Passed {
     pub content_type: HeaderValue,
     /// What may go out already.
     pub first: Bytes,
-    pub body: Upstream,
+    pub body: ReplyBody,
     pub rewrite: Box<dyn Rewrite>,
     /// The most bytes that may still come.
     pub left: usize,
 }
 
 /// Such an answer on its way.
-pub struct Passing {
+pub struct PassingBody {
     call: Call,
     first: Option<Bytes>,
-    body: Upstream,
+    body: ReplyBody,
     rewrite: Box<dyn Rewrite>,
     left: usize,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -54,11 +54,11 @@ pub struct Passing {
 #[error("the provider's answer broke off")]
 pub struct BrokenOff;
 
-impl Passing {
-    pub fn new(call: Call, passed: Passed) -> Passing {
+impl PassingBody {
+    pub fn new(call: Call, passed: Passed) -> PassingBody {
         let cut = Box::pin(call.till.shutdown.cut.clone().cancelled_owned());
         let Passed { first, body, rewrite, left, .. } = passed;
-        Passing { call, first: Some(first), body, rewrite, left, cut, ended: false }
+        PassingBody { call, first: Some(first), body, rewrite, left, cut, ended: false }
     }
 
     /// The next bytes for the client; `None` when the piece gave none.
@@ -94,7 +94,7 @@ impl Passing {
     }
 }
 
-impl Stream for Passing {
+impl Stream for PassingBody {
     type Item = Result<Bytes, BrokenOff>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -6,7 +6,7 @@ use super::need::{Need, Priced};
 use crate::refusal::Refusal;
 use crate::world::Millis;
 use std::sync::Arc;
-use tollgate_catalog::{Bound, Condition, Facts, Model, Money, Price, Quantities, Unbounded, Uncharged};
+use tollgate_catalog::{ChargeBound, Condition, Model, Money, Price, PriceFacts, Quantities, Unbounded, Uncharged};
 use tollgate_store::Counters;
 use tollgate_wire::error::Code;
 
@@ -97,14 +97,26 @@ impl Quote {
     }
 
     /// What such a need can cost at most.
-    pub fn bound(&self, model: &Model, need: Need) -> Option<Bound> {
+    pub fn bound(&self, model: &Model, need: Need) -> Option<ChargeBound> {
         let attr = |path: &str| attribute(&self.attributes, path);
         let facts = self.facts(need.context_len, need.context_max, &attr);
         model.bound(&facts, |price| need.bound(price)).ok()
     }
 
-    fn facts<'a>(&'a self, context_len: u64, context_max: u64, attr: &'a dyn Fn(&str) -> Option<String>) -> Facts<'a> {
-        Facts { at_ms: self.at, context_len, context_max, attr, topped_up: self.topped_up, group: &self.price.group }
+    fn facts<'a>(
+        &'a self,
+        context_len: u64,
+        context_max: u64,
+        attr: &'a dyn Fn(&str) -> Option<String>,
+    ) -> PriceFacts<'a> {
+        PriceFacts {
+            at_ms: self.at,
+            context_len,
+            context_max,
+            attr,
+            topped_up: self.topped_up,
+            group: &self.price.group,
+        }
     }
 }
 
@@ -114,7 +126,7 @@ pub fn quote(terms: Terms<'_>, model: &Model, work: &(impl Priced + ?Sized)) -> 
     let attributes = frozen(model, work);
     let attr = |path: &str| attribute(&attributes, path);
     let Terms { at, group, topped_up, .. } = terms;
-    let facts = Facts {
+    let facts = PriceFacts {
         at_ms: at,
         context_len: need.context_len,
         context_max: need.context_max,
@@ -122,12 +134,12 @@ pub fn quote(terms: Terms<'_>, model: &Model, work: &(impl Priced + ?Sized)) -> 
         topped_up,
         group,
     };
-    let bound = model.bound(&facts, |price| need.bound(price)).map_err(|why| unpriced(model, &need, why))?;
-    let Bound { amount, price, most, candidates } = bound;
+    let bound = model.bound(&facts, |price| need.bound(price)).map_err(|why| refuse_unpriced(model, &need, why))?;
+    let ChargeBound { amount, price, most, candidates } = bound;
     Ok(Quote { amount, price, most, settled: candidates == 1, need, at, topped_up, attributes })
 }
 
-fn unpriced(model: &Model, need: &Need, why: Unbounded) -> Refusal {
+fn refuse_unpriced(model: &Model, need: &Need, why: Unbounded) -> Refusal {
     match why {
         Unbounded::Uncharged(Uncharged::Overflow) => {
             Refusal::about(Code::InvalidParameter, need.sized_by, "This request is too large to be priced.")

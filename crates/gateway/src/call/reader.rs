@@ -18,11 +18,11 @@ pub trait EventReader: Send {
     fn saw_done(&self) -> bool;
     /// The time is told in what the client gets at the end, so that [`EventReader::now`] must say
     /// it.
-    fn tells_time(&self) -> bool;
+    fn needs_time(&self) -> bool;
     /// It is so late now, in seconds since 1970.
     fn now(&mut self, seconds: u64);
     /// Nothing of what was given so far went out: what is given next stands alone.
-    fn unsent(&mut self);
+    fn forget_unsent(&mut self);
     /// The event that ends the stream with an error, at this point of it.
     fn error_event(&mut self, code: Code, message: &str) -> Bytes;
     /// What keeps a client waiting between events.

@@ -1,10 +1,10 @@
 //! What a call comes to, as a value: the answer with all that is certain of it before it leaves.
 //! Whoever asked takes it as it is; `endpoints` make HTTP of it.
 
-use super::begun::{Started, Whole};
+use super::begun::{Started, WholeAnswer};
 use super::events::Events;
 use super::open::Call;
-use super::pass::{BrokenOff, Passed, Passing};
+use super::pass::{BrokenOff, Passed, PassingBody};
 use crate::refusal::Refusal;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
@@ -38,7 +38,7 @@ pub enum AnswerBody {
     /// In one piece; its call is closed.
     Whole(Bytes),
     /// Bytes that pass while they are rewritten.
-    Passing(Box<Passing>),
+    Passing(Box<PassingBody>),
     /// Events, as they come.
     Stream(Box<Events>),
 }
@@ -87,7 +87,7 @@ fn begun(call: &Call, content_type: HeaderValue, body: AnswerBody) -> CallAnswer
 }
 
 /// An answer in one piece closes its call.
-pub(super) fn whole(mut call: Call, answer: Whole) -> CallAnswer {
+pub(super) fn whole(mut call: Call, answer: WholeAnswer) -> CallAnswer {
     let whole = begun(&call, answer.content_type, AnswerBody::Whole(answer.body));
     let stored = call.answer.take();
     let reason = if call.meter.is_empty() { "empty_answer" } else { "" };
@@ -100,7 +100,7 @@ pub(super) fn passing(call: Call, passed: Passed) -> CallAnswer {
     // The body is put in its place last: it takes the call along.
     let head = begun(&call, passed.content_type.clone(), AnswerBody::Whole(Bytes::new()));
     let charge = Some(call.due());
-    CallAnswer { charge, body: AnswerBody::Passing(Box::new(Passing::new(call, passed))), ..head }
+    CallAnswer { charge, body: AnswerBody::Passing(Box::new(PassingBody::new(call, passed))), ..head }
 }
 
 pub(super) fn stream(call: Call, started: Started) -> CallAnswer {

@@ -8,7 +8,7 @@
 
 use super::need::{Need, OpenEnd};
 use super::quote::Quote;
-use tollgate_catalog::{Bound, Model, Money};
+use tollgate_catalog::{ChargeBound, Model, Money};
 
 /// Tokens of output, of each choice, that the least hold is good for: fewer are hardly an answer.
 const LEAST: u64 = 256;
@@ -37,7 +37,7 @@ impl Quote {
     }
 
     /// What the call can cost at most. Nothing: neither caller nor catalog sets a limit.
-    pub fn most(&self, model: &Model) -> Option<Bound> {
+    pub fn most(&self, model: &Model) -> Option<ChargeBound> {
         let ceiling = self.need.output_ceiling.max(self.need.most.output);
         if ceiling < u64::MAX {
             return self.with_output(model, ceiling);
@@ -64,7 +64,7 @@ impl Quote {
         Some(covered)
     }
 
-    fn with_output(&self, model: &Model, output: u64) -> Option<Bound> {
+    fn with_output(&self, model: &Model, output: u64) -> Option<ChargeBound> {
         self.bound(model, self.need.with_output(output))
     }
 }

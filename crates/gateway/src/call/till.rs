@@ -6,9 +6,9 @@ use super::task::Board;
 use crate::metrics::Metrics;
 use crate::routes::Routes;
 use crate::sale::Serving;
-use crate::settings::Limits;
+use crate::settings::ServerLimits;
 use crate::shutdown::Shutdown;
-use crate::who::keys::KeyBook;
+use crate::who::key_cache::KeyCache;
 use crate::world::World;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use tollgate_store::Store;
 use tollgate_upstream::Client;
 
 pub struct Till {
-    pub(crate) limits: Limits,
+    pub(crate) limits: ServerLimits,
     pub world: World,
     pub store: Store,
-    pub keys: KeyBook,
+    pub keys: KeyCache,
     /// For configured providers.
     pub(crate) client: Client,
     pub serving: ArcSwap<Serving>,

@@ -67,15 +67,15 @@ impl Bodies {
     }
 
     /// Room for a body whose size is said to be this.
-    pub async fn room(self: &Arc<Self>, whose: Whose, bytes: usize) -> Result<Room, Refusal> {
-        let mut room = Room { bodies: self.clone(), whose, bytes: 0 };
+    pub async fn room(self: &Arc<Self>, whose: Whose, bytes: usize) -> Result<BodyShare, Refusal> {
+        let mut room = BodyShare { bodies: self.clone(), whose, bytes: 0 };
         room.grow(bytes).await?;
         Ok(room)
     }
 
     /// The same without waiting.
-    pub fn room_now(self: &Arc<Self>, whose: Whose, bytes: usize) -> Result<Room, Refusal> {
-        let mut room = Room { bodies: self.clone(), whose, bytes: 0 };
+    pub fn room_now(self: &Arc<Self>, whose: Whose, bytes: usize) -> Result<BodyShare, Refusal> {
+        let mut room = BodyShare { bodies: self.clone(), whose, bytes: 0 };
         room.grow_now(bytes)?;
         Ok(room)
     }
@@ -98,13 +98,13 @@ impl Bodies {
 }
 
 /// What a body takes of the budget, until it is dropped.
-pub struct Room {
+pub struct BodyShare {
     bodies: Arc<Bodies>,
     whose: Whose,
     bytes: usize,
 }
 
-impl Room {
+impl BodyShare {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -131,13 +131,13 @@ impl Room {
                 Err(full) => full,
             };
             if tokio::time::timeout_at(until, freed).await.is_err() {
-                return Err(told(full));
+                return Err(refusal_of(full));
             }
         }
     }
 
     pub fn grow_now(&mut self, to: usize) -> Result<(), Refusal> {
-        self.take(to).map_err(told)
+        self.take(to).map_err(refusal_of)
     }
 
     fn take(&mut self, to: usize) -> Result<(), Full> {
@@ -171,7 +171,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for BodyShare {
     fn drop(&mut self) {
         if self.bytes > SMALL {
             let mut large = self.bodies.lock();
@@ -190,7 +190,7 @@ impl Drop for Room {
 
 struct Kept {
     bytes: Bytes,
-    _room: Room,
+    _room: BodyShare,
 }
 
 impl AsRef<[u8]> for Kept {
@@ -215,7 +215,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-fn told(full: Full) -> Refusal {
+fn refusal_of(full: Full) -> Refusal {
     match full {
         Full::Budget => Refusal::new(Code::Overloaded, "Too many large requests are being served; send it again soon."),
         Full::Part => Refusal::new(
@@ -234,21 +234,22 @@ mod tests {
     const TWO: Whose = Whose::Account(AccountId([2; 16]));
     const MIB: usize = 1 << 20;
 
-    fn code(refused: Result<Room, Refusal>) -> Option<Code> {
+    fn code(refused: Result<BodyShare, Refusal>) -> Option<Code> {
         refused.err().map(|refusal| refusal.code)
     }
 
     #[tokio::test]
     async fn one_account_never_has_all_of_it_and_small_bodies_find_room() {
         let bodies = Bodies::new(64 * MIB, 8 * MIB);
-        let one: Vec<Room> = (0..2).map(|_| bodies.room_now(ONE, 8 * MIB).expect("room")).collect();
+        let one: Vec<BodyShare> = (0..2).map(|_| bodies.room_now(ONE, 8 * MIB).expect("room")).collect();
         assert_eq!(code(bodies.room_now(ONE, 8 * MIB)), Some(Code::RateLimitExceeded));
-        let others: Vec<Room> = (3..8)
+        let others: Vec<BodyShare> = (3..8)
             .map(|n| bodies.room_now(Whose::Account(AccountId([n; 16])), 8 * MIB))
             .collect::<Result<_, _>>()
             .expect("room");
         assert_eq!(code(bodies.room_now(TWO, 8 * MIB)), Some(Code::Overloaded), "the rest is for small ones");
-        let small: Vec<Room> = (0..128).map(|_| bodies.room_now(ONE, SMALL)).collect::<Result<_, _>>().expect("room");
+        let small: Vec<BodyShare> =
+            (0..128).map(|_| bodies.room_now(ONE, SMALL)).collect::<Result<_, _>>().expect("room");
         assert_eq!(code(bodies.room_now(ONE, 1)), Some(Code::Overloaded), "all of it is taken");
         assert_eq!(bodies.used(), 64 * MIB);
         drop((one, others, small));
@@ -258,7 +259,7 @@ mod tests {
     #[tokio::test]
     async fn those_who_cannot_pay_share_one_part() {
         let bodies = Bodies::new(64 * MIB, 8 * MIB);
-        let _all: Vec<Room> = (0..2).map(|_| bodies.room_now(Whose::Penniless, 8 * MIB).expect("room")).collect();
+        let _all: Vec<BodyShare> = (0..2).map(|_| bodies.room_now(Whose::Penniless, 8 * MIB).expect("room")).collect();
         assert_eq!(code(bodies.room_now(Whose::Penniless, SMALL + 1)), Some(Code::RateLimitExceeded));
         assert!(bodies.room_now(ONE, 8 * MIB).is_ok());
     }

@@ -4,8 +4,8 @@
 pub mod bodies;
 mod connections;
 pub mod cors;
-mod leash;
 pub mod peer;
 pub mod server;
-pub mod timed;
+mod stalled_streams;
 mod unread;
+pub mod write_timeout;

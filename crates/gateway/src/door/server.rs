@@ -2,14 +2,14 @@
 //! write time; their number and how long they may be silent is kept in `connections`. Stops
 //! gracefully: open calls may finish up to a limit, then they are ended properly.
 
-use super::connections::{Busy, Connections, Place, Rules, Seat};
+use super::connections::{ConnectionLimits, Connections, RequestUnderWay, Seat, SocketPlace};
 use super::cors::Admitted;
-use super::leash::Leashes;
 use super::peer::Peer;
-use super::timed::TimedIo;
+use super::stalled_streams::StalledStreams;
 use super::unread;
+use super::write_timeout::WriteTimeoutIo;
 use crate::metrics::ConnectionMeter;
-use crate::settings::{Limits, Pages};
+use crate::settings::{Pages, ServerLimits};
 use crate::shutdown::Shutdown;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
@@ -31,14 +31,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
-use tollgate_wire::error::{self, Code, Dialect};
+use tollgate_wire::error::{self, Code, ErrorFormat};
 
 /// How long streams get to write their last event and close after they were cut.
 const LAST_EVENT: Duration = Duration::from_secs(5);
 
 /// What all servers of a gateway have in common.
 pub struct ServerContext {
-    pub limits: Limits,
+    pub limits: ServerLimits,
     pub pages: Pages,
     /// Proxies in front of us: they speak for many.
     pub trusted: Vec<IpNet>,
@@ -52,7 +52,7 @@ pub struct ServerContext {
 /// What is said to a connection for which there is no place, before anything is read of it.
 fn full() -> Vec<u8> {
     let text = "Too many connections are open; try again soon.";
-    let body = error::body(Dialect::OpenAi, Code::Overloaded, text, None, "");
+    let body = error::body(ErrorFormat::OpenAi, Code::Overloaded, text, None, "");
     let head =
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 2\r\nconnection: close";
     let mut full = format!("{head}\r\ncontent-length: {}\r\n\r\n", body.len()).into_bytes();
@@ -62,13 +62,13 @@ fn full() -> Vec<u8> {
 
 /// Serves until the stop, then until the last connection is done or out of time.
 pub async fn serve(door: Arc<ServerContext>, listener: TcpListener, router: Router, places: Connections) {
-    let leashes = Leashes::new(door.tracker.clone());
-    let watching = leashes.clone().watch(door.limits.write_time);
+    let stalled = StalledStreams::new(door.tracker.clone());
+    let watching = stalled.clone().watch(door.limits.write_time);
     let ended = door.shutdown.ended.clone();
     door.tracker.spawn(async move { ended.run_until_cancelled(watching).await });
     let (late, ended) = (places.clone().watch(), door.shutdown.ended.clone());
     door.tracker.spawn(async move { ended.run_until_cancelled(late).await });
-    let builder = builder(&door, leashes.clone());
+    let builder = builder(&door, stalled.clone());
     let graceful = GracefulShutdown::new();
     let (stopping, full) = (door.shutdown.stopping.clone(), full());
     let mut connections = JoinSet::new();
@@ -93,8 +93,8 @@ pub async fn serve(door: Arc<ServerContext>, listener: TcpListener, router: Rout
         let seat = place.seat().clone();
         let Ok(io) = prepare(&door, socket, place) else { continue };
         let service = hyper::service::service_fn({
-            let (door, router, leashes, seat) = (door.clone(), router.clone(), leashes.clone(), seat.clone());
-            move |request| one(door.clone(), router.clone(), leashes.clone(), peer, seat.clone(), request)
+            let (door, router, stalled, seat) = (door.clone(), router.clone(), stalled.clone(), seat.clone());
+            move |request| one(door.clone(), router.clone(), stalled.clone(), peer, seat.clone(), request)
         });
         let connection = graceful.watch(builder.serve_connection_with_upgrades(io, service).into_owned());
         let task = connections.spawn(async move {
@@ -115,7 +115,7 @@ pub async fn serve(door: Arc<ServerContext>, listener: TcpListener, router: Rout
 /// The connections that a server may have.
 pub fn places(door: &ServerContext, most: usize) -> Connections {
     let limits = &door.limits;
-    let rules = Rules {
+    let rules = ConnectionLimits {
         most,
         per_peer: limits.connections_per_address.unwrap_or(most / 2).clamp(1, most),
         header_time: limits.header_time,
@@ -129,7 +129,7 @@ pub fn places(door: &ServerContext, most: usize) -> Connections {
 async fn one(
     door: Arc<ServerContext>,
     router: Router,
-    leashes: Leashes,
+    stalled: StalledStreams,
     peer: SocketAddr,
     seat: Arc<Seat>,
     request: hyper::Request<Incoming>,
@@ -142,7 +142,7 @@ async fn one(
     let peer = Peer::new(peer, Some(seat.clone()));
     let reply = if http2 {
         let reply = route(&door, router, peer, request.map(Body::new)).await?;
-        reply.map(|body| leashes.hold(body))
+        reply.map(|body| stalled.hold(body))
     } else {
         let (request, waits) = unread::lend(request, &seat);
         let mut reply = route(&door, router, peer, request).await?;
@@ -177,7 +177,7 @@ async fn route(
 /// The body of a reply. Its request is under way until it is sent.
 struct Answer {
     body: Body,
-    _busy: Busy,
+    _busy: RequestUnderWay,
 }
 
 impl HttpBody for Answer {
@@ -213,9 +213,13 @@ async fn stop(door: &ServerContext, graceful: GracefulShutdown) {
 }
 
 /// Nagle's algorithm would hold back small events; it is switched off on every accepted socket.
-fn prepare(door: &ServerContext, socket: TcpStream, place: Place) -> io::Result<TokioIo<TimedIo<TcpStream>>> {
+fn prepare(
+    door: &ServerContext,
+    socket: TcpStream,
+    place: SocketPlace,
+) -> io::Result<TokioIo<WriteTimeoutIo<TcpStream>>> {
     socket.set_nodelay(true)?;
-    Ok(TokioIo::new(TimedIo::new(socket, door.limits.write_time, place)))
+    Ok(TokioIo::new(WriteTimeoutIo::new(socket, door.limits.write_time, place)))
 }
 
 /// Out of file descriptors: a short pause instead of a busy loop.
@@ -224,9 +228,9 @@ async fn pause_after(error: &io::Error) {
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
 
-fn builder(door: &ServerContext, leashes: Leashes) -> auto::Builder<Leashes> {
+fn builder(door: &ServerContext, stalled: StalledStreams) -> auto::Builder<StalledStreams> {
     let limits = &door.limits;
-    let mut builder = auto::Builder::new(leashes);
+    let mut builder = auto::Builder::new(stalled);
     builder
         .http1()
         .timer(TokioTimer::new())

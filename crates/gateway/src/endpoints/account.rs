@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::{Money, Price};
 use tollgate_store::{
-    CallEntry, CallId, Counters, Ending, Expiring, KeyAndAccount, Limits, Page, Quota, Stored, UsageRow, Used,
-    next_day, next_month,
+    CallEntry, CallId, Counters, Ending, Expiring, KeyAndAccount, Limits, Quota, StorageUsed, UsagePage, UsageRow,
+    Used, next_day, next_month,
 };
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::error::{Code, ErrorFormat};
 
 const PAGE: u32 = 50;
 const LARGEST_PAGE: u32 = 500;
@@ -89,7 +89,7 @@ pub async fn balance(State(app): State<Arc<App>>, request: Request) -> Response 
 }
 
 /// What is stored and how much may be.
-fn storage_json(used: &Stored, quota: &Quota) -> Value {
+fn storage_json(used: &StorageUsed, quota: &Quota) -> Value {
     json!({
         "bytes": used.bytes, "bytes_allowed": quota.bytes,
         "objects": used.objects, "objects_allowed": quota.objects,
@@ -134,7 +134,7 @@ fn sum(a: Money, b: Money) -> Result<Money, Refusal> {
 pub async fn usage(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
     answer(&app, request, async |caller| {
         let page = page(query.as_deref().unwrap_or(""))?;
-        let mut rows = app.store.usage(Some(caller.account.id), Page { limit: page.limit + 1, ..page }).await?;
+        let mut rows = app.store.usage(Some(caller.account.id), UsagePage { limit: page.limit + 1, ..page }).await?;
         let more = rows.len() > page.limit as usize;
         rows.truncate(page.limit as usize);
         let next = more.then(|| rows.last().map(|row| row.call.to_string())).flatten();
@@ -215,8 +215,8 @@ fn row_json(row: &UsageRow) -> Value {
     value
 }
 
-fn page(query: &str) -> Result<Page, Refusal> {
-    let mut page = Page { before: None, limit: PAGE };
+fn page(query: &str) -> Result<UsagePage, Refusal> {
+    let mut page = UsagePage { before: None, limit: PAGE };
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         match name {
@@ -264,7 +264,7 @@ pub(super) async fn answer(
         Ok(caller) => work(caller).await,
         Err(refusal) => Err(refusal),
     };
-    outcome.unwrap_or_else(|refusal| reading::refused(app, Dialect::OpenAi, refusal, ""))
+    outcome.unwrap_or_else(|refusal| reading::refused(app, ErrorFormat::OpenAi, refusal, ""))
 }
 
 fn usage_page() -> Vec<Value> {

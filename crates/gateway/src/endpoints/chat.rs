@@ -5,7 +5,7 @@ use super::openapi::shapes::{anything, idempotency, named, text};
 use super::row::{Access, Errors, Family, Row};
 use super::{count, reading};
 use crate::app::App;
-use crate::call::{self, Ask, Priced};
+use crate::call::{self, CallRequest, Priced};
 use crate::refusal::Refusal;
 use crate::work::conversation::Conversation;
 use axum::extract::{Request, State};
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tollgate_dialects::{Path, Request as Said};
+use tollgate_dialects::{CheckedRequest, Path};
 use tollgate_store::CallId;
 use tollgate_wire::Dialect;
 
@@ -100,13 +100,13 @@ async fn converse(
     let caller = reading::caller(app, &parts).await?;
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, endpoint, &body)?;
-    let work = app.conversations.call(Conversation::new(Said::read(dialect, body, None)?, &parts.headers));
-    Ok(call::run(&app.till, caller, Ask { id, endpoint, work, idem }).await?.into_reply())
+    let work = app.conversations.call(Conversation::new(CheckedRequest::read(dialect, body, None)?, &parts.headers));
+    Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply())
 }
 
 /// A call as far as its price depends on it.
 pub fn priced(dialect: Dialect, body: Bytes, path: Option<Path<'_>>) -> Result<Box<dyn Priced>, Refusal> {
-    Ok(Box::new(Conversation::new(Said::read(dialect, body, path)?, &HeaderMap::new())))
+    Ok(Box::new(Conversation::new(CheckedRequest::read(dialect, body, path)?, &HeaderMap::new())))
 }
 
 /// The headers of a conversation.

@@ -14,7 +14,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_dialects::responses;
-use tollgate_store::{Conversation, Item, ItemPage};
+use tollgate_store::{Item, ItemPage, StoredConversation};
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
 
@@ -60,7 +60,7 @@ pub async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
         let id = made.rsplit_once('_').map_or_else(|| made.clone(), |(_, own)| format!("conv_{own}"));
         let now = app.world.now_ms();
         let items = items(body, &made)?;
-        let new = Conversation { id, created_at: now, expires_at: until(&app), metadata: metadata(body)? };
+        let new = StoredConversation { id, created_at: now, expires_at: until(&app), metadata: metadata(body)? };
         let quota = may_store(&app.conversations, caller).await?;
         let made = app.store.create_conversation(caller.account.id, new.clone(), items, quota).await?;
         made.map_err(|why| no_room(why, quota))?;
@@ -170,7 +170,7 @@ fn until(app: &App) -> i64 {
     app.world.now_ms() + LIFE.as_millis() as i64
 }
 
-async fn find(app: &App, caller: &Caller, id: &str) -> Result<Conversation, Refusal> {
+async fn find(app: &App, caller: &Caller, id: &str) -> Result<StoredConversation, Refusal> {
     app.store.conversation(caller.account.id, id).await?.ok_or_else(|| unknown(id))
 }
 
@@ -182,7 +182,7 @@ fn no_item(id: &str) -> Refusal {
     Refusal::about(Code::NotFound, "item_id", format!("There is no item `{id}` in this conversation."))
 }
 
-fn shown(conversation: &Conversation) -> Response {
+fn shown(conversation: &StoredConversation) -> Response {
     let metadata: Value = serde_json::from_str(&conversation.metadata).unwrap_or_else(|_| json!({}));
     let created = conversation.created_at / 1_000;
     reading::json(&json!({

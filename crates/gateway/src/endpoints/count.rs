@@ -13,7 +13,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, header};
 use std::sync::Arc;
-use tollgate_dialects::Request as Said;
+use tollgate_dialects::CheckedRequest;
 use tollgate_wire::Dialect;
 
 pub async fn of_messages(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -25,11 +25,11 @@ async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
     let body = reading::json_body(app, &caller, &parts, body).await?;
-    counted(app, &caller, Said::read_prompt(Dialect::Anthropic, body, None)?)
+    counted(app, &caller, CheckedRequest::read_prompt(Dialect::Anthropic, body, None)?)
 }
 
 /// The count of a prompt for a model that this caller could ask.
-pub fn counted(app: &App, caller: &Caller, asked: Said) -> Result<Response, Refusal> {
+pub fn counted(app: &App, caller: &Caller, asked: CheckedRequest) -> Result<Response, Refusal> {
     let (dialect, tokens) = (asked.dialect, asked.prompt_tokens);
     let serving = app.serving.load();
     call::find(&serving, caller, &Conversation::new(asked, &HeaderMap::new()))?;

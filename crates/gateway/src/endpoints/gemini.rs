@@ -6,7 +6,7 @@ use super::openapi::shapes::{anything, named};
 use super::row::{Access, Errors, Family, Row};
 use super::{chat, count, reading};
 use crate::app::App;
-use crate::call::{self, Ask, Priced};
+use crate::call::{self, CallRequest, Priced};
 use crate::refusal::Refusal;
 use crate::work::conversation::Conversation;
 use axum::extract::{Path as InPath, Request, State};
@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tollgate_dialects::{Path, Request as Said};
+use tollgate_dialects::{CheckedRequest, Path};
 use tollgate_store::CallId;
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
@@ -122,14 +122,14 @@ async fn handle(
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let path = Path { model, stream: verb == Verb::Stream };
     if verb == Verb::Count {
-        return count::counted(app, &caller, Said::read_prompt(Dialect::Gemini, body, Some(path))?);
+        return count::counted(app, &caller, CheckedRequest::read_prompt(Dialect::Gemini, body, Some(path))?);
     }
     // The model stands in the path only, so the path is part of what is repeated.
     let idem = reading::idempotency(&parts.headers, parts.uri.path(), &body)?;
-    let mut asked = Conversation::new(Said::read(Dialect::Gemini, body, Some(path))?, &parts.headers);
+    let mut asked = Conversation::new(CheckedRequest::read(Dialect::Gemini, body, Some(path))?, &parts.headers);
     asked.array = verb == Verb::Stream && !wants_events(&parts);
     let work = app.conversations.call(asked);
-    Ok(call::run(&app.till, caller, Ask { id, endpoint, work, idem }).await?.into_reply())
+    Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply())
 }
 
 /// The model and the verb of a path such as `gemini-x:generateContent`.

@@ -10,8 +10,8 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::json;
 use std::sync::Arc;
-use tollgate_store::{ClockState, Standing};
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_store::{ClockStanding, ClockState};
+use tollgate_wire::error::{Code, ErrorFormat};
 
 pub const FAMILY: Family = Family { tag: "health", rows, schemas: no_schemas };
 
@@ -55,18 +55,18 @@ pub async fn ready(State(app): State<Arc<App>>) -> Response {
 fn clock(clock: &ClockState) -> String {
     let ahead = clock.wall_ms.saturating_sub(clock.now_ms) / 1_000;
     match clock.state {
-        Standing::Right => "ready\n".to_owned(),
-        Standing::Unconfirmed => {
+        ClockStanding::Right => "ready\n".to_owned(),
+        ClockStanding::Unconfirmed => {
             "ready\nclock: far ahead of the last known time; nothing expires until it is confirmed\n".to_owned()
         }
-        Standing::Refused => format!("ready\nclock: refused, {ahead} s ahead of the time that is used\n"),
+        ClockStanding::Refused => format!("ready\nclock: refused, {ahead} s ahead of the time that is used\n"),
     }
 }
 
 /// On the main port the page is for this machine, and only while it has no port of its own.
 pub async fn metrics(State(app): State<Arc<App>>, Extension(peer): Extension<Peer>, headers: HeaderMap) -> Response {
     if app.settings.metrics_listen.is_some() || !caller::is_local(&app.settings.trusted_proxies, &peer, &headers) {
-        return Refusal::new(Code::NotFound, "There is no such path.").into_reply(Dialect::OpenAi, "");
+        return Refusal::new(Code::NotFound, "There is no such path.").into_reply(ErrorFormat::OpenAi, "");
     }
     page(&app)
 }

@@ -11,7 +11,7 @@ use super::{reading, social};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
-use crate::work::social::{SocialAsk, checked};
+use crate::work::social::{SocialCallRequest, checked};
 use axum::body::Body;
 use axum::extract::{RawQuery, Request, State};
 use axum::response::Response;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Checked};
 use tollgate_media::social::pairs;
 use tollgate_store::Idem;
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::error::{Code, ErrorFormat};
 
 /// Versions of the protocol that this speaks, newest first. What it uses is the same in all of
 /// them.
@@ -62,7 +62,7 @@ pub async fn message(State(app): State<Arc<App>>, RawQuery(query): RawQuery, req
     };
     let (caller, idem, message) = match reading::guarded(work).await {
         Ok(read) => read,
-        Err(refusal) => return reading::refused(&app, Dialect::OpenAi, refusal, ""),
+        Err(refusal) => return reading::refused(&app, ErrorFormat::OpenAi, refusal, ""),
     };
     let Some(id) = message.get("id").filter(|id| id.is_string() || id.is_number()) else {
         // A notification, or an answer to something that was never asked: taken note of.
@@ -153,7 +153,7 @@ async fn call(
     let (mut first, mut replayed) = (id, false);
     let read = |cell: &Cell| arguments(cell, &params["arguments"]);
     let (platform, capability) = (&*cell.platform, cell.capability.name());
-    let which = SocialAsk { id, endpoint: social::ENDPOINT, platform, capability, idem };
+    let which = SocialCallRequest { id, endpoint: social::ENDPOINT, platform, capability, idem };
     let work = app.social.run(caller, which, read);
     let (text, failed) = match reading::guarded(work).await {
         Ok(answer) => {

@@ -4,7 +4,7 @@
 use crate::app::App;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
-use tollgate_store::{ClockState, Gauges, Standing, TaskState};
+use tollgate_store::{ClockStanding, ClockState, Gauges, TaskState};
 
 /// The whole page.
 pub fn page(app: &App) -> String {
@@ -40,9 +40,9 @@ fn tasks(page: &mut String, app: &App) {
 
 /// The clock, and what is believed of it.
 fn clock(page: &mut String, clock: &ClockState) {
-    let refused = u8::from(clock.state == Standing::Refused);
+    let refused = u8::from(clock.state == ClockStanding::Refused);
     plain(page, "clock_refused", "gauge", "1 while the clock is wrong and not used", refused);
-    let unconfirmed = u8::from(clock.state == Standing::Unconfirmed);
+    let unconfirmed = u8::from(clock.state == ClockStanding::Unconfirmed);
     plain(page, "clock_unconfirmed", "gauge", "1 while nothing expires by the clock", unconfirmed);
     let ahead = clock.wall_ms.saturating_sub(clock.now_ms);
     plain(page, "clock_ahead_ms", "gauge", "The clock against the time that is used", ahead);

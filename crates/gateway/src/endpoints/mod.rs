@@ -29,5 +29,5 @@ pub mod video_tasks;
 pub mod videos;
 pub mod webhooks;
 
-pub use row::{Access, Role, Row};
+pub use row::{Access, AccessRole, Row};
 pub use table::{router, rows, served};

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::Model;
 use tollgate_wire::Dialect as Chat;
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::error::{Code, ErrorFormat};
 
 /// The specification gives models no date; clients want one.
 const CREATED: i64 = 1_700_000_000;
@@ -30,7 +30,7 @@ pub const FAMILY: Family = Family { tag: "models", rows, schemas };
 fn rows() -> Vec<Row> {
     // OpenAI's shape, unless another SDK asks.
     let shaped = |openai: &str| json!({ "anyOf": [named(openai), anything()] });
-    let gemini = Errors::In(Dialect::Gemini);
+    let gemini = Errors::In(ErrorFormat::Gemini);
     vec![
         Row::get("/v1/models", Access::Key, list, "The models this key can use, in the shape of the SDK that asks")
             .gives(shaped("ModelList"))
@@ -60,32 +60,32 @@ fn schemas() -> Value {
 }
 
 /// Whose SDK asks where all of them do.
-fn shape(parts: &Parts) -> Dialect {
+fn shape(parts: &Parts) -> ErrorFormat {
     let in_query = parts.uri.query().is_some_and(|query| query.split('&').any(|pair| pair.starts_with("key=")));
     if in_query || parts.headers.contains_key("x-goog-api-key") {
-        Dialect::Gemini
+        ErrorFormat::Gemini
     } else if parts.headers.contains_key("anthropic-version") {
-        Dialect::Anthropic
+        ErrorFormat::Anthropic
     } else {
-        Dialect::OpenAi
+        ErrorFormat::OpenAi
     }
 }
 
-fn card(shape: Dialect, model: &Model) -> Value {
+fn card(shape: ErrorFormat, model: &Model) -> Value {
     match shape {
-        Dialect::OpenAi => json!({
+        ErrorFormat::OpenAi => json!({
             "id": model.name, "object": "model", "created": CREATED,
             "owned_by": model.owner_by.as_deref().unwrap_or("tollgate"),
             "supported_endpoint_types": model.supported_endpoint_types,
         }),
-        Dialect::Anthropic => {
+        ErrorFormat::Anthropic => {
             json!({
                 "type": "model", "id": model.name, "display_name": model.name, "created_at": CREATED_AT,
                 "max_input_tokens": model.max_input_tokens.or(model.context_window),
                 "max_tokens": model.max_output_tokens,
             })
         }
-        Dialect::Gemini => json!({
+        ErrorFormat::Gemini => json!({
             "name": format!("models/{}", model.name), "baseModelId": model.name, "version": "001",
             "displayName": model.name, "description": model.description,
             "inputTokenLimit": model.max_input_tokens.or(model.context_window).unwrap_or(UNKNOWN_LIMIT),
@@ -95,14 +95,14 @@ fn card(shape: Dialect, model: &Model) -> Value {
     }
 }
 
-fn list_of(shape: Dialect, cards: Vec<Value>) -> Value {
+fn list_of(shape: ErrorFormat, cards: Vec<Value>) -> Value {
     match shape {
-        Dialect::OpenAi => json!({ "object": "list", "data": cards }),
-        Dialect::Anthropic => json!({
+        ErrorFormat::OpenAi => json!({ "object": "list", "data": cards }),
+        ErrorFormat::Anthropic => json!({
             "first_id": cards.first().map(|card| &card["id"]), "last_id": cards.last().map(|card| &card["id"]),
             "has_more": false, "data": cards,
         }),
-        Dialect::Gemini => json!({ "models": cards }),
+        ErrorFormat::Gemini => json!({ "models": cards }),
     }
 }
 
@@ -112,7 +112,7 @@ async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
 }
 
 async fn list_for_gemini(State(app): State<Arc<App>>, request: Request) -> Response {
-    all(&app, Dialect::Gemini, &request.into_parts().0).await
+    all(&app, ErrorFormat::Gemini, &request.into_parts().0).await
 }
 
 async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
@@ -121,10 +121,10 @@ async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: Reque
 }
 
 async fn one_for_gemini(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
-    named_so(&app, Dialect::Gemini, &id, &request.into_parts().0).await
+    named_so(&app, ErrorFormat::Gemini, &id, &request.into_parts().0).await
 }
 
-async fn all(app: &App, shape: Dialect, parts: &Parts) -> Response {
+async fn all(app: &App, shape: ErrorFormat, parts: &Parts) -> Response {
     match reading::caller(app, parts).await {
         Ok(caller) => {
             let serving = app.serving.load();
@@ -137,7 +137,7 @@ async fn all(app: &App, shape: Dialect, parts: &Parts) -> Response {
     }
 }
 
-async fn named_so(app: &App, shape: Dialect, id: &str, parts: &Parts) -> Response {
+async fn named_so(app: &App, shape: ErrorFormat, id: &str, parts: &Parts) -> Response {
     let found = async {
         let caller = reading::caller(app, parts).await?;
         let serving = app.serving.load();
@@ -154,11 +154,11 @@ async fn named_so(app: &App, shape: Dialect, id: &str, parts: &Parts) -> Respons
 
 /// An SDK of one dialect is shown only what it can ask; OpenAI's shape has the whole list, with the
 /// formats of each.
-fn offered(serving: &Serving, caller: &Caller, model: &Model, shape: Dialect) -> bool {
+fn offered(serving: &Serving, caller: &Caller, model: &Model, shape: ErrorFormat) -> bool {
     let speaks = match shape {
-        Dialect::OpenAi => true,
-        Dialect::Anthropic => model.supports(Chat::Anthropic.word()),
-        Dialect::Gemini => model.supports(Chat::Gemini.word()),
+        ErrorFormat::OpenAi => true,
+        ErrorFormat::Anthropic => model.supports(Chat::Anthropic.word()),
+        ErrorFormat::Gemini => model.supports(Chat::Gemini.word()),
     };
     speaks && caller.may_use(&model.name) && serving.group_of(caller, model).is_some()
 }

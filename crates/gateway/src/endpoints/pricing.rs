@@ -15,7 +15,7 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tollgate_wire::error::Dialect;
+use tollgate_wire::error::ErrorFormat;
 
 pub const FAMILY: Family = Family { tag: "prices", rows, schemas };
 
@@ -38,7 +38,7 @@ pub async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     match handle(&app, &parts).await {
         Ok(reply) => reply,
-        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, ""),
+        Err(refusal) => reading::refused(&app, ErrorFormat::OpenAi, refusal, ""),
     }
 }
 

@@ -5,7 +5,7 @@ use super::row::{Access, Expand, Family, Quoted, Row};
 use super::{reading, table};
 use crate::app::App;
 use crate::call::{self, Needed, Priced, Quote, Terms};
-use crate::quotes::{self, Reader, Shop, Told, WouldBe};
+use crate::quotes::{self, QuoteReader, QuoteReply, Shop, WouldBe};
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
 use axum::extract::{Query, Request, State};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::{Model, Money};
 use tollgate_store::Counters;
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::error::{Code, ErrorFormat};
 
 pub const FAMILY: Family = Family { tag: "quotes", rows, schemas };
 
@@ -30,7 +30,7 @@ fn rows() -> Vec<Row> {
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]
-    told: Told,
+    quote: QuoteReply,
     available_nano_usd: i64,
     /// The account has less than the hold: the call would be made with this limit of tokens for
     /// each choice of its answer.
@@ -42,7 +42,7 @@ struct Answer {
 pub async fn quote(State(app): State<Arc<App>>, request: Request) -> Response {
     match reading::guarded(handle(&app, request)).await {
         Ok(reply) => reply,
-        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, ""),
+        Err(refusal) => reading::refused(&app, ErrorFormat::OpenAi, refusal, ""),
     }
 }
 
@@ -64,19 +64,19 @@ async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     request.fits(&app.conversations.fetcher, &serving, &model)?;
     let stream_hold = app.settings.limits.stream_hold;
     let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up, stream_hold };
-    let (mut quote, told) = quotes::tell(&endpoint, terms, &model, &*request, stated)?;
+    let (mut quote, told) = quotes::quote_reply(&endpoint, terms, &model, &*request, stated)?;
     let (available, would) = can_pay(app, &caller, &model, &quote).await?;
     let (output_limit, would_be_refused) = match would {
         Ok(held) if held < quote.amount => (quote.shorten(&model, held), None),
         Ok(_) => (None, None),
         Err(refusal) => (None, Some(WouldBe::from(refusal))),
     };
-    Ok(reading::json(&Answer { told, available_nano_usd: available.nano(), output_limit, would_be_refused }))
+    Ok(reading::json(&Answer { quote: told, available_nano_usd: available.nano(), output_limit, would_be_refused }))
 }
 
 /// How calls to a path are quoted.
 struct Asked<'a> {
-    read: Reader,
+    read: QuoteReader,
     expand: Option<Expand>,
     /// What stands in the parts of the path that vary.
     parts: Vec<&'a str>,

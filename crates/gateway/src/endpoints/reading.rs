@@ -3,7 +3,7 @@
 
 use crate::app::App;
 use crate::call::{self, Needed};
-use crate::door::bodies::{Room, SMALL, Whose};
+use crate::door::bodies::{BodyShare, SMALL, Whose};
 use crate::refusal::Refusal;
 use crate::who::caller::{self, Caller};
 use axum::body::Body;
@@ -19,7 +19,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tollgate_catalog::Money;
 use tollgate_store::Idem;
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::error::{Code, ErrorFormat};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -104,7 +104,7 @@ impl Reading<'_> {
     }
 
     /// All pieces as one; a body that came in one piece is not copied.
-    async fn pieces(&self, mut body: Body, room: &mut Room) -> Result<Bytes, Refusal> {
+    async fn pieces(&self, mut body: Body, room: &mut BodyShare) -> Result<Bytes, Refusal> {
         let (mut first, mut all) = (Bytes::new(), BytesMut::new());
         while let Some(frame) = body.frame().await {
             let broken = |_| Refusal::new(Code::InvalidRequest, "The body could not be read to its end.");
@@ -133,7 +133,7 @@ impl Reading<'_> {
     /// Room for so many bytes in all. A large body is read for accounts that can pay; the others
     /// wait for each other, where what they ask for may be paid for already, and are refused
     /// otherwise.
-    async fn make_room(&self, room: &mut Room, length: usize) -> Result<(), Refusal> {
+    async fn make_room(&self, room: &mut BodyShare, length: usize) -> Result<(), Refusal> {
         if length > SMALL && room.bytes() <= SMALL {
             room.belongs_to(self.whose().await?);
         }
@@ -199,7 +199,7 @@ pub fn guarded<T>(work: impl Future<Output = Result<T, Refusal>>) -> impl Future
 }
 
 /// A refusal as a reply, counted.
-pub fn refused(app: &App, dialect: Dialect, refusal: Refusal, request_id: &str) -> Response {
+pub fn refused(app: &App, dialect: ErrorFormat, refusal: Refusal, request_id: &str) -> Response {
     app.metrics.refused(refusal.code.code());
     refusal.into_reply(dialect, request_id)
 }
@@ -214,7 +214,7 @@ pub fn json(value: &impl Serialize) -> Response {
         }
         Err(error) => {
             tracing::error!(%error, "a reply could not be written");
-            Refusal::new(Code::Internal, "The reply could not be written.").into_reply(Dialect::OpenAi, "")
+            Refusal::new(Code::Internal, "The reply could not be written.").into_reply(ErrorFormat::OpenAi, "")
         }
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_store::receipt::price_id;
 use tollgate_store::{CallId, Receipted, StoreError};
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::error::{Code, ErrorFormat};
 
 /// Keys change when the operator says so: others may keep the document for a minute.
 const KEYS_KEPT: HeaderValue = HeaderValue::from_static("public, max-age=60");
@@ -78,7 +78,7 @@ pub async fn price(State(app): State<Arc<App>>, Path(id): Path<String>) -> Respo
             headers.insert(header::CACHE_CONTROL, PRICE_KEPT);
             reply
         }
-        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, ""),
+        Err(refusal) => reading::refused(&app, ErrorFormat::OpenAi, refusal, ""),
     }
 }
 
@@ -89,7 +89,7 @@ pub async fn keys(State(app): State<Arc<App>>) -> Response {
             reply.headers_mut().insert(header::CACHE_CONTROL, KEYS_KEPT);
             reply
         }
-        Err(error) => reading::refused(&app, Dialect::OpenAi, error.into(), ""),
+        Err(error) => reading::refused(&app, ErrorFormat::OpenAi, error.into(), ""),
     }
 }
 

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_body::Frame;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tollgate_wire::error::{self, Code, Dialect, Retry};
+use tollgate_wire::error::{self, Code, ErrorFormat, Retry};
 
 // Read once: a name given as text is read again with every insert.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -67,7 +67,7 @@ impl http_body::Body for Pieces {
 
 impl Refusal {
     /// The reply in the caller's dialect. `request_id` is the call id where there is one.
-    pub fn into_reply(self, dialect: Dialect, request_id: &str) -> Response {
+    pub fn into_reply(self, dialect: ErrorFormat, request_id: &str) -> Response {
         let (code, param) = (self.code, self.param.as_deref());
         let body = error::body_with(dialect, code, &self.message, param, request_id, &self.more());
         let mut reply = Response::new(Body::from(body));

@@ -14,10 +14,10 @@ use super::openapi::shapes::{anything, item_page, named};
 use super::row::{Access, Family, Row};
 use super::{chat, reading};
 use crate::app::App;
-use crate::call::{self, Ask, CallAnswer};
+use crate::call::{self, CallAnswer, CallRequest};
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
-use crate::work::conversation::stored::{self as kept, Keep, Keeper, Past, keeping};
+use crate::work::conversation::stored::{self as stored_responses, Keeper, Past, ResponseKeeper, keeping};
 use crate::work::conversation::{Conversation, Reshape};
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -28,7 +28,7 @@ use http::HeaderMap;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
-use tollgate_dialects::Request as Said;
+use tollgate_dialects::CheckedRequest;
 use tollgate_store::{CallId, Idem};
 use tollgate_wire::Dialect;
 
@@ -94,9 +94,9 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let caller = reading::caller(app, &parts).await?;
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, ENDPOINT, &body)?;
-    let asked = Said::read(Dialect::Responses, body, None)?;
-    let past = kept::find(&app.conversations, caller.account.id, asked, None, false).await?;
-    kept::has_room(&app.conversations, &caller, &past).await?;
+    let asked = CheckedRequest::read(Dialect::Responses, body, None)?;
+    let past = stored_responses::find(&app.conversations, caller.account.id, asked, None, false).await?;
+    stored_responses::has_room(&app.conversations, &caller, &past).await?;
     let after = After { keeper: keeper(app, &caller, id, &past), ..After::default() };
     let which = Which { id, endpoint: ENDPOINT, idem };
     Ok(respond(app, caller, past, after, &parts.headers, which).await?.into_reply())
@@ -118,7 +118,7 @@ struct After {
 
 /// Who keeps the answer, unless it is not to be kept.
 fn keeper(app: &Arc<App>, caller: &Caller, call: CallId, past: &Past) -> Option<Arc<dyn Keeper>> {
-    let keep = || Keep {
+    let keep = || ResponseKeeper {
         desk: app.conversations.clone(),
         account: caller.account.id,
         quota: app.settings.storage.quota(&caller.account),
@@ -149,15 +149,15 @@ async fn respond(
     asked.reshape = after.reshape;
     let work = app.conversations.call(asked);
     let Which { id, endpoint, idem } = which;
-    let answered = call::run(&app.till, caller, Ask { id, endpoint, work, idem }).await;
+    let answered = call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await;
     answered.map_err(|refusal| place.as_sent(refusal))
 }
 
 /// The body of a call with what it continues in it, by which it is priced.
 fn whole_body<'a>(app: &'a App, caller: &'a Caller, body: Bytes) -> BoxFuture<'a, Result<Bytes, Refusal>> {
     async move {
-        let asked = Said::read(Dialect::Responses, body, None)?;
-        let past = kept::find(&app.conversations, caller.account.id, asked, None, false).await?;
+        let asked = CheckedRequest::read(Dialect::Responses, body, None)?;
+        let past = stored_responses::find(&app.conversations, caller.account.id, asked, None, false).await?;
         Ok(past.asked.body().clone())
     }
     .boxed()

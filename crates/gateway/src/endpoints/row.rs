@@ -6,7 +6,7 @@
 
 use super::openapi::shapes::{anything, event};
 use crate::app::App;
-use crate::quotes::Reader;
+use crate::quotes::QuoteReader;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
 use axum::handler::Handler;
@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use http::Method;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tollgate_wire::error::Dialect;
+use tollgate_wire::error::ErrorFormat;
 
 /// Who may call an endpoint, and whether it can cost money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,21 +30,21 @@ pub enum Access {
     /// A key of an account; held and charged.
     Paid,
     /// Somebody who has this role.
-    Role(Role),
+    Role(AccessRole),
 }
 
 /// What somebody may do beside what the key of an account may. Admin keys have the only role there
 /// is so far. An auditor, who reads what an operator sees, and the roles that people have in an
 /// account (owner, member, viewer) are one more variant each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum AccessRole {
     Operator,
 }
 
 /// The shape of an endpoint's errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Errors {
-    In(Dialect),
+    In(ErrorFormat),
     /// That of the SDK that asks; its headers tell which it is.
     AsAsked,
     /// The shape of the older path for video tasks.
@@ -53,10 +53,10 @@ pub enum Errors {
 
 impl Errors {
     /// The dialect of whoever asks there and has not said otherwise.
-    pub fn dialect(self) -> Dialect {
+    pub fn dialect(self) -> ErrorFormat {
         match self {
             Errors::In(dialect) => dialect,
-            Errors::AsAsked | Errors::LegacyVideo => Dialect::OpenAi,
+            Errors::AsAsked | Errors::LegacyVideo => ErrorFormat::OpenAi,
         }
     }
 }
@@ -70,7 +70,7 @@ pub enum Quoted {
     /// It costs nothing.
     Free,
     /// By the body of the call.
-    By { read: Reader, expand: Option<Expand> },
+    By { read: QuoteReader, expand: Option<Expand> },
     /// As a call to this other endpoint.
     As(&'static str),
 }
@@ -123,7 +123,7 @@ impl Row {
             body: None,
             replies: Vec::new(),
             refusals: &[],
-            errors: Errors::In(Dialect::OpenAi),
+            errors: Errors::In(ErrorFormat::OpenAi),
             quoted: Quoted::Free,
             serves: None,
             command: None,
@@ -240,13 +240,13 @@ impl Row {
     }
 
     /// Is quoted by the body of the call.
-    pub fn quoted(mut self, read: Reader) -> Row {
+    pub fn quoted(mut self, read: QuoteReader) -> Row {
         self.quoted = Quoted::By { read, expand: None };
         self
     }
 
     /// Is quoted by the body of the call and what that continues.
-    pub fn quoted_whole(mut self, expand: Expand, read: Reader) -> Row {
+    pub fn quoted_whole(mut self, expand: Expand, read: QuoteReader) -> Row {
         self.quoted = Quoted::By { read, expand: Some(expand) };
         self
     }

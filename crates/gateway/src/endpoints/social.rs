@@ -11,7 +11,7 @@ use crate::call::Priced;
 use crate::quotes::Shop;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
-use crate::work::social::{self as desk, Asked, SocialAsk, checked};
+use crate::work::social::{self as desk, AskedCell, SocialCallRequest, checked};
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::social::{Cell, Checked};
 use tollgate_media::social::{BadQuery, pairs};
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::error::{Code, ErrorFormat};
 
 pub const ENDPOINT: &str = "/v1/social/{platform}/{capability}";
 
@@ -48,12 +48,12 @@ pub async fn fetch(
         let caller = reading::caller(&app, &parts).await?;
         let query = query.as_deref().unwrap_or("");
         let idem = reading::idempotency(&parts.headers, ENDPOINT, &asked_for(&platform, &capability, query))?;
-        let which = SocialAsk { id, endpoint: ENDPOINT, platform: &platform, capability: &capability, idem };
+        let which = SocialCallRequest { id, endpoint: ENDPOINT, platform: &platform, capability: &capability, idem };
         app.social.run(caller, which, |cell| check(cell, query)).await
     };
     match reading::guarded(work).await {
         Ok(answer) => answer.into_reply(),
-        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, &id.to_string()),
+        Err(refusal) => reading::refused(&app, ErrorFormat::OpenAi, refusal, &id.to_string()),
     }
 }
 
@@ -90,7 +90,7 @@ pub async fn catalog(State(app): State<Arc<App>>, request: Request) -> Response 
     let (parts, _) = request.into_parts();
     match reading::caller_if_any(&app, &parts).await {
         Ok(caller) => reading::json(&document(&app, caller.as_deref())),
-        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, ""),
+        Err(refusal) => reading::refused(&app, ErrorFormat::OpenAi, refusal, ""),
     }
 }
 
@@ -124,7 +124,7 @@ fn priced(shop: &Shop<'_>, parts: &[&str], body: Bytes) -> Result<Box<dyn Priced
     };
     let pairs = given.into_iter().map(|(name, value)| Ok((name, text(value)?)));
     let checked = checked(cell, &pairs.collect::<Result<Vec<_>, Refusal>>()?)?;
-    Ok(Box::new(Asked { cell: cell.clone(), checked }))
+    Ok(Box::new(AskedCell { cell: cell.clone(), checked }))
 }
 
 /// The row that all cells share.

@@ -16,7 +16,7 @@ use axum::{Router, middleware};
 use http::{HeaderName, HeaderValue, Method, Uri};
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
-use tollgate_wire::error::Dialect;
+use tollgate_wire::error::ErrorFormat;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -63,11 +63,11 @@ pub fn served() -> impl Iterator<Item = (&'static str, &'static Row)> {
 
 /// The dialect of whoever asks below this path, whether or not it exists: that of the rows nearest
 /// to it, if they have one in common.
-pub(super) fn spoken_at(path: &str) -> Dialect {
+pub(super) fn spoken_at(path: &str) -> ErrorFormat {
     let nearest = rows().iter().map(|row| row.shares(path)).max().unwrap_or_default();
     let mut spoken = rows().iter().filter(|row| row.shares(path) == nearest).map(|row| row.errors.dialect());
-    let first = spoken.next().unwrap_or(Dialect::OpenAi);
-    if spoken.all(|other| other == first) { first } else { Dialect::OpenAi }
+    let first = spoken.next().unwrap_or(ErrorFormat::OpenAi);
+    if spoken.all(|other| other == first) { first } else { ErrorFormat::OpenAi }
 }
 
 pub fn router(app: Arc<App>) -> Router {
@@ -125,16 +125,16 @@ mod tests {
     #[test]
     fn a_path_that_is_missing_is_missing_in_its_own_dialect() {
         for (path, dialect) in [
-            ("/v1/messages", Dialect::Anthropic),
-            ("/v1/messages/batches", Dialect::Anthropic),
-            ("/v1beta/cachedContents", Dialect::Gemini),
-            ("/v1beta/models/m", Dialect::Gemini),
-            ("/v1/models/m:generateContent", Dialect::Gemini),
-            ("/v1/models/m", Dialect::OpenAi),
-            ("/v1/models", Dialect::OpenAi),
-            ("/v1/messagesx", Dialect::OpenAi),
-            ("/v1/embeddings", Dialect::OpenAi),
-            ("/wp-login.php", Dialect::OpenAi),
+            ("/v1/messages", ErrorFormat::Anthropic),
+            ("/v1/messages/batches", ErrorFormat::Anthropic),
+            ("/v1beta/cachedContents", ErrorFormat::Gemini),
+            ("/v1beta/models/m", ErrorFormat::Gemini),
+            ("/v1/models/m:generateContent", ErrorFormat::Gemini),
+            ("/v1/models/m", ErrorFormat::OpenAi),
+            ("/v1/models", ErrorFormat::OpenAi),
+            ("/v1/messagesx", ErrorFormat::OpenAi),
+            ("/v1/embeddings", ErrorFormat::OpenAi),
+            ("/wp-login.php", ErrorFormat::OpenAi),
         ] {
             assert_eq!(spoken_at(path), dialect, "{path}");
         }

@@ -7,9 +7,9 @@ use super::video_tasks::{own, unknown};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::settings::Delivery;
-use crate::work::video::file::{self, Origin, Passing, Variant};
-use crate::work::video::shelf::{self, Copy, Missing};
-use crate::work::video::{KeptPlan, KeptResult, links};
+use crate::work::video::copies::{self, Copy, Missing};
+use crate::work::video::file::{self, FileOrigin, FileVariant, PassingFile};
+use crate::work::video::{StoredPlan, StoredResult, links};
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
@@ -17,8 +17,8 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use std::sync::Arc;
 use tollgate_store::{Task, TaskId};
-use tollgate_upstream::video::Opened;
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_upstream::video::OpenFile;
+use tollgate_wire::error::{Code, ErrorFormat};
 
 /// What is passed on of the answer that brings the bytes.
 const PASSED: &[HeaderName] = &[
@@ -40,7 +40,7 @@ pub async fn content(
     let query = query.unwrap_or_default();
     match reading::guarded(deliver(&app, &id, &query, &parts)).await {
         Ok(reply) => reply,
-        Err(refusal) => reading::refused(&app, Dialect::OpenAi, refusal, ""),
+        Err(refusal) => reading::refused(&app, ErrorFormat::OpenAi, refusal, ""),
     }
 }
 
@@ -51,23 +51,24 @@ async fn deliver(app: &App, id: &str, query: &str, parts: &Parts) -> Result<Resp
     // A range of something that may have changed could be put together wrongly: the whole is always
     // right.
     let range = parts.headers.get(header::RANGE).filter(|_| !parts.headers.contains_key(header::IF_RANGE));
-    if let (Some(shelf), Some(copy), Variant::Video) = (&app.video.shelf, &result.copy, variant) {
-        match shelf.get(copy, range.and_then(|value| shelf::asked(value.to_str().ok()?))).await {
-            Ok(copy) => return Ok(from_shelf(copy)),
+    if let (Some(copies), Some(copy), FileVariant::Video) = (&app.video.copies, &result.copy, variant) {
+        match copies.get(copy, range.and_then(|value| copies::asked(value.to_str().ok()?))).await {
+            Ok(copy) => return Ok(from_copy(copy)),
             Err(Missing::Outside(length)) => return Ok(outside(Some(length))),
             // It has been taken away; perhaps the provider still has it.
             Err(Missing::Gone) => {}
             Err(Missing::Trouble(error)) => tracing::warn!(task = %task.id, %error, "a copy could not be read"),
         }
     }
-    let plan = KeptPlan::read(&task.plan).ok_or_else(|| unknown(id))?;
+    let plan = StoredPlan::read(&task.plan).ok_or_else(|| unknown(id))?;
     let now = app.world.now_ms().div_euclid(1000);
     let lasts = result.ends(plan.api(), task.ended_at).is_none_or(|ends| ends > now);
-    if app.settings.video.delivery == Delivery::Redirect && !result.needs_key && lasts && variant == Variant::Video {
+    if app.settings.video.delivery == Delivery::Redirect && !result.needs_key && lasts && variant == FileVariant::Video
+    {
         return elsewhere(&result);
     }
     let serving = app.serving.load_full();
-    let origin = Origin::of(&app.video, &serving, &task, &plan)?;
+    let origin = FileOrigin::of(&app.video, &serving, &task, &plan)?;
     Ok(pass(origin.open(result, variant, range).await?))
 }
 
@@ -83,15 +84,15 @@ async fn opened_by(app: &App, id: &str, query: &str, parts: &Parts) -> Result<Ta
     own(app, &caller, id).await
 }
 
-fn variant(query: &str) -> Result<Variant, Refusal> {
+fn variant(query: &str) -> Result<FileVariant, Refusal> {
     let named = query.split('&').find_map(|pair| pair.strip_prefix("variant="));
     let text = "`variant` is video, thumbnail or spritesheet.";
-    named.map_or(Ok(Variant::Video), |name| {
-        Variant::named(name).ok_or_else(|| Refusal::about(Code::InvalidParameter, "variant", text))
+    named.map_or(Ok(FileVariant::Video), |name| {
+        FileVariant::named(name).ok_or_else(|| Refusal::about(Code::InvalidParameter, "variant", text))
     })
 }
 
-fn elsewhere(result: &KeptResult) -> Result<Response, Refusal> {
+fn elsewhere(result: &StoredResult) -> Result<Response, Refusal> {
     let location = HeaderValue::try_from(&result.url)
         .map_err(|_| Refusal::new(Code::UpstreamInvalidReply, "The provider's link cannot be used."))?;
     let mut reply = Response::new(Body::empty());
@@ -101,7 +102,7 @@ fn elsewhere(result: &KeptResult) -> Result<Response, Refusal> {
     Ok(reply)
 }
 
-fn from_shelf(copy: Copy) -> Response {
+fn from_copy(copy: Copy) -> Response {
     let mut reply = Response::new(Body::from_stream(copy.pieces));
     let mut length = copy.length;
     if let Some((first, last)) = copy.range {
@@ -129,17 +130,17 @@ fn outside(length: Option<u64>) -> Response {
 }
 
 /// The length of a file of which another part was asked for than there is.
-fn told_length(opened: &Opened) -> Option<u64> {
+fn declared_length(opened: &OpenFile) -> Option<u64> {
     opened.headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes */")?.parse().ok()
 }
 
-fn pass(opened: Opened) -> Response {
+fn pass(opened: OpenFile) -> Response {
     // What a provider says beside it names its hosts and requests.
     if opened.status == 416 {
-        return outside(told_length(&opened));
+        return outside(declared_length(&opened));
     }
     let length = opened.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    let mut reply = Response::new(Body::new(Passing::new(opened.body, length)));
+    let mut reply = Response::new(Body::new(PassingFile::new(opened.body, length)));
     *reply.status_mut() = StatusCode::from_u16(opened.status).unwrap_or(StatusCode::OK);
     for name in PASSED {
         if let Some(value) = opened.headers.get(name) {

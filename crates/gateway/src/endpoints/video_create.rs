@@ -5,25 +5,25 @@ use super::reading;
 use super::video_tasks::{base, json_bytes, own, unknown};
 use crate::app::App;
 use crate::call::task::{Made, TaskAsk, create_task};
-use crate::call::{Ask, Priced};
+use crate::call::{CallRequest, Priced};
 use crate::quotes::Shop;
 use crate::refusal::Refusal;
 use crate::settings::webhook_address;
 use crate::who::caller::Caller;
 use crate::work::given;
-use crate::work::video::show::Shown;
+use crate::work::video::show::ShownTask;
 use crate::work::video::webhooks;
-use crate::work::video::{KeptPlan, VideoAsk, VideoTask, file};
+use crate::work::video::{StoredPlan, VideoAsk, VideoTask, file};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderValue, header};
 use serde_json::Value;
 use std::sync::Arc;
-use tollgate_media::video::{Request as Asked, Warning, Warnings};
+use tollgate_media::video::{VideoRequest, Warning, Warnings};
 use tollgate_store::CallId;
-use tollgate_wire::error::{Code, Dialect};
-use tollgate_wire::multipart::{Bad, Limits, Reader};
+use tollgate_wire::error::{Code, ErrorFormat};
+use tollgate_wire::multipart::{Bad, FormLimits, FormReader};
 
 pub const VIDEOS: &str = "/v1/videos";
 pub const GENERATIONS: &str = "/v1/video/generations";
@@ -31,7 +31,7 @@ pub const REMIX: &str = "/v1/videos/{id}/remix";
 
 /// A creation as far as its price depends on it.
 pub fn priced(shop: &Shop<'_>, _: &[&str], body: Bytes) -> Result<Box<dyn Priced>, Refusal> {
-    Ok(Box::new(VideoAsk::of(shop.serving, &Asked::from_json(&body)?)))
+    Ok(Box::new(VideoAsk::of(shop.serving, &VideoRequest::from_json(&body)?)))
 }
 
 pub fn remix_is_not_quoted(_: &Shop<'_>, _: &[&str], _: Bytes) -> Result<Box<dyn Priced>, Refusal> {
@@ -53,7 +53,7 @@ pub async fn remix(State(app): State<Arc<App>>, Path(source): Path<String>, requ
     let id = app.new_call_id();
     match reading::guarded(handle_remix(&app, id, &source, request)).await {
         Ok(reply) => reply,
-        Err(refusal) => reading::refused(&app, Dialect::OpenAi, careful(refusal), &id.to_string()),
+        Err(refusal) => reading::refused(&app, ErrorFormat::OpenAi, careful(refusal), &id.to_string()),
     }
 }
 
@@ -73,10 +73,10 @@ async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request
     let named = webhook_url(app, &fields)?;
     let task = own(app, &caller, source).await?;
     file::result(&task)?;
-    let kept = KeptPlan::read(&task.plan).ok_or_else(|| unknown(source))?;
-    let ask = VideoAsk::remix(&app.serving.load(), &task, &kept, &prompt, unread(&fields))?;
+    let kept = StoredPlan::read(&task.plan).ok_or_else(|| unknown(source))?;
+    let ask = VideoAsk::remix(&app.serving.load(), &task, &kept, &prompt, warn_unread(&fields))?;
     let webhook_url = named.or_else(|| webhooks::of_account(&app.video, &caller.account));
-    let made = made(app, caller, Ask { id, endpoint: REMIX, work: ask, idem }, webhook_url).await?;
+    let made = made(app, caller, CallRequest { id, endpoint: REMIX, work: ask, idem }, webhook_url).await?;
     Ok(reply(app, &base(app, &parts), &made))
 }
 
@@ -84,16 +84,16 @@ async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request
 async fn made(
     app: &App,
     caller: Arc<Caller>,
-    ask: Ask<VideoAsk>,
+    ask: CallRequest<VideoAsk>,
     webhook_url: Option<String>,
 ) -> Result<Made, Refusal> {
-    let Ask { id, endpoint, work, idem } = ask;
+    let CallRequest { id, endpoint, work, idem } = ask;
     let work = VideoTask { ask: work, desk: app.video.clone() };
-    create_task(&app.till, caller, TaskAsk { ask: Ask { id, endpoint, work, idem }, webhook_url }).await
+    create_task(&app.till, caller, TaskAsk { ask: CallRequest { id, endpoint, work, idem }, webhook_url }).await
 }
 
 /// What a remix takes from its source, or nobody knows.
-fn unread(fields: &serde_json::Map<String, Value>) -> Vec<Warning> {
+fn warn_unread(fields: &serde_json::Map<String, Value>) -> Vec<Warning> {
     let others = fields.keys().filter(|field| !["prompt", "webhook_url"].contains(&field.as_str()));
     let dropped = "A remix is in all else as its source; this field was dropped.";
     others.map(|field| Warning::new(field, dropped)).collect::<Warnings>().list()
@@ -109,7 +109,7 @@ async fn create(app: &Arc<App>, endpoint: &'static str, request: Request) -> Res
     let id = app.new_call_id();
     match reading::guarded(handle(app, id, endpoint, request)).await {
         Ok(reply) => reply,
-        Err(refusal) => reading::refused(app, Dialect::OpenAi, careful(refusal), &id.to_string()),
+        Err(refusal) => reading::refused(app, ErrorFormat::OpenAi, careful(refusal), &id.to_string()),
     }
 }
 
@@ -123,22 +123,23 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
         true => reading::form_body(app, &caller, &parts, body).await?,
         false => reading::json_body(app, &caller, &parts, body).await?,
     };
-    let (asked, printed) = if form { read_form(kind, &bytes)? } else { (Asked::from_json(&bytes)?, bytes.clone()) };
+    let (asked, printed) =
+        if form { read_form(kind, &bytes)? } else { (VideoRequest::from_json(&bytes)?, bytes.clone()) };
     given::of_video(&app.conversations.fetcher.client, &asked)?;
     // Both endpoints are one: the same key and body find the same task on either.
     let idem = reading::idempotency(&parts.headers, VIDEOS, &printed)?;
     let webhook_url = webhook_url(app, &asked.others)?.or_else(|| webhooks::of_account(&app.video, &caller.account));
     let ask = VideoAsk::of(&app.serving.load(), &asked);
-    let made = made(app, caller, Ask { id, endpoint, work: ask, idem }, webhook_url).await?;
+    let made = made(app, caller, CallRequest { id, endpoint, work: ask, idem }, webhook_url).await?;
     Ok(reply(app, &base(app, &parts), &made))
 }
 
 /// The request in a form, and what of it an Idempotency-Key stands for: the fields without the
 /// boundary, which is drawn anew each time.
-fn read_form(kind: &str, bytes: &Bytes) -> Result<(Asked, Bytes), Refusal> {
+fn read_form(kind: &str, bytes: &Bytes) -> Result<(VideoRequest, Bytes), Refusal> {
     let wrong = |bad: Bad| Refusal::new(Code::InvalidRequest, why(bad));
-    let limits = Limits::default();
-    let mut reader = Reader::new(kind, limits).map_err(wrong)?;
+    let limits = FormLimits::default();
+    let mut reader = FormReader::new(kind, limits).map_err(wrong)?;
     reader.push(bytes).map_err(|bad| match reader.field() {
         Some(field) if bad == Bad::TooLong => {
             let text = format!("`{field}` is longer than {} MiB.", limits.field_bytes.min(limits.file_bytes) >> 20);
@@ -154,7 +155,7 @@ fn read_form(kind: &str, bytes: &Bytes) -> Result<(Asked, Bytes), Refusal> {
             printed.extend(text);
         }
     }
-    Ok((Asked::from_form(parts)?, printed.into()))
+    Ok((VideoRequest::from_form(parts)?, printed.into()))
 }
 
 fn why(bad: Bad) -> &'static str {
@@ -176,7 +177,7 @@ fn webhook_url(app: &App, fields: &serde_json::Map<String, Value>) -> Result<Opt
 }
 
 fn reply(app: &App, base: &str, made: &Made) -> Response {
-    let shown = Shown::of(&app.video, Some(base), &made.task);
+    let shown = ShownTask::of(&app.video, Some(base), &made.task);
     let shown = if made.replayed { shown } else { shown.begun() };
     let mut reply = json_bytes(shown.openai());
     let headers = reply.headers_mut();

@@ -7,8 +7,8 @@ use crate::app::App;
 use crate::call::task::refresh;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
-use crate::work::video::show::{self, Shown};
-use crate::work::video::{KeptResult, file};
+use crate::work::video::show::{self, ShownTask};
+use crate::work::video::{StoredResult, file};
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
@@ -18,7 +18,7 @@ use http::{HeaderValue, header};
 use std::sync::Arc;
 use tollgate_media::video;
 use tollgate_store::{Task, TaskId, TaskPage, TaskState};
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::error::{Code, ErrorFormat};
 
 const PAGE: u32 = 20;
 const LARGEST_PAGE: u32 = 100;
@@ -28,9 +28,9 @@ pub async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: R
     let found = reading::guarded(async {
         let caller = reading::caller(&app, &parts).await?;
         let task = fresh(&app, &caller, &id).await?;
-        Ok(json_bytes(Shown::of(&app.video, Some(&base(&app, &parts)), &task).openai()))
+        Ok(json_bytes(ShownTask::of(&app.video, Some(&base(&app, &parts)), &task).openai()))
     });
-    found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))
+    found.await.unwrap_or_else(|refusal| reading::refused(&app, ErrorFormat::OpenAi, refusal, ""))
 }
 
 pub async fn legacy(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
@@ -38,11 +38,11 @@ pub async fn legacy(State(app): State<Arc<App>>, Path(id): Path<String>, request
     let found = reading::guarded(async {
         let caller = reading::caller(&app, &parts).await?;
         let task = fresh(&app, &caller, &id).await?;
-        Ok(json_bytes(Shown::of(&app.video, Some(&base(&app, &parts)), &task).legacy()))
+        Ok(json_bytes(ShownTask::of(&app.video, Some(&base(&app, &parts)), &task).legacy()))
     });
     found.await.unwrap_or_else(|refusal| {
         let body = video::legacy_error(refusal.code.code(), &refusal.message);
-        let mut reply = reading::refused(&app, Dialect::OpenAi, refusal, "");
+        let mut reply = reading::refused(&app, ErrorFormat::OpenAi, refusal, "");
         *reply.body_mut() = Body::from(body);
         reply
     })
@@ -57,10 +57,10 @@ pub async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery, reques
         let more = tasks.len() > page.limit as usize;
         tasks.truncate(page.limit as usize);
         let base = base(&app, &parts);
-        let shown: Vec<Shown> = tasks.iter().map(|task| Shown::of(&app.video, Some(&base), task)).collect();
+        let shown: Vec<ShownTask> = tasks.iter().map(|task| ShownTask::of(&app.video, Some(&base), task)).collect();
         Ok(json_bytes(show::page(&shown, more)))
     });
-    found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))
+    found.await.unwrap_or_else(|refusal| reading::refused(&app, ErrorFormat::OpenAi, refusal, ""))
 }
 
 pub async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
@@ -74,8 +74,8 @@ pub async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>, request
             return Err(Refusal::about(Code::CallInProgress, "id", text).after(5));
         }
         // The copy first: once the task is out of sight nobody can ask for it again.
-        let copy = task.result.as_deref().and_then(KeptResult::read).and_then(|result| result.copy);
-        if let (Some(shelf), Some(copy)) = (&app.video.shelf, copy)
+        let copy = task.result.as_deref().and_then(StoredResult::read).and_then(|result| result.copy);
+        if let (Some(shelf), Some(copy)) = (&app.video.copies, copy)
             && let Err(error) = shelf.remove(&copy).await
         {
             tracing::warn!(task = %task.id, %error, "the copy of a video could not be deleted");
@@ -90,7 +90,7 @@ pub async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>, request
         app.tracker.spawn(file::forget(app.video.clone(), task));
         Ok(reply)
     });
-    found.await.unwrap_or_else(|refusal| reading::refused(&app, Dialect::OpenAi, refusal, ""))
+    found.await.unwrap_or_else(|refusal| reading::refused(&app, ErrorFormat::OpenAi, refusal, ""))
 }
 
 /// A task of the caller's account.

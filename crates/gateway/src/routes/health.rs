@@ -9,7 +9,7 @@ use tollgate_store::AccountId;
 
 /// How a call that reached the source ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum CallResult {
     Data,
     NoResult,
     /// The source or the way there failed.
@@ -18,9 +18,9 @@ pub enum Seen {
     Operator,
 }
 
-impl Seen {
+impl CallResult {
     pub fn works(self) -> bool {
-        matches!(self, Seen::Data | Seen::NoResult)
+        matches!(self, CallResult::Data | CallResult::NoResult)
     }
 }
 
@@ -58,7 +58,7 @@ impl Health {
         self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn add(&self, model: &str, seen: Seen, account: AccountId, now: Millis) {
+    pub fn add(&self, model: &str, seen: CallResult, account: AccountId, now: Millis) {
         let mut cells = self.cells();
         let cell = cells.entry(model.to_owned()).or_default();
         let hour = now.div_euclid(HOUR);
@@ -75,7 +75,7 @@ impl Health {
             cell.hours.pop_front();
         }
         cell.last_at = now;
-        cell.operator_in_a_row = if seen == Seen::Operator { cell.operator_in_a_row + 1 } else { 0 };
+        cell.operator_in_a_row = if seen == CallResult::Operator { cell.operator_in_a_row + 1 } else { 0 };
         cell.recent.push_back((now, seen.works(), account));
         while cell.recent.len() > KEPT || cell.recent.front().is_some_and(|(at, ..)| now - at > RECENT) {
             cell.recent.pop_front();
@@ -155,14 +155,14 @@ mod tests {
     fn pauses_are_due_after_five_operator_faults_in_a_row_or_nine_in_ten_failures() {
         let health = Health::default();
         for _ in 0..4 {
-            health.add("m", Seen::Operator, ONE, 0);
+            health.add("m", CallResult::Operator, ONE, 0);
         }
         assert!(health.trouble("m", 0).is_none());
-        health.add("m", Seen::Data, ONE, 0);
-        health.add("m", Seen::Operator, ONE, 0);
+        health.add("m", CallResult::Data, ONE, 0);
+        health.add("m", CallResult::Operator, ONE, 0);
         assert!(health.trouble("m", 0).is_none(), "the row was broken");
         for _ in 0..4 {
-            health.add("m", Seen::Operator, ONE, 0);
+            health.add("m", CallResult::Operator, ONE, 0);
         }
         assert!(health.trouble("m", 0).is_some_and(|why| why.starts_with("5 calls in a row")));
         health.start_over("m");
@@ -170,7 +170,12 @@ mod tests {
 
         for n in 0..20 {
             assert!(health.trouble("n", n).is_none(), "too few to tell");
-            health.add("n", if n < 2 { Seen::NoResult } else { Seen::Fault }, if n == 7 { TWO } else { ONE }, n);
+            health.add(
+                "n",
+                if n < 2 { CallResult::NoResult } else { CallResult::Fault },
+                if n == 7 { TWO } else { ONE },
+                n,
+            );
         }
         assert_eq!(health.trouble("n", 20).as_deref(), Some("18 of 20 calls failed within ten minutes"));
         assert!(health.trouble("n", RECENT + 30).is_none(), "that was long ago");
@@ -180,12 +185,12 @@ mod tests {
     fn the_failures_of_one_account_pause_nothing() {
         let health = Health::default();
         for n in 0..100 {
-            health.add("m", Seen::Fault, ONE, n);
+            health.add("m", CallResult::Fault, ONE, n);
         }
         assert!(health.trouble("m", 100).is_none(), "it may ask for what does not exist");
-        health.add("m", Seen::Data, TWO, 100);
+        health.add("m", CallResult::Data, TWO, 100);
         assert!(health.trouble("m", 100).is_none(), "another one is served");
-        health.add("m", Seen::Fault, TWO, 100);
+        health.add("m", CallResult::Fault, TWO, 100);
         assert_eq!(health.trouble("m", 100).as_deref(), Some("101 of 102 calls failed within ten minutes"));
     }
 
@@ -201,9 +206,9 @@ mod tests {
     fn health_is_of_the_last_day() {
         let health = Health::default();
         assert!(health.record("m", 0).is_null());
-        health.add("m", Seen::Fault, ONE, 0);
-        health.add("m", Seen::Data, ONE, 5 * HOUR);
-        health.add("m", Seen::NoResult, ONE, 6 * HOUR);
+        health.add("m", CallResult::Fault, ONE, 0);
+        health.add("m", CallResult::Data, ONE, 5 * HOUR);
+        health.add("m", CallResult::NoResult, ONE, 6 * HOUR);
         let record = health.record("m", 7 * HOUR);
         assert_eq!((record["sample_size"].as_u64(), record["success_ratio"].as_f64()), (Some(3), Some(0.666)));
         assert_eq!(

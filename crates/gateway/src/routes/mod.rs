@@ -12,7 +12,7 @@ use health::Health;
 use pauses::Pauses;
 use switches::Switches;
 use tollgate_upstream::Pace;
-use turns::TurnBook;
+use turns::TurnBlocks;
 
 /// All that is known of the ways to providers.
 #[derive(Default)]
@@ -26,5 +26,5 @@ pub struct Routes {
     /// How fast a source may be asked by this replica.
     pub pace: Pace,
     /// Turns at providers, shared by all replicas.
-    pub turns: TurnBook,
+    pub turns: TurnBlocks,
 }

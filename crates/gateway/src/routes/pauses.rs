@@ -151,7 +151,7 @@ fn at(part: Millis) -> usize {
 mod tests {
     use super::*;
     use std::time::Duration;
-    use tollgate_upstream::{BaseUrl, Settings, kind};
+    use tollgate_upstream::{BaseUrl, ProviderSettings, kind};
 
     const MINUTE: Millis = 60_000;
 
@@ -163,11 +163,11 @@ mod tests {
 
     impl Desk {
         fn new(percent: u64) -> Desk {
-            let settings = Settings {
+            let settings = ProviderSettings {
                 estimated_percent: percent,
                 estimated_rows: 3,
                 pause_time: Duration::from_secs(600),
-                ..Settings::default()
+                ..ProviderSettings::default()
             };
             let base = BaseUrl::parse("http://127.0.0.1:9").expect("an address");
             let provider =

@@ -74,7 +74,7 @@ pub enum Door {
 
 /// Who went in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum Admission {
     Open,
     /// Nobody: it is paused, or another call is trying.
     Shut,
@@ -132,15 +132,15 @@ impl Switches {
 
     /// A call that nothing else stands in the way of goes in; of those that would try a paused
     /// cell, one.
-    pub fn enter(&self, model: &str, now: Millis, probe_after: Duration) -> Entry {
+    pub fn enter(&self, model: &str, now: Millis, probe_after: Duration) -> Admission {
         let mut states = self.states();
         let state = states.models.get_mut(model).filter(|state| state.change.paused);
-        let Some(state) = state else { return Entry::Open };
+        let Some(state) = state else { return Admission::Open };
         if !state.may_be_tried(now, probe_after) {
-            return Entry::Shut;
+            return Admission::Shut;
         }
         state.probed_at = Some(now);
-        Entry::Probe(state.change.clone())
+        Admission::Probe(state.change.clone())
     }
 
     /// Whoever tried did not get as far as the source.
@@ -159,7 +159,7 @@ impl Switches {
     }
 
     /// Changes of our own that the store does not have, with their numbers.
-    pub fn unwritten(&self) -> Vec<(u64, PauseChange)> {
+    pub fn changes_to_write(&self) -> Vec<(u64, PauseChange)> {
         let states = self.states();
         states.all().filter(|state| state.unwritten).map(|state| (state.own, state.change.clone())).collect()
     }
@@ -210,7 +210,7 @@ impl Switches {
         for (kind, name, paused) in self.shown() {
             metrics.switched(kind.word(), &name, paused);
         }
-        for (number, change) in self.unwritten() {
+        for (number, change) in self.changes_to_write() {
             store.change_pause(change.clone()).await?;
             self.written(&change.name, number);
         }
@@ -233,19 +233,23 @@ mod tests {
         let wait = Duration::from_secs(900);
         let door = |now| pauses.door("m", now, wait);
         let enter = |now| pauses.enter("m", now, wait);
-        assert_eq!((door(0), enter(0)), (Door::Open, Entry::Open));
+        assert_eq!((door(0), enter(0)), (Door::Open, Admission::Open));
         let pause = change(true, 1_000, AUTO);
         pauses.put(pause.clone(), true);
-        assert_eq!((door(2_000), door(900_999), enter(900_999)), (Door::Paused, Door::Paused, Entry::Shut));
+        assert_eq!((door(2_000), door(900_999), enter(900_999)), (Door::Paused, Door::Paused, Admission::Shut));
         assert_eq!((door(901_000), door(901_000)), (Door::Probe, Door::Probe), "looking takes nothing");
-        assert_eq!((enter(901_000), enter(901_001)), (Entry::Probe(pause.clone()), Entry::Shut), "one at a time");
+        assert_eq!(
+            (enter(901_000), enter(901_001)),
+            (Admission::Probe(pause.clone()), Admission::Shut),
+            "one at a time"
+        );
         pauses.leave(&change(true, 999, AUTO));
         assert_eq!(door(901_002), Door::Paused, "that was another pause");
         pauses.leave(&pause);
-        assert_eq!(enter(901_003), Entry::Probe(pause.clone()), "the first did not get as far as the source");
-        assert_eq!(enter(901_003 + PROBE_TIME), Entry::Probe(pause), "the first never came back");
+        assert_eq!(enter(901_003), Admission::Probe(pause.clone()), "the first did not get as far as the source");
+        assert_eq!(enter(901_003 + PROBE_TIME), Admission::Probe(pause), "the first never came back");
         pauses.replace(vec![change(true, 2_000_000, "ada")], pauses.before_reading());
-        assert_eq!((door(9_000_000), enter(9_000_000)), (Door::Paused, Entry::Shut));
+        assert_eq!((door(9_000_000), enter(9_000_000)), (Door::Paused, Admission::Shut));
         pauses.replace(vec![change(false, 3_000_000, "ada")], pauses.before_reading());
         assert_eq!(door(9_000_000), Door::Open);
     }
@@ -254,13 +258,13 @@ mod tests {
     fn what_could_not_be_written_is_told_until_it_is() {
         let pauses = Switches::default();
         pauses.put(change(true, 1_000, AUTO), false);
-        let waiting = pauses.unwritten();
+        let waiting = pauses.changes_to_write();
         assert_eq!(waiting, [(1, change(true, 1_000, AUTO))]);
         pauses.put(change(true, 2_000, AUTO), false);
         pauses.written("m", waiting[0].0);
-        assert_eq!(pauses.unwritten(), [(2, change(true, 2_000, AUTO))], "the newer one is not written by that");
+        assert_eq!(pauses.changes_to_write(), [(2, change(true, 2_000, AUTO))], "the newer one is not written by that");
         pauses.written("m", 2);
-        assert!(pauses.unwritten().is_empty() && pauses.model_is_paused("m"));
+        assert!(pauses.changes_to_write().is_empty() && pauses.model_is_paused("m"));
     }
 
     #[test]

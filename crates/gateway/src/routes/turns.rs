@@ -19,7 +19,7 @@ const LARGEST: u32 = 100;
 
 /// The blocks this process has, by provider.
 #[derive(Default)]
-pub struct TurnBook {
+pub struct TurnBlocks {
     lines: Mutex<HashMap<String, Arc<Line<Block>>>>,
 }
 
@@ -44,7 +44,7 @@ impl Block {
     }
 }
 
-impl TurnBook {
+impl TurnBlocks {
     /// Waits for a turn in the line of a provider that takes so many questions a second; 0: as many
     /// as there are. `false`: it would take longer than `patience`.
     pub async fn turn(

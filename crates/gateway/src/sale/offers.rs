@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tollgate_catalog::form::{Mistakes, did_you_mean};
-use tollgate_catalog::{BillingUnit, Mistake, Model, Snapshot, Video};
+use tollgate_catalog::{BillingUnit, Mistake, Model, Snapshot, VideoTable};
 use tollgate_media::video::{FACTS, Offer, Variant};
 use tollgate_upstream::{Ability, Provider};
 
@@ -55,7 +55,7 @@ fn field(model: &Model, key: &str) -> String {
 /// One table while it is being checked.
 struct Reader<'a> {
     model: &'a Model,
-    video: &'a Video,
+    video: &'a VideoTable,
     mistakes: &'a Mistakes,
 }
 

@@ -26,7 +26,7 @@ pub struct PriceList(Mutex<Pages>);
 struct Pages {
     /// The catalog these pages are of. A new one makes all of them old.
     of: Weak<Serving>,
-    by_viewer: HashMap<Viewer, Arc<Page>>,
+    by_viewer: HashMap<Viewer, Arc<PriceListPage>>,
 }
 
 /// For whom the list is written. Everybody with the same groups sees the same.
@@ -36,7 +36,7 @@ pub enum Viewer {
     Account { groups: Vec<String>, topped_up: bool },
 }
 
-pub struct Page {
+pub struct PriceListPage {
     pub body: Bytes,
     pub etag: HeaderValue,
 }
@@ -64,7 +64,7 @@ struct Offered {
 }
 
 impl PriceList {
-    pub fn page(&self, serving: &Arc<Serving>, viewer: Viewer, served: &Served) -> Result<Arc<Page>, Refusal> {
+    pub fn page(&self, serving: &Arc<Serving>, viewer: Viewer, served: &Served) -> Result<Arc<PriceListPage>, Refusal> {
         let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !Weak::ptr_eq(&pages.of, &Arc::downgrade(serving)) {
             *pages = Pages { of: Arc::downgrade(serving), by_viewer: HashMap::new() };
@@ -82,7 +82,7 @@ impl PriceList {
     }
 }
 
-fn written(serving: &Serving, viewer: &Viewer, served: &Served) -> Result<Page, Refusal> {
+fn written(serving: &Serving, viewer: &Viewer, served: &Served) -> Result<PriceListPage, Refusal> {
     let catalog = &serving.catalog;
     let groups: Vec<&str> = match viewer {
         Viewer::Anybody => catalog.public_groups(),
@@ -111,5 +111,5 @@ fn written(serving: &Serving, viewer: &Viewer, served: &Served) -> Result<Page, 
     }
     etag.push('"');
     let etag = HeaderValue::try_from(etag).map_err(|_| Refusal::new(Code::Internal, "The list has no name."))?;
-    Ok(Page { body, etag })
+    Ok(PriceListPage { body, etag })
 }

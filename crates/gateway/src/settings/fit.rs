@@ -1,7 +1,7 @@
 //! Limits as far as they fit the machine, so that a gateway under attack runs out of places and not
 //! out of descriptors.
 
-use super::Limits;
+use super::ServerLimits;
 use crate::machine::Machine;
 
 /// For database, journal, logs, the admin socket, the watcher of files, and the connections of the
@@ -13,7 +13,7 @@ pub const METRICS_CONNECTIONS: usize = 32;
 const BODIES: usize = 256 << 20;
 const LEAST_BODIES: usize = 64 << 20;
 
-impl Limits {
+impl ServerLimits {
     /// The limits as far as they fit the machine. Of the descriptors a half is for clients, three
     /// eighths are for calls, each with its connection to a provider, and the rest is for
     /// connections that are kept, fetched links, webhooks and copies.
@@ -42,13 +42,16 @@ mod tests {
     #[test]
     fn everything_fits_below_the_limit_of_descriptors() {
         for descriptors in [256, 1_024, 4_096, 1 << 20] {
-            let mut limits = Limits::default();
+            let mut limits = ServerLimits::default();
             limits.fit(&Machine { descriptors: Some(descriptors), memory: None });
             let taken = limits.connections + limits.calls + limits.idle_upstream + OWN;
             assert!(taken <= descriptors, "{descriptors}: {limits:?}");
-            assert!(limits.connections <= Limits::default().connections && limits.calls <= Limits::default().calls);
+            assert!(
+                limits.connections <= ServerLimits::default().connections
+                    && limits.calls <= ServerLimits::default().calls
+            );
         }
-        let mut limits = Limits::default();
+        let mut limits = ServerLimits::default();
         limits.fit(&Machine::default());
         assert_eq!((limits.connections, limits.calls), (20_000, 10_000), "nothing is known, nothing is changed");
     }
@@ -56,7 +59,7 @@ mod tests {
     #[test]
     fn the_budget_for_bodies_follows_the_memory_and_holds_two_of_the_largest() {
         let budget = |memory, set, body_bytes| {
-            let mut limits = Limits { bodies_bytes: set, body_bytes, ..Limits::default() };
+            let mut limits = ServerLimits { bodies_bytes: set, body_bytes, ..ServerLimits::default() };
             limits.fit(&Machine { descriptors: None, memory });
             limits.bodies_bytes.expect("set") >> 20
         };

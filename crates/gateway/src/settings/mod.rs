@@ -15,7 +15,7 @@ mod webhooks;
 pub use fetch::FetchSettings;
 pub use fit::METRICS_CONNECTIONS;
 pub use pages::{Origin, Pages};
-pub use read::{Source, catalog_files, catalog_paths};
+pub use read::{ConfigSource, catalog_files, catalog_paths};
 pub(crate) use read::{file_mistake, whole_mistake};
 pub use social::SocialSettings;
 pub use storage::StorageSettings;
@@ -46,7 +46,7 @@ pub struct Settings {
     pub trusted_proxies: Vec<IpNet>,
     /// The web pages that may call us from a browser.
     pub pages: Pages,
-    pub limits: Limits,
+    pub limits: ServerLimits,
     pub social: SocialSettings,
     pub video: VideoSettings,
     /// Where clients reach us; left out, the host a request names.
@@ -74,7 +74,7 @@ const LAST_WAIT: Duration = Duration::from_secs(10 * 60);
 
 /// Every limit is set explicitly; none is left to a library's default.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct ServerLimits {
     /// From the first moment of a connection to the end of its first request's head, and for each
     /// head after that.
     pub header_time: Duration,
@@ -104,7 +104,7 @@ pub struct Limits {
     pub stream_hold: u64,
 }
 
-impl Limits {
+impl ServerLimits {
     /// A hold outlives the longest call it can belong to: the last wait for a provider may begin at
     /// the call's deadline.
     pub fn hold_life(&self) -> Duration {
@@ -112,9 +112,9 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for ServerLimits {
+    fn default() -> ServerLimits {
+        ServerLimits {
             header_time: Duration::from_secs(10),
             idle_time: Duration::from_secs(75),
             body_time: Duration::from_secs(60),

@@ -4,25 +4,27 @@
 //! `body_bytes` in `[limits]`, `TOLLGATE__PROVIDER__SIM__BASE_URL` over a provider's. The
 //! environment comes in as a value, read once by the executable.
 
-use super::{FetchSettings, Limits, Pages, Settings, SocialSettings, StorageSettings, TaskSettings, VideoSettings};
+use super::{
+    FetchSettings, Pages, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings, VideoSettings,
+};
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_catalog::Mistake;
 use tollgate_catalog::form::{Form, Mistakes, Override};
-use tollgate_upstream::{Ability, BaseUrl, KINDS, Provider, Secret, Settings as Habits};
+use tollgate_upstream::{Ability, BaseUrl, KINDS, Provider, ProviderSettings, Secret};
 
 const PREFIX: &str = "TOLLGATE__";
 
 /// Where the configuration comes from. Read again as a whole at each reload.
 #[derive(Clone)]
-pub struct Source {
+pub struct ConfigSource {
     pub file: PathBuf,
     pub environment: Arc<BTreeMap<String, String>>,
 }
 
-impl Source {
+impl ConfigSource {
     /// The settings alone, for those who only need to find the store: providers and catalog may be
     /// wrong.
     pub fn load_settings(&self) -> Result<Settings, Vec<Mistake>> {
@@ -64,7 +66,7 @@ impl Source {
             database,
             trusted_proxies: form.parsed_list::<IpNet>("trusted_proxies"),
             pages: pages(form),
-            limits: Limits::default(),
+            limits: ServerLimits::default(),
             social: SocialSettings::read(form),
             video: VideoSettings::read(form, self),
             tasks: TaskSettings::read(form),
@@ -201,15 +203,15 @@ fn pages(form: &mut Form<'_>) -> Pages {
     if form.has("cors_origins") { Pages::of(form.parsed_list("cors_origins")) } else { Pages::All }
 }
 
-fn limits(form: &mut Form<'_>) -> Limits {
-    let default = Limits::default();
+fn limits(form: &mut Form<'_>) -> ServerLimits {
+    let default = ServerLimits::default();
     let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
     let body_bytes = bytes(form.size_or("body_bytes", default.body_bytes as u64));
     let bodies_bytes = form.opt_size("bodies_bytes").map(bytes);
     if bodies_bytes.is_some_and(|all| all < body_bytes.saturating_mul(2)) {
         form.mistake("bodies_bytes", "must hold two of the largest bodies (body_bytes) at least");
     }
-    Limits {
+    ServerLimits {
         header_time: form.duration_or("header_time", default.header_time),
         idle_time: form.duration_or("idle_time", default.idle_time),
         body_time: form.duration_or("body_time", default.body_time),
@@ -233,10 +235,10 @@ fn limits(form: &mut Form<'_>) -> Limits {
 /// What suppliers of social data allow on one route.
 const SOCIAL_RATE: usize = 10;
 
-fn habits(form: &mut Form<'_>, social: bool) -> Habits {
-    let default = Habits::default();
+fn habits(form: &mut Form<'_>, social: bool) -> ProviderSettings {
+    let default = ProviderSettings::default();
     let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
-    Habits {
+    ProviderSettings {
         bill_on_cancel: form.flag_or("bill_on_cancel", default.bill_on_cancel),
         first_byte: form.duration_or("first_byte_time", default.first_byte),
         idle: form.duration_or("idle_time", default.idle),

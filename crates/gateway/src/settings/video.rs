@@ -1,7 +1,7 @@
 //! `[video]` and `[webhooks]` in tollgate.toml: how finished files and news about them reach
 //! customers.
 
-use crate::settings::Source;
+use crate::settings::ConfigSource;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -93,7 +93,7 @@ impl Default for VideoSettings {
 }
 
 impl VideoSettings {
-    pub fn read(form: &mut Form<'_>, source: &Source) -> VideoSettings {
+    pub fn read(form: &mut Form<'_>, source: &ConfigSource) -> VideoSettings {
         let default = VideoSettings::default();
         let mut table = form.table("video");
         let ways = [("proxy", Delivery::Proxy), ("redirect", Delivery::Redirect)];
@@ -134,7 +134,7 @@ impl VideoSettings {
 }
 
 /// A folder beside the file, or `s3://BUCKET/PREFIX` with the table `[video.s3]`.
-fn copy_to(form: &mut Form<'_>, source: &Source) -> Option<CopyTo> {
+fn copy_to(form: &mut Form<'_>, source: &ConfigSource) -> Option<CopyTo> {
     let place = form.opt_text("copy_to");
     let mut table = form.table("s3");
     let region = table.text_or("region", "us-east-1");

@@ -6,7 +6,7 @@
 use super::Register;
 use crate::door::peer::Peer;
 use crate::refusal::Refusal;
-use crate::who::keys::Found;
+use crate::who::key_cache::KeyLookup;
 use crate::world::Millis;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Uri, header};
@@ -78,9 +78,9 @@ pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Arc<
     let key = presented_key(&parts.headers, key_in_query(&parts.uri))?;
     let now = register.world.now_ms();
     let caller = match register.keys.find(register.store, key, register.world).await {
-        Found::Known(caller) => caller,
-        Found::Unknown => return Err(no_such_key()),
-        Found::CannotTell => {
+        KeyLookup::Known(caller) => caller,
+        KeyLookup::Unknown => return Err(no_such_key()),
+        KeyLookup::CannotTell => {
             return Err(Refusal::new(Code::LedgerUnavailable, "Keys cannot be checked at the moment.").after(2));
         }
     };

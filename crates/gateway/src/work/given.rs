@@ -4,7 +4,7 @@
 use crate::refusal::Refusal;
 use serde_json::{Map, Value};
 use tollgate_dialects::{Given, scheme};
-use tollgate_media::video::{Reference, Request};
+use tollgate_media::video::{Reference, VideoRequest};
 use tollgate_upstream::{Client, Unfetched};
 use tollgate_wire::error::Code;
 
@@ -26,7 +26,7 @@ pub fn outside(links: &Client, given: &Given) -> Result<(), Refusal> {
 }
 
 /// The same for all of a request for a video.
-pub fn of_video(links: &Client, asked: &Request) -> Result<(), Refusal> {
+pub fn of_video(links: &Client, asked: &VideoRequest) -> Result<(), Refusal> {
     let reference = asked.input_reference.as_ref().and_then(|reference| match reference {
         Reference::Link(link) => Some(link),
         Reference::File(_) => None,

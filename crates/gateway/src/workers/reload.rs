@@ -5,8 +5,8 @@
 
 use crate::app::App;
 use crate::sale::groups;
-use crate::secrets::Lines;
-use crate::settings::{Source, catalog_paths};
+use crate::secrets::SecretLines;
+use crate::settings::{ConfigSource, catalog_paths};
 use notify::{RecursiveMode, Watcher as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,11 +23,11 @@ const LOOK: Duration = Duration::from_secs(10);
 /// Reads what has changed and, if all of it is right, serves it from the next call on. Reading a
 /// large catalog and giving back the old one take a while; both happen on threads that serve no
 /// calls.
-pub async fn reload(app: &App, source: &Source) -> Result<(), Vec<Mistake>> {
+pub async fn reload(app: &App, source: &ConfigSource) -> Result<(), Vec<Mistake>> {
     let (source, secrets_file) = (source.clone(), app.settings.secrets_file.clone());
     let before = app.serving.load_full();
     let reading = move || {
-        let secrets = Lines::open(&secrets_file).map_err(|error| vec![mistake(error.to_string())]);
+        let secrets = SecretLines::open(&secrets_file).map_err(|error| vec![mistake(error.to_string())]);
         match (source.load_again(&before.catalog), secrets) {
             (Ok(loaded), Ok(secrets)) => Ok((loaded, secrets)),
             (Err(mistakes), Ok(_)) | (Ok(_), Err(mistakes)) => Err(mistakes),
@@ -71,7 +71,7 @@ fn mistake(reason: String) -> Mistake {
 }
 
 /// Watches files and signals until the stop.
-pub async fn watch(app: Arc<App>, source: Source) {
+pub async fn watch(app: Arc<App>, source: ConfigSource) {
     let (tell, mut changed) = mpsc::channel(1);
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         if event.is_ok_and(|event| !event.kind.is_access()) {
@@ -110,7 +110,7 @@ pub async fn watch(app: Arc<App>, source: Source) {
     }
 }
 
-fn fingerprint(source: &Source, app: &App) -> Vec<(std::path::PathBuf, Option<std::time::SystemTime>, u64)> {
+fn fingerprint(source: &ConfigSource, app: &App) -> Vec<(std::path::PathBuf, Option<std::time::SystemTime>, u64)> {
     let mut files = vec![source.file.clone(), app.settings.secrets_file.clone()];
     files.extend(catalog_paths(&app.settings.catalog_dir).unwrap_or_default());
     files.sort();

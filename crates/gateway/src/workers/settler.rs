@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tollgate_store::Ending;
-use tollgate_upstream::Body;
+use tollgate_upstream::ReplyBody;
 
 /// Status of a call whose client is gone; it is seen in the log only.
 const CLIENT_CLOSED: u16 = 499;
@@ -26,7 +26,7 @@ pub async fn run(till: Arc<Till>, mut inbox: mpsc::UnboundedReceiver<Abandoned>)
     }
 }
 
-async fn read_on(mut call: Box<OpenCall>, mut body: Body, mut reader: Box<dyn EventReader>) {
+async fn read_on(mut call: Box<OpenCall>, mut body: ReplyBody, mut reader: Box<dyn EventReader>) {
     let settings = call.provider.as_ref().map(|one| one.settings.clone()).unwrap_or_default();
     let until = Instant::now() + settings.drain_time;
     let mut left = settings.drain_bytes;

@@ -5,7 +5,7 @@ use crate::app::App;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;
-use tollgate_store::{Report, StoreError};
+use tollgate_store::{AuditReport, StoreError};
 
 /// A revoked key must stop working within five seconds on every replica.
 const KEYS: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, AUDIT, Round::Audit);
     start(app, SOCIAL, Round::Social);
     start(app, AUDIT_CHANGED, Round::AuditChanged);
-    if app.video.shelf.is_some() {
+    if app.video.copies.is_some() {
         start(app, SHELF, Round::Shelf);
     }
     start(app, FORGET, Round::Forget);
@@ -93,7 +93,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
         }
         Round::Audit => audited(app, app.store.verify().await),
         Round::Shelf => {
-            if let Some(shelf) = &app.video.shelf {
+            if let Some(shelf) = &app.video.copies {
                 let swept = shelf.sweep(app.world.sure_ms()).await;
                 if swept.gone > 0 {
                     tracing::info!(gone = swept.gone, "copies of videos taken away after their time");
@@ -108,10 +108,10 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
     }
 }
 
-fn audited(app: &App, outcome: Result<Report, StoreError>) -> Result<(), StoreError> {
+fn audited(app: &App, outcome: Result<AuditReport, StoreError>) -> Result<(), StoreError> {
     match &outcome {
         Ok(report) => {
-            tell(report);
+            log_report(report);
             app.metrics.audited(app.world.steady_ms());
         }
         Err(_) => app.metrics.audit_failed(),
@@ -119,7 +119,7 @@ fn audited(app: &App, outcome: Result<Report, StoreError>) -> Result<(), StoreEr
     outcome.map(drop)
 }
 
-fn tell(report: &Report) {
+fn log_report(report: &AuditReport) {
     for breach in &report.breaches {
         tracing::error!(invariant = breach.invariant, rows = ?breach.rows, "the ledger does not add up");
     }

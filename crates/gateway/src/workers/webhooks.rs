@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tollgate_store::{AccountId, StoreError, Told, Webhook, WebhookWish};
+use tollgate_store::{AccountId, StoreError, Webhook, WebhookOutcome, WebhookWish};
 
 /// How often the outbox is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -107,13 +107,13 @@ async fn take(app: &App, desk: &Desk) -> Result<Vec<Webhook>, StoreError> {
 
 async fn one(app: &App, webhook: Webhook) {
     // One that was deleted meanwhile has ended all the same.
-    let told = match app.store.told_task(webhook.task).await {
-        Ok(Some(task)) => webhooks::tell(&app.video, &webhook, &task).await,
-        Ok(None) => Told::Over,
+    let told = match app.store.webhook_task(webhook.task).await {
+        Ok(Some(task)) => webhooks::deliver(&app.video, &webhook, &task).await,
+        Ok(None) => WebhookOutcome::Over,
         // Taken again when the lease ends.
         Err(error) => return tracing::warn!(%error, "a task cannot be read"),
     };
-    if let Err(error) = app.store.told(&webhook, told).await {
+    if let Err(error) = app.store.webhook_tried(&webhook, told).await {
         // It is told once more: at least once is what was promised.
         tracing::warn!(%error, "what became of a webhook could not be written down");
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use tollgate_gateway::endpoints::{Access, Role, Row, rows};
+use tollgate_gateway::endpoints::{Access, AccessRole, Row, rows};
 
 const PAGE: &str = "../../docs/endpoints.md";
 
@@ -48,6 +48,6 @@ fn who(row: &Row) -> &'static str {
         Access::Local => "this machine",
         Access::Key => "key",
         Access::Paid => "paid",
-        Access::Role(Role::Operator) => "operator",
+        Access::Role(AccessRole::Operator) => "operator",
     }
 }

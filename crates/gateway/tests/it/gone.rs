@@ -138,7 +138,7 @@ async fn a_client_that_never_reads_is_let_go() {
 /// A provider that bills to the end is read on only for so long, and so much.
 #[tokio::test(flavor = "multi_thread")]
 async fn reading_on_has_limits_of_time_and_size() {
-    let defaults = tollgate_upstream::Settings::default();
+    let defaults = tollgate_upstream::ProviderSettings::default();
     assert_eq!((defaults.drain_time, defaults.drain_bytes), (Duration::from_secs(60), 1 << 20));
     for (limit, text) in [
         ("drain_time = \"300ms\"", "[[sim:hang_midstream after=3 tokens=9]]"),

@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinSet;
 use tollgate_catalog::Money;
-use tollgate_gateway::settings::Source;
+use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::{CannotStart, Running, start};
 use tollgate_gateway::world::World;
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 use tollgate_sim::{Sim, SimSettings};
 use tollgate_store::{
-    Account, AccountId, CallId, Credit, CreditKind, Ending, Limits, NewAccount, NewKey, Page, Pot, StoreError, UsageRow,
+    Account, AccountId, CallId, Credit, CreditKind, Ending, Limits, NewAccount, NewKey, Pot, StoreError, UsageRow,
 };
-use tollgate_upstream::Names;
+use tollgate_upstream::NameSource;
 
 pub const MODEL: &str = "plain";
 
@@ -120,7 +120,7 @@ pub struct House {
     pub key: String,
     pub http: reqwest::Client,
     pub dir: PathBuf,
-    pub source: Source,
+    pub source: ConfigSource,
     pub clock: Clock,
     /// Set by tests whose point is that the simulator saw something without a row.
     pub checked: bool,
@@ -144,7 +144,7 @@ pub struct Plan {
     /// More of `[tasks]`: how patiently open tasks are looked after.
     pub tasks: &'static str,
     /// Names of hosts that lead where the test wants.
-    pub names: Option<Names>,
+    pub names: Option<NameSource>,
 }
 
 impl Default for Plan {
@@ -276,7 +276,7 @@ impl House {
             makers = makers(&sim, plan.patience),
         );
         std::fs::write(dir.join("tollgate.toml"), config).expect("written");
-        let source = Source { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
+        let source = ConfigSource { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
         let loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
         let clock = Clock { fixed: plan.now, ..Clock::default() };
         let world = plan.names.into_iter().fold(world(&clock), World::naming);
@@ -489,7 +489,7 @@ impl House {
     /// The whole usage log, of all accounts.
     pub async fn all_rows(&self) -> BTreeMap<CallId, UsageRow> {
         let mut rows = BTreeMap::new();
-        let mut page = Page { before: None, limit: 1_000 };
+        let mut page = tollgate_store::UsagePage { before: None, limit: 1_000 };
         loop {
             let found = self.running().app.store.usage(None, page).await.expect("read");
             let full = found.len() == page.limit as usize;
@@ -552,7 +552,7 @@ pub async fn second(house: &House) -> Running {
     for name in ["models.toml", "more.toml", "video.toml"] {
         std::fs::copy(house.dir.join("catalog").join(name), dir.join("catalog").join(name)).expect("copied");
     }
-    let source = Source { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
+    let source = ConfigSource { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
     let loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
     start(loaded, None, world(&house.clock)).await.expect("started")
 }

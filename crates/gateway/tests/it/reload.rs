@@ -102,7 +102,7 @@ fn every_key_can_be_set_from_the_environment() {
     let load = |pairs: &[(&str, &str)]| {
         let environment = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let environment = std::sync::Arc::new(environment);
-        tollgate_gateway::settings::Source { file: dir.path().join("tollgate.toml"), environment }.load()
+        tollgate_gateway::settings::ConfigSource { file: dir.path().join("tollgate.toml"), environment }.load()
     };
     let plain = load(&[]).map_err(|mistakes| mistakes.len()).expect("no mistakes");
     assert_eq!(plain.settings.limits.calls, 5);

@@ -6,7 +6,7 @@ use super::{AudioCodec, Container, Format, Measured, Next, Unmeasured};
 
 /// One frame, by its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct AudioFrame {
     /// Bytes, header included.
     pub(super) size: usize,
     pub(super) samples: u64,
@@ -21,8 +21,8 @@ pub(super) const HEADER: usize = 8;
 const MOST_NOISE: usize = 64 << 10;
 
 /// What a walk finds where a frame should begin.
-pub(super) enum Found {
-    Frame(Frame),
+pub(super) enum FoundFrame {
+    Frame(AudioFrame),
     /// Something that is no sound, to be passed over.
     Other(u64),
     Nothing,
@@ -48,24 +48,24 @@ impl Walk {
     }
 
     /// At the beginning of what was shown: on to the next frame, or on in the search for one.
-    pub(super) fn step(&mut self, seen: &[u8], find: &mut dyn FnMut(&[u8]) -> Found) -> Result<Next, Unmeasured> {
+    pub(super) fn step(&mut self, seen: &[u8], find: &mut dyn FnMut(&[u8]) -> FoundFrame) -> Result<Next, Unmeasured> {
         if self.lost {
             return self.search(seen, find);
         }
         match find(seen) {
-            Found::Frame(frame) => {
+            FoundFrame::Frame(frame) => {
                 self.tally.add(frame.samples, frame.rate)?;
                 Next::skip(0, frame.size as u64, HEADER)
             }
-            Found::Other(size) => Next::skip(0, size, HEADER),
-            Found::Nothing => {
+            FoundFrame::Other(size) => Next::skip(0, size, HEADER),
+            FoundFrame::Nothing => {
                 self.lost = true;
                 Next::used(0, MOST_FRAME)
             }
         }
     }
 
-    fn search(&mut self, seen: &[u8], find: &mut dyn FnMut(&[u8]) -> Found) -> Result<Next, Unmeasured> {
+    fn search(&mut self, seen: &[u8], find: &mut dyn FnMut(&[u8]) -> FoundFrame) -> Result<Next, Unmeasured> {
         let Some(last) = seen.len().checked_sub(MOST_FRAME) else { return Next::used(0, MOST_FRAME) };
         for at in 0..=last {
             if self.certain(&seen[at..], find) {
@@ -81,18 +81,18 @@ impl Walk {
     }
 
     /// A frame, and another one where it ends; or something else that is known.
-    fn certain(&self, seen: &[u8], find: &mut dyn FnMut(&[u8]) -> Found) -> bool {
+    fn certain(&self, seen: &[u8], find: &mut dyn FnMut(&[u8]) -> FoundFrame) -> bool {
         match find(seen) {
-            Found::Frame(frame) => seen.get(frame.size..).is_some_and(|next| {
-                next.is_empty() || matches!(find(next), Found::Frame(next) if next.rate == frame.rate)
+            FoundFrame::Frame(frame) => seen.get(frame.size..).is_some_and(|next| {
+                next.is_empty() || matches!(find(next), FoundFrame::Frame(next) if next.rate == frame.rate)
             }),
-            Found::Other(_) => true,
-            Found::Nothing => false,
+            FoundFrame::Other(_) => true,
+            FoundFrame::Nothing => false,
         }
     }
 
     /// What is left at the end was too little for a search, or for a header.
-    pub(super) fn end(&mut self, rest: &[u8], find: &mut dyn FnMut(&[u8]) -> Found) -> Result<(), Unmeasured> {
+    pub(super) fn end(&mut self, rest: &[u8], find: &mut dyn FnMut(&[u8]) -> FoundFrame) -> Result<(), Unmeasured> {
         let mut at = 0;
         while at < rest.len() {
             if self.lost && !self.certain(&rest[at..], find) {
@@ -101,12 +101,12 @@ impl Walk {
             }
             self.lost = false;
             match find(&rest[at..]) {
-                Found::Frame(frame) => {
+                FoundFrame::Frame(frame) => {
                     self.tally.add(frame.samples, frame.rate)?;
                     at += frame.size;
                 }
-                Found::Other(size) => at = at.saturating_add(usize::try_from(size).unwrap_or(usize::MAX)),
-                Found::Nothing => self.lost = true,
+                FoundFrame::Other(size) => at = at.saturating_add(usize::try_from(size).unwrap_or(usize::MAX)),
+                FoundFrame::Nothing => self.lost = true,
             }
         }
         Ok(())
@@ -131,14 +131,14 @@ pub(super) fn aac_rate(number: u8) -> Option<u64> {
     RATES.get(usize::from(number)).copied()
 }
 
-fn find(seen: &[u8]) -> Found {
-    let &[0xff, second, third, fourth, fifth, sixth, seventh, ..] = seen else { return Found::Nothing };
+fn find(seen: &[u8]) -> FoundFrame {
+    let &[0xff, second, third, fourth, fifth, sixth, seventh, ..] = seen else { return FoundFrame::Nothing };
     let size = usize::from(fourth & 3) << 11 | usize::from(fifth) << 3 | usize::from(sixth >> 5);
     match aac_rate(third >> 2 & 15) {
         Some(rate) if second & 0xf6 == 0xf0 && size >= 7 => {
-            Found::Frame(Frame { size, samples: 1024 * (u64::from(seventh & 3) + 1), rate })
+            FoundFrame::Frame(AudioFrame { size, samples: 1024 * (u64::from(seventh & 3) + 1), rate })
         }
-        _ => Found::Nothing,
+        _ => FoundFrame::Nothing,
     }
 }
 

@@ -1,7 +1,7 @@
 //! MP3: frames between tags. The first frame often is a table of contents without sound, which also
 //! tells what an encoder added.
 
-use super::frames::{Found, Frame, Walk};
+use super::frames::{AudioFrame, FoundFrame, Walk};
 use super::length::Length;
 use super::{AudioCodec, Container, Format, Measured, Next, Unmeasured};
 
@@ -38,7 +38,7 @@ impl Format for Mp3 {
         } else {
             self.walk.step(seen, &mut |seen| {
                 let found = find(seen);
-                tag |= matches!(found, Found::Other(_));
+                tag |= matches!(found, FoundFrame::Other(_));
                 found
             })?
         };
@@ -73,13 +73,13 @@ pub(super) fn tag_length(seen: &[u8]) -> u64 {
     10 + size + footer
 }
 
-fn find(seen: &[u8]) -> Found {
+fn find(seen: &[u8]) -> FoundFrame {
     match seen {
         [b'I', b'D', b'3', _, _, _, six, seven, eight, nine, ..] if (six | seven | eight | nine) & 0x80 == 0 => {
-            Found::Other(tag_length(seen))
+            FoundFrame::Other(tag_length(seen))
         }
-        [b'T', b'A', b'G', ..] => Found::Other(128),
-        _ => header(seen).map_or(Found::Nothing, Found::Frame),
+        [b'T', b'A', b'G', ..] => FoundFrame::Other(128),
+        _ => header(seen).map_or(FoundFrame::Nothing, FoundFrame::Frame),
     }
 }
 
@@ -93,7 +93,7 @@ const BITRATES: [[u16; 15]; 5] = [
 ];
 
 /// The frame that begins with these bytes. Frames of a free bit rate are not known.
-pub(super) fn header(seen: &[u8]) -> Option<Frame> {
+pub(super) fn header(seen: &[u8]) -> Option<AudioFrame> {
     let &[0xff, second, third, ..] = seen else { return None };
     let (version, layer) = (second >> 3 & 3, 4 - (second >> 1 & 3));
     if second & 0xe0 != 0xe0 || version == 1 || layer == 4 || third >> 4 == 15 {
@@ -121,11 +121,11 @@ pub(super) fn header(seen: &[u8]) -> Option<Frame> {
     };
     let padding = u64::from(third >> 1 & 1);
     let size = if layer == 1 { (12 * bits / rate + padding) * 4 } else { samples / 8 * bits / rate + padding };
-    Some(Frame { size: size as usize, samples, rate })
+    Some(AudioFrame { size: size as usize, samples, rate })
 }
 
 /// A first frame without sound, and how much an encoder says it added before and after the sound.
-fn contents(seen: &[u8]) -> Option<(Frame, Length)> {
+fn contents(seen: &[u8]) -> Option<(AudioFrame, Length)> {
     let frame = header(seen)?;
     let (old, mono) = (seen[1] >> 3 & 3 == 3, seen.get(3)? >> 6 == 3);
     let side = match (old, mono) {

@@ -1,15 +1,15 @@
 //! The `data` of an answer as text, with places found in it by JSON pointer. The members of the top
 //! level are found once; a pointer then descends only where it leads.
 
-use super::{NotJson, Places};
+use super::{NotJson, PlaceLookup};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::ops::Range;
-use tollgate_wire::json::{Broken, Scan};
+use tollgate_wire::json::{BrokenJson, Scan};
 
 /// A checked piece of JSON text.
 #[derive(Clone, Debug)]
-pub struct Data {
+pub struct CheckedData {
     raw: Bytes,
     /// Name and place of each member when it is an object: from the key's quote to the value's end.
     members: Vec<Member>,
@@ -34,11 +34,11 @@ pub enum Outline {
 
 /// A value somewhere in the data.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a>(&'a [u8]);
+pub struct FoundValue<'a>(&'a [u8]);
 
-impl Data {
+impl CheckedData {
     /// Takes a text that must be one JSON value.
-    pub fn read(raw: Bytes) -> Result<Data, NotJson> {
+    pub fn read(raw: Bytes) -> Result<CheckedData, NotJson> {
         let mut members = Vec::new();
         let mut scan = Scan::new(&raw);
         if scan.peek() == Some(b'{') {
@@ -53,7 +53,7 @@ impl Data {
             scan.skip()?;
         }
         scan.end()?;
-        Ok(Data { raw, members })
+        Ok(CheckedData { raw, members })
     }
 
     pub fn raw(&self) -> &Bytes {
@@ -61,8 +61,8 @@ impl Data {
     }
 
     /// The value itself.
-    pub fn whole(&self) -> Found<'_> {
-        Found(&self.raw)
+    pub fn whole(&self) -> FoundValue<'_> {
+        FoundValue(&self.raw)
     }
 
     /// What is left of it without some members of its top level.
@@ -104,19 +104,19 @@ impl Data {
     }
 }
 
-impl Places for Data {
-    fn find(&self, pointer: &str) -> Option<Found<'_>> {
+impl PlaceLookup for CheckedData {
+    fn find(&self, pointer: &str) -> Option<FoundValue<'_>> {
         let Some(path) = pointer.strip_prefix('/') else { return Some(self.whole()) };
         let (first, rest) = path.split_once('/').map_or((path, None), |(first, rest)| (first, Some(rest)));
         if self.members.is_empty() {
             return path.split('/').try_fold(self.whole(), |at, piece| at.child(piece));
         }
         let found = self.members.iter().find(|member| member.name == first)?;
-        let start = Found(&self.raw[found.value.clone()]);
+        let start = FoundValue(&self.raw[found.value.clone()]);
         rest.into_iter().flat_map(|rest| rest.split('/')).try_fold(start, |at, piece| at.child(piece))
     }
 
-    fn find_anywhere(&self, name: &str) -> Option<Found<'_>> {
+    fn find_anywhere(&self, name: &str) -> Option<FoundValue<'_>> {
         let mut found = None;
         // Broken text cannot be met: it was checked when it was read.
         let _ = search(&mut Scan::new(&self.raw), name, &mut found);
@@ -124,13 +124,13 @@ impl Places for Data {
     }
 }
 
-fn search<'a>(scan: &mut Scan<'a>, name: &str, found: &mut Option<Found<'a>>) -> Result<(), Broken> {
+fn search<'a>(scan: &mut Scan<'a>, name: &str, found: &mut Option<FoundValue<'a>>) -> Result<(), BrokenJson> {
     match scan.peek() {
         _ if found.is_some() => scan.skip(),
         Some(b'{') => scan.object(|key, scan| {
             let scalar = !matches!(scan.peek(), Some(b'{' | b'['));
             if scalar && found.is_none() && key.is(name) {
-                let value = Found(scan.value()?);
+                let value = FoundValue(scan.value()?);
                 if !value.is_nothing() {
                     *found = Some(value);
                 }
@@ -143,33 +143,33 @@ fn search<'a>(scan: &mut Scan<'a>, name: &str, found: &mut Option<Found<'a>>) ->
     }
 }
 
-impl<'a> Found<'a> {
-    pub(super) fn new(text: &'a [u8]) -> Found<'a> {
-        Found(text)
+impl<'a> FoundValue<'a> {
+    pub(super) fn new(text: &'a [u8]) -> FoundValue<'a> {
+        FoundValue(text)
     }
 
     fn first(&self) -> Option<u8> {
         self.0.trim_ascii_start().first().copied()
     }
 
-    fn child(self, piece: &str) -> Option<Found<'a>> {
+    fn child(self, piece: &str) -> Option<FoundValue<'a>> {
         let mut scan = Scan::new(self.0);
         let mut found = None;
         let _ = match self.first()? {
-            b'{' => scan.object(|key, scan| -> Result<(), Broken> {
+            b'{' => scan.object(|key, scan| -> Result<(), BrokenJson> {
                 let value = scan.value()?;
                 if found.is_none() && key.is(piece) {
-                    found = Some(Found(value));
+                    found = Some(FoundValue(value));
                 }
                 Ok(())
             }),
             b'[' => {
                 let wanted: Option<usize> = piece.parse().ok();
                 let mut at = 0;
-                scan.array(|scan| -> Result<(), Broken> {
+                scan.array(|scan| -> Result<(), BrokenJson> {
                     let value = scan.value()?;
                     if piece == "-1" || wanted == Some(at) {
-                        found = Some(Found(value));
+                        found = Some(FoundValue(value));
                     }
                     at += 1;
                     Ok(())
@@ -213,7 +213,7 @@ impl<'a> Found<'a> {
     pub fn count(&self) -> usize {
         let mut count = 0;
         if self.first() == Some(b'[') {
-            let _ = Scan::new(self.0).array(|scan| -> Result<(), Broken> {
+            let _ = Scan::new(self.0).array(|scan| -> Result<(), BrokenJson> {
                 count += 1;
                 scan.skip()
             });
@@ -228,8 +228,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    fn data(text: &str) -> Data {
-        Data::read(Bytes::copy_from_slice(text.as_bytes())).expect("JSON")
+    fn data(text: &str) -> CheckedData {
+        CheckedData::read(Bytes::copy_from_slice(text.as_bytes())).expect("JSON")
     }
 
     fn written(text: &str, drop: &[&str]) -> String {
@@ -317,7 +317,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-            if let Ok(data) = Data::read(Bytes::from(bytes)) {
+            if let Ok(data) = CheckedData::read(Bytes::from(bytes)) {
                 let _ = (data.find("/a/0"), data.find_anywhere("a"), data.whole().count());
             }
         }

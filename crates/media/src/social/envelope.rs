@@ -2,7 +2,7 @@
 //! an error. Only `code`, `data` and the error's text are looked at; links, parameters and other
 //! supplier fields stay behind.
 
-use super::{Data, NotJson, Places as _};
+use super::{CheckedData, NotJson, PlaceLookup as _};
 use bytes::Bytes;
 use std::borrow::Cow;
 use tollgate_wire::json::Scan;
@@ -13,7 +13,7 @@ pub struct Envelope {
     /// The supplier's own status; absent counts as success.
     pub code: Option<i64>,
     /// Absent counts as null.
-    pub data: Option<Data>,
+    pub data: Option<CheckedData>,
 }
 
 /// Reads an answer whole; the error says that it is not a JSON object.
@@ -31,12 +31,12 @@ pub fn read_envelope(bytes: &Bytes) -> Result<Envelope, NotJson> {
         Ok(())
     })?;
     scan.end()?;
-    Ok(Envelope { code, data: data.map(Data::read).transpose()? })
+    Ok(Envelope { code, data: data.map(CheckedData::read).transpose()? })
 }
 
 /// What an error of the supplier says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Refused {
+pub struct SupplierError {
     pub message: String,
     /// The parameter that the last `loc` of a shape error names.
     pub param: Option<String>,
@@ -47,15 +47,15 @@ pub struct Refused {
 
 /// Reads `{"detail": {"message"}}`, `{"detail": [{"loc", "msg"}]}`, `{"detail": "…"}` or
 /// `{"message"}`; anything else says nothing.
-pub fn read_refused(bytes: &[u8]) -> Refused {
-    let Ok(body) = Data::read(Bytes::copy_from_slice(bytes)) else { return Refused::default() };
+pub fn read_refused(bytes: &[u8]) -> SupplierError {
+    let Ok(body) = CheckedData::read(Bytes::copy_from_slice(bytes)) else { return SupplierError::default() };
     let text = |at: &str| body.find(at).filter(|found| found.is_text()).and_then(|found| found.plain());
     if let Some(detail) = text("/detail") {
-        return Refused { message: detail.into_owned(), param: None, bare: true };
+        return SupplierError { message: detail.into_owned(), param: None, bare: true };
     }
     let message = ["/detail/message", "/detail/0/msg", "/message"].into_iter().find_map(text);
     let param = text("/detail/0/loc/-1").map(Cow::into_owned);
-    Refused { message: message.unwrap_or_default().into_owned(), param, bare: false }
+    SupplierError { message: message.unwrap_or_default().into_owned(), param, bare: false }
 }
 
 #[cfg(test)]

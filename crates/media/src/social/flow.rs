@@ -5,9 +5,9 @@
 //! What comes out means the same as what [`super::write_result`] writes of the whole, and is the
 //! same to the byte where there are no blanks between the members of `data`.
 
-use super::{NotJson, Outline, Picked, Places as _};
+use super::{NotJson, Outline, Picked, PlaceLookup as _};
 use bytes::Bytes;
-use tollgate_wire::json::{Broken, Object, Push, Scan, Step, Steps};
+use tollgate_wire::json::{BrokenJson, JsonStep, Object, Push, Scan, Steps};
 
 pub struct Flow {
     push: Push,
@@ -132,8 +132,8 @@ impl Flow {
 }
 
 impl Steps for Pass {
-    fn step(&mut self, step: Step, text: &[u8]) -> Result<(), Broken> {
-        self.depth += usize::from(matches!(step, Step::Open { .. }));
+    fn step(&mut self, step: JsonStep, text: &[u8]) -> Result<(), BrokenJson> {
+        self.depth += usize::from(matches!(step, JsonStep::Open { .. }));
         self.in_data |= self.begins_data(step);
         if self.in_data {
             self.picked.step(step, text);
@@ -142,26 +142,28 @@ impl Steps for Pass {
         } else {
             self.envelope(step, text)?;
         }
-        self.depth -= usize::from(step == Step::Close);
+        self.depth -= usize::from(step == JsonStep::Close);
         Ok(())
     }
 }
 
 impl Pass {
-    fn begins_data(&self, step: Step) -> bool {
+    fn begins_data(&self, step: JsonStep) -> bool {
         let value = match step {
-            Step::Open { .. } => self.depth == 2,
-            Step::Plain { .. } => self.depth == 1,
+            JsonStep::Open { .. } => self.depth == 2,
+            JsonStep::Plain { .. } => self.depth == 1,
             _ => false,
         };
         value && self.member == Member::Data && self.data == Data::NotYet
     }
 
     /// Around `data`: only `code` is looked at. The envelope is an object.
-    fn envelope(&mut self, step: Step, text: &[u8]) -> Result<(), Broken> {
+    fn envelope(&mut self, step: JsonStep, text: &[u8]) -> Result<(), BrokenJson> {
         match (step, self.depth) {
-            (Step::Plain { .. }, 0) | (Step::Open { list: true }, 1) => return Err(Broken::Syntax { at: 0 }),
-            (Step::Name { last }, 1) => {
+            (JsonStep::Plain { .. }, 0) | (JsonStep::Open { list: true }, 1) => {
+                return Err(BrokenJson::Syntax { at: 0 });
+            }
+            (JsonStep::Name { last }, 1) => {
                 self.read_name(text)?;
                 if last {
                     let name = Scan::new(&self.name).string()?;
@@ -173,7 +175,9 @@ impl Pass {
                     self.name.clear();
                 }
             }
-            (Step::Plain { .. }, 1) if self.member == Member::Code && self.code.len() + text.len() <= LONGEST_CODE => {
+            (JsonStep::Plain { .. }, 1)
+                if self.member == Member::Code && self.code.len() + text.len() <= LONGEST_CODE =>
+            {
                 self.code.extend_from_slice(text);
             }
             _ => {}
@@ -181,18 +185,18 @@ impl Pass {
         Ok(())
     }
 
-    fn data(&mut self, step: Step, text: &[u8]) -> Result<(), Broken> {
+    fn data(&mut self, step: JsonStep, text: &[u8]) -> Result<(), BrokenJson> {
         match self.data {
             Data::NotYet => self.begin_data(step, text),
             Data::Plain => {
                 self.out.extend_from_slice(text);
-                if step == (Step::Plain { last: true }) {
+                if step == (JsonStep::Plain { last: true }) {
                     self.data = Data::Done;
                 }
             }
             Data::List => {
                 self.out.extend_from_slice(text);
-                if step == Step::Close && self.depth == 2 {
+                if step == JsonStep::Close && self.depth == 2 {
                     self.out.push(b'}');
                     self.data = Data::Done;
                 }
@@ -203,14 +207,14 @@ impl Pass {
         Ok(())
     }
 
-    fn begin_data(&mut self, step: Step, text: &[u8]) {
+    fn begin_data(&mut self, step: JsonStep, text: &[u8]) {
         self.data = match step {
-            Step::Open { list: true } => {
+            JsonStep::Open { list: true } => {
                 self.out.extend_from_slice(br#"{"items":"#);
                 Data::List
             }
-            Step::Open { list: false } => Data::Object,
-            Step::Plain { last: true } => Data::Done,
+            JsonStep::Open { list: false } => Data::Object,
+            JsonStep::Plain { last: true } => Data::Done,
             _ => Data::Plain,
         };
         self.shape = if self.data == Data::Done { Data::Plain } else { self.data };
@@ -218,9 +222,9 @@ impl Pass {
     }
 
     /// The members of `data`, without those that are the supplier's.
-    fn object(&mut self, step: Step, text: &[u8]) -> Result<(), Broken> {
+    fn object(&mut self, step: JsonStep, text: &[u8]) -> Result<(), BrokenJson> {
         match step {
-            Step::Name { last } if self.depth == 2 => {
+            JsonStep::Name { last } if self.depth == 2 => {
                 self.read_name(text)?;
                 if last {
                     let name = Scan::new(&self.name).string()?;
@@ -235,26 +239,26 @@ impl Pass {
                     self.name.clear();
                 }
             }
-            Step::Close if self.depth == 2 => {
+            JsonStep::Close if self.depth == 2 => {
                 self.out.push(b'}');
                 self.data = Data::Done;
             }
-            Step::Comma if self.depth == 2 => self.inside = false,
+            JsonStep::Comma if self.depth == 2 => self.inside = false,
             _ if !self.inside || self.dropped => {}
             _ => self.out.extend_from_slice(text),
         }
         let ended = match step {
-            Step::Plain { last } => last && self.depth == 2,
-            Step::Close => self.depth == 3,
+            JsonStep::Plain { last } => last && self.depth == 2,
+            JsonStep::Close => self.depth == 3,
             _ => false,
         };
         self.inside &= !ended;
         Ok(())
     }
 
-    fn read_name(&mut self, text: &[u8]) -> Result<(), Broken> {
+    fn read_name(&mut self, text: &[u8]) -> Result<(), BrokenJson> {
         if self.name.len() + text.len() > LONGEST_NAME {
-            return Err(Broken::Depth);
+            return Err(BrokenJson::Depth);
         }
         self.name.extend_from_slice(text);
         Ok(())
@@ -263,7 +267,7 @@ impl Pass {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Places, read_envelope, write_result};
+    use super::super::{PlaceLookup, read_envelope, write_result};
     use super::*;
     use proptest::prelude::*;
     use serde_json::{Value, json};
@@ -285,7 +289,7 @@ mod tests {
     }
 
     /// As the whole answer gives it.
-    fn whole(text: &[u8], drop: &[String]) -> Option<(Bytes, super::super::Data, Option<i64>)> {
+    fn whole(text: &[u8], drop: &[String]) -> Option<(Bytes, super::super::CheckedData, Option<i64>)> {
         let envelope = read_envelope(&Bytes::copy_from_slice(text)).ok()?;
         let data = envelope.data?;
         Some((write_result("p", "c", &data, drop, &[]), data, envelope.code))
@@ -306,7 +310,7 @@ mod tests {
             assert_eq!(flow.code(), code, "{text}");
             assert_eq!(flow.outline(), data.outline(&drop), "{text}");
             for place in PLACES.into_iter().chain([""]) {
-                let told = |found: Option<super::super::Found<'_>>| {
+                let told = |found: Option<super::super::FoundValue<'_>>| {
                     found.map(|one| {
                         (one.is_nothing(), one.is_true(), one.count(), one.plain().map(|text| text.into_owned()))
                     })

@@ -8,19 +8,25 @@ mod flow;
 mod places;
 mod query;
 
-pub use data::{Data, Found, Outline};
-pub use envelope::{Envelope, Refused, read_envelope, read_refused};
+pub use data::{CheckedData, FoundValue, Outline};
+pub use envelope::{Envelope, SupplierError, read_envelope, read_refused};
 pub use flow::Flow;
-pub use places::{Picked, Places};
+pub use places::{Picked, PlaceLookup};
 pub use query::{BadQuery, Pair, encode, pairs};
 
 use bytes::Bytes;
-use tollgate_wire::json::{Broken, Object};
+use tollgate_wire::json::{BrokenJson, Object};
 
 /// The envelope of an answer (specification 2.1) with `next`, the parameters of the next page,
 /// where they are known. `data` is copied as text; an array becomes `{"items": […]}`; members of
 /// `data` called like one of `drop` are left out.
-pub fn write_result(platform: &str, capability: &str, data: &Data, drop: &[String], next: &[(&str, String)]) -> Bytes {
+pub fn write_result(
+    platform: &str,
+    capability: &str,
+    data: &CheckedData,
+    drop: &[String],
+    next: &[(&str, String)],
+) -> Bytes {
     let mut out = Vec::with_capacity(data.raw().len() + 256);
     let mut result = Object::begin(&mut out);
     result.text("object", "social.result");
@@ -38,8 +44,8 @@ pub fn write_result(platform: &str, capability: &str, data: &Data, drop: &[Strin
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotJson;
 
-impl From<Broken> for NotJson {
-    fn from(_: Broken) -> NotJson {
+impl From<BrokenJson> for NotJson {
+    fn from(_: BrokenJson) -> NotJson {
         NotJson
     }
 }

@@ -1,17 +1,17 @@
 //! Values at known places of an answer, picked out while it passes. What is picked is small
 //! whatever passes: single values as they are, lists as their length, objects as empty or not.
 
-use super::data::Found;
+use super::data::FoundValue;
 use std::mem;
-use tollgate_wire::json::{Scan, Step};
+use tollgate_wire::json::{JsonStep, Scan};
 
 /// An answer in which places can be looked up.
-pub trait Places {
+pub trait PlaceLookup {
     /// The value at a pointer such as `/data/0/id`; `-1` is the last entry of a list, the empty
     /// pointer the whole.
-    fn find(&self, pointer: &str) -> Option<Found<'_>>;
+    fn find(&self, pointer: &str) -> Option<FoundValue<'_>>;
     /// The first text, number or flag that is the value of a member with this name, at any depth.
-    fn find_anywhere(&self, name: &str) -> Option<Found<'_>>;
+    fn find_anywhere(&self, name: &str) -> Option<FoundValue<'_>>;
 }
 
 /// Longer single values are known to be there and nothing else.
@@ -82,15 +82,15 @@ impl Picked {
     }
 
     /// One step of the answer's text, from its first to its last.
-    pub(super) fn step(&mut self, step: Step, text: &[u8]) {
+    pub(super) fn step(&mut self, step: JsonStep, text: &[u8]) {
         match step {
-            Step::Open { list } => {
+            JsonStep::Open { list } => {
                 let here = self.begin();
                 self.named = None;
                 let itself = self.those(here, |place, level| place.path.len() == level);
                 self.frames.push(Frame { list, below: here & !itself, itself, taken: 0, entries: 0 });
             }
-            Step::Close => {
+            JsonStep::Close => {
                 let Some(frame) = self.frames.pop() else { return };
                 let found = match (frame.entries, frame.list) {
                     (0, true) => b"[]".to_vec(),
@@ -103,9 +103,9 @@ impl Picked {
                 };
                 self.keep(frame.itself, None, &found);
             }
-            Step::Name { last } => self.name(text, last),
-            Step::Plain { last } => self.plain(text, last),
-            Step::Comma | Step::Colon | Step::Blank => {}
+            JsonStep::Name { last } => self.name(text, last),
+            JsonStep::Plain { last } => self.plain(text, last),
+            JsonStep::Comma | JsonStep::Colon | JsonStep::Blank => {}
         }
     }
 
@@ -174,19 +174,19 @@ impl Picked {
         for at in set.iter_bits() {
             self.places[at].found = Some(text.to_vec());
         }
-        if let Some(at) = named.filter(|_| !Found::new(text).is_nothing()) {
+        if let Some(at) = named.filter(|_| !FoundValue::new(text).is_nothing()) {
             self.names[at].1 = Some(text.to_vec());
         }
     }
 }
 
-impl Places for Picked {
-    fn find(&self, pointer: &str) -> Option<Found<'_>> {
-        self.places.iter().find(|place| place.pointer == pointer)?.found.as_deref().map(Found::new)
+impl PlaceLookup for Picked {
+    fn find(&self, pointer: &str) -> Option<FoundValue<'_>> {
+        self.places.iter().find(|place| place.pointer == pointer)?.found.as_deref().map(FoundValue::new)
     }
 
-    fn find_anywhere(&self, name: &str) -> Option<Found<'_>> {
-        self.names.iter().find(|(own, _)| own == name)?.1.as_deref().map(Found::new)
+    fn find_anywhere(&self, name: &str) -> Option<FoundValue<'_>> {
+        self.names.iter().find(|(own, _)| own == name)?.1.as_deref().map(FoundValue::new)
     }
 }
 

@@ -5,16 +5,16 @@
 //! A field nobody knows is not sent to a provider: it could change what the provider bills. It is
 //! told in a warning.
 
-use super::{Refusal, Warning, Warnings};
+use super::{VideoRefusal, Warning, Warnings};
 use serde_json::{Map, Value};
 use tollgate_wire::error::Code;
 
 /// The names an object may have.
-pub(crate) type Shape = &'static [(&'static str, Kind)];
+pub(crate) type FieldNames = &'static [(&'static str, VideoFieldKind)];
 
 /// What a field may hold.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum VideoFieldKind {
     Text,
     Flag,
     /// A whole number between two bounds.
@@ -25,8 +25,8 @@ pub(crate) enum Kind {
     Digits(i64, i64),
     OneOf(&'static [&'static str]),
     /// At most so many of one kind.
-    Each(usize, &'static Kind),
-    Object(Shape),
+    Each(usize, &'static VideoFieldKind),
+    Object(FieldNames),
     /// Never served; the text says why.
     Refused(&'static str),
     /// Not sent on; the text says why.
@@ -46,15 +46,15 @@ impl Fit<'_> {
     pub fn object(
         &mut self,
         sent: &Map<String, Value>,
-        shape: Shape,
+        shape: FieldNames,
         path: &str,
-    ) -> Result<Map<String, Value>, Refusal> {
+    ) -> Result<Map<String, Value>, VideoRefusal> {
         let mut out = Map::new();
         for (name, value) in sent.iter().filter(|(_, value)| !is_empty(value)) {
             let path = format!("{path}.{name}");
             match shape.iter().find(|(known, _)| known == name).map(|(_, kind)| kind) {
-                Some(Kind::Refused(why)) => return Err(Refusal::unsupported(&path, *why)),
-                Some(Kind::Dropped(why)) => self.warnings.push(Warning::new(path, *why)),
+                Some(VideoFieldKind::Refused(why)) => return Err(VideoRefusal::unsupported(&path, *why)),
+                Some(VideoFieldKind::Dropped(why)) => self.warnings.push(Warning::new(path, *why)),
                 Some(kind) => {
                     out.insert(name.clone(), self.value(value, kind, &path)?);
                 }
@@ -66,39 +66,41 @@ impl Fit<'_> {
         Ok(out)
     }
 
-    fn value(&mut self, value: &Value, kind: &Kind, path: &str) -> Result<Value, Refusal> {
+    fn value(&mut self, value: &Value, kind: &VideoFieldKind, path: &str) -> Result<Value, VideoRefusal> {
         match kind {
-            Kind::Text => match value {
+            VideoFieldKind::Text => match value {
                 Value::String(text) if !text.trim().is_empty() => Ok(value.clone()),
                 _ => Err(wrong(path, "must be text")),
             },
-            Kind::Flag => self.flag(value).map(Value::Bool).ok_or_else(|| wrong(path, "must be true or false")),
-            Kind::Whole(least, most) => {
+            VideoFieldKind::Flag => {
+                self.flag(value).map(Value::Bool).ok_or_else(|| wrong(path, "must be true or false"))
+            }
+            VideoFieldKind::Whole(least, most) => {
                 let number = self.whole(value).filter(|number| (least..=most).contains(&number));
                 number.map(Value::from).ok_or_else(|| whole_between(path, *least, *most))
             }
-            Kind::Digits(least, most) => {
+            VideoFieldKind::Digits(least, most) => {
                 let number = whole_or_digits(value).filter(|number| (least..=most).contains(&number));
                 let number = number.ok_or_else(|| whole_between(path, *least, *most))?;
                 Ok(Value::String(number.to_string()))
             }
-            Kind::Number(least, most) => self
+            VideoFieldKind::Number(least, most) => self
                 .number(value, *least, *most)
                 .ok_or_else(|| wrong(path, &format!("must be a number from {least} to {most}"))),
-            Kind::OneOf(allowed) => match value {
+            VideoFieldKind::OneOf(allowed) => match value {
                 Value::String(text) if allowed.contains(&text.as_str()) => Ok(value.clone()),
                 _ => Err(wrong(path, &format!("must be one of {}", allowed.join(", ")))),
             },
-            Kind::Each(most, kind) => self.each(value, *most, kind, path),
-            Kind::Object(shape) => match value {
+            VideoFieldKind::Each(most, kind) => self.each(value, *most, kind, path),
+            VideoFieldKind::Object(shape) => match value {
                 Value::Object(sent) => self.object(sent, shape, path).map(Value::Object),
                 _ => Err(wrong(path, "must be an object")),
             },
-            Kind::Refused(why) | Kind::Dropped(why) => Err(Refusal::unsupported(path, *why)),
+            VideoFieldKind::Refused(why) | VideoFieldKind::Dropped(why) => Err(VideoRefusal::unsupported(path, *why)),
         }
     }
 
-    fn each(&mut self, value: &Value, most: usize, kind: &Kind, path: &str) -> Result<Value, Refusal> {
+    fn each(&mut self, value: &Value, most: usize, kind: &VideoFieldKind, path: &str) -> Result<Value, VideoRefusal> {
         let Value::Array(sent) = value else {
             return Err(wrong(path, "must be an array"));
         };
@@ -154,10 +156,10 @@ pub(crate) fn whole_or_digits(value: &Value) -> Option<i64> {
     }
 }
 
-fn whole_between(path: &str, least: i64, most: i64) -> Refusal {
+fn whole_between(path: &str, least: i64, most: i64) -> VideoRefusal {
     wrong(path, &format!("must be a whole number from {least} to {most}"))
 }
 
-fn wrong(path: &str, must: &str) -> Refusal {
-    Refusal::new(Code::InvalidParameter, path, format!("`{path}` {must}."))
+fn wrong(path: &str, must: &str) -> VideoRefusal {
+    VideoRefusal::new(Code::InvalidParameter, path, format!("`{path}` {must}."))
 }

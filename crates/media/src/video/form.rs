@@ -8,9 +8,9 @@
 
 mod entries;
 
-use super::{Refusal, Upload};
+use super::{PictureUpload, VideoRefusal};
 use serde_json::{Map, Value};
-use tollgate_wire::multipart::Part;
+use tollgate_wire::multipart::FormPart;
 
 /// Nesting deeper than this is nobody's request.
 const DEPTH: usize = 8;
@@ -35,29 +35,29 @@ struct Field {
 }
 
 impl Field {
-    fn misplaced(&self) -> Refusal {
-        Refusal::invalid(&self.name, format!("`{}` does not fit the fields sent before it.", self.name))
+    fn misplaced(&self) -> VideoRefusal {
+        VideoRefusal::invalid(&self.name, format!("`{}` does not fit the fields sent before it.", self.name))
     }
 }
 
 /// The fields of a form as a tree of text, and the file of `input_reference`.
-pub(super) fn gather(parts: Vec<Part>) -> Result<(Map<String, Value>, Option<Upload>), Refusal> {
+pub(super) fn gather(parts: Vec<FormPart>) -> Result<(Map<String, Value>, Option<PictureUpload>), VideoRefusal> {
     let mut fields = Vec::new();
     let mut file = None;
     for part in parts {
         if part.file_name.is_some() {
-            let upload = Upload::read(part)?;
+            let upload = PictureUpload::read(part)?;
             if file.replace(upload).is_some() {
-                return Err(Refusal::invalid("input_reference", "Only one file is accepted."));
+                return Err(VideoRefusal::invalid("input_reference", "Only one file is accepted."));
             }
             continue;
         }
         let name = part.name;
         let Ok(text) = String::from_utf8(part.body.to_vec()) else {
-            return Err(Refusal::invalid(&name, format!("`{name}` is not text.")));
+            return Err(VideoRefusal::invalid(&name, format!("`{name}` is not text.")));
         };
         let parsed = split(&name, text);
-        fields.push(parsed.ok_or_else(|| Refusal::invalid(&name, format!("`{name}` is not a field name.")))?);
+        fields.push(parsed.ok_or_else(|| VideoRefusal::invalid(&name, format!("`{name}` is not a field name.")))?);
     }
     entries::number(&mut fields)?;
     let mut tree = Map::new();
@@ -84,11 +84,11 @@ fn split(name: &str, text: String) -> Option<Field> {
     fits.then(|| Field { name: name.to_owned(), first: first.to_owned(), path, text })
 }
 
-fn insert(into: &mut Map<String, Value>, key: &str, path: &[Step], field: &Field) -> Result<(), Refusal> {
+fn insert(into: &mut Map<String, Value>, key: &str, path: &[Step], field: &Field) -> Result<(), VideoRefusal> {
     let empty = match path.first() {
         None => {
             let twice = into.insert(key.to_owned(), Value::String(field.text.clone())).is_some();
-            let message = || Refusal::invalid(&field.name, format!("`{}` was sent twice.", field.name));
+            let message = || VideoRefusal::invalid(&field.name, format!("`{}` was sent twice.", field.name));
             return if twice { Err(message()) } else { Ok(()) };
         }
         Some(Step::Name(_)) => Value::Object(Map::new()),
@@ -99,7 +99,7 @@ fn insert(into: &mut Map<String, Value>, key: &str, path: &[Step], field: &Field
 }
 
 /// `path` is not empty, and its first step leads into `value`.
-fn descend(value: &mut Value, path: &[Step], field: &Field) -> Result<(), Refusal> {
+fn descend(value: &mut Value, path: &[Step], field: &Field) -> Result<(), VideoRefusal> {
     match (value, path) {
         (Value::Object(map), [Step::Name(name), rest @ ..]) => insert(map, name, rest, field),
         (Value::Array(items), [Step::Next]) => {

@@ -1,22 +1,22 @@
 //! Family C standard (Kling v1): text-to-video, or image-to-video as soon as there is a first or a
 //! closing frame.
 
-use super::fields::{Kind, Shape};
+use super::fields::{FieldNames, VideoFieldKind};
 use super::plan::{Case, Draft};
 use super::shapes::THREE_RATIOS;
-use super::variant::{Api, CALLBACK, OTHER_MODEL, OWN_ID, Rules};
-use super::{Bound, Refusal};
+use super::variant::{Api, CALLBACK, OTHER_MODEL, OWN_ID, VariantRules};
+use super::{PlanBound, VideoRefusal};
 use serde_json::{Map, Value, json};
 
 /// `input_reference` is never read.
 const READS: &[&str] = &["prompt", "image", "size", "duration", "seconds"];
 
-const DEGREES: Kind = Kind::Number(-10, 10);
-const CAMERA: Shape = &[
-    ("type", Kind::OneOf(&["simple", "down_back", "forward_up", "right_turn_forward", "left_turn_forward"])),
+const DEGREES: VideoFieldKind = VideoFieldKind::Number(-10, 10);
+const CAMERA: FieldNames = &[
+    ("type", VideoFieldKind::OneOf(&["simple", "down_back", "forward_up", "right_turn_forward", "left_turn_forward"])),
     (
         "config",
-        Kind::Object(&[
+        VideoFieldKind::Object(&[
             ("horizontal", DEGREES),
             ("vertical", DEGREES),
             ("pan", DEGREES),
@@ -26,45 +26,57 @@ const CAMERA: Shape = &[
         ]),
     ),
 ];
-const POINT: Kind = Kind::Object(&[("x", Kind::Number(0, 100_000)), ("y", Kind::Number(0, 100_000))]);
-const MASK: Kind = Kind::Object(&[("mask", Kind::Text), ("trajectories", Kind::Each(77, &POINT))]);
+const POINT: VideoFieldKind =
+    VideoFieldKind::Object(&[("x", VideoFieldKind::Number(0, 100_000)), ("y", VideoFieldKind::Number(0, 100_000))]);
+const MASK: VideoFieldKind =
+    VideoFieldKind::Object(&[("mask", VideoFieldKind::Text), ("trajectories", VideoFieldKind::Each(77, &POINT))]);
 /// Several shots in one video; both of Kling's older ways take them.
-pub(super) const SHOT: Kind =
-    Kind::Object(&[("index", Kind::Whole(1, 6)), ("prompt", Kind::Text), ("duration", Kind::Digits(1, 15))]);
-pub(super) const ELEMENT: Kind = Kind::Object(&[("element_id", Kind::Text)]);
-pub(super) const SWITCH: Kind = Kind::OneOf(&["on", "off"]);
-pub(super) const MODES: Kind = Kind::OneOf(&["std", "pro", "4k"]);
-pub(super) const WATERMARK: Kind = Kind::Object(&[("enabled", Kind::Flag)]);
-const VOICE: Kind = Kind::Object(&[("voice_id", Kind::Text)]);
+pub(super) const SHOT: VideoFieldKind = VideoFieldKind::Object(&[
+    ("index", VideoFieldKind::Whole(1, 6)),
+    ("prompt", VideoFieldKind::Text),
+    ("duration", VideoFieldKind::Digits(1, 15)),
+]);
+pub(super) const ELEMENT: VideoFieldKind = VideoFieldKind::Object(&[("element_id", VideoFieldKind::Text)]);
+pub(super) const SWITCH: VideoFieldKind = VideoFieldKind::OneOf(&["on", "off"]);
+pub(super) const MODES: VideoFieldKind = VideoFieldKind::OneOf(&["std", "pro", "4k"]);
+pub(super) const WATERMARK: VideoFieldKind = VideoFieldKind::Object(&[("enabled", VideoFieldKind::Flag)]);
+const VOICE: VideoFieldKind = VideoFieldKind::Object(&[("voice_id", VideoFieldKind::Text)]);
 
-const META: Shape = &[
+const META: FieldNames = &[
     ("model", OTHER_MODEL),
     ("model_name", OTHER_MODEL),
     ("callback_url", CALLBACK),
     ("external_task_id", OWN_ID),
     ("mode", MODES),
-    ("duration", Kind::Digits(1, 86_400)),
-    ("image_tail", Kind::Text),
+    ("duration", VideoFieldKind::Digits(1, 86_400)),
+    ("image_tail", VideoFieldKind::Text),
     ("sound", SWITCH),
-    ("negative_prompt", Kind::Text),
-    ("cfg_scale", Kind::Number(0, 1)),
-    ("camera_control", Kind::Object(CAMERA)),
-    ("aspect_ratio", Kind::OneOf(THREE_RATIOS)),
-    ("static_mask", Kind::Text),
-    ("dynamic_masks", Kind::Each(6, &MASK)),
-    ("multi_shot", Kind::Flag),
-    ("shot_type", Kind::OneOf(&["customize", "intelligence"])),
-    ("multi_prompt", Kind::Each(6, &SHOT)),
-    ("element_list", Kind::Each(3, &ELEMENT)),
-    ("voice_list", Kind::Each(2, &VOICE)),
+    ("negative_prompt", VideoFieldKind::Text),
+    ("cfg_scale", VideoFieldKind::Number(0, 1)),
+    ("camera_control", VideoFieldKind::Object(CAMERA)),
+    ("aspect_ratio", VideoFieldKind::OneOf(THREE_RATIOS)),
+    ("static_mask", VideoFieldKind::Text),
+    ("dynamic_masks", VideoFieldKind::Each(6, &MASK)),
+    ("multi_shot", VideoFieldKind::Flag),
+    ("shot_type", VideoFieldKind::OneOf(&["customize", "intelligence"])),
+    ("multi_prompt", VideoFieldKind::Each(6, &SHOT)),
+    ("element_list", VideoFieldKind::Each(3, &ELEMENT)),
+    ("voice_list", VideoFieldKind::Each(2, &VOICE)),
     ("watermark_info", WATERMARK),
 ];
 
 /// Dearer modes are sold where the catalog prices them.
 const SELLS: &[(&str, &[&str])] = &[("mode", &["std"]), ("sound", &["off", "on"])];
 
-pub(super) const RULES: &[Rules] =
-    &[Rules { name: "c-standard", api: Api::KlingV1, reads: READS, metadata: META, sells: SELLS, shortest: 3, build }];
+pub(super) const RULES: &[VariantRules] = &[VariantRules {
+    name: "c-standard",
+    api: Api::KlingV1,
+    reads: READS,
+    metadata: META,
+    sells: SELLS,
+    shortest: 3,
+    build,
+}];
 
 /// The sizes this family knows, all spelt with an x.
 const SIZES: &[(&str, &str)] = &[
@@ -76,7 +88,7 @@ const SIZES: &[(&str, &str)] = &[
     ("512x512", "1:1"),
 ];
 
-fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
+fn build(case: &mut Case<'_>) -> Result<Draft, VideoRefusal> {
     let mode = case.take_text("mode");
     let mode = case.or_unasked(mode, "mode", "std");
     case.sold("mode", &mode, "metadata.mode")?;
@@ -99,7 +111,7 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
             body.insert("prompt".to_owned(), json!(prompt));
         }
         None if pictures => {}
-        None => return Err(Refusal::missing("prompt", "`prompt` is required.")),
+        None => return Err(VideoRefusal::missing("prompt", "`prompt` is required.")),
     }
     for (name, link) in [("image", case.ask.image.as_deref()), ("image_tail", tail.as_deref())] {
         if let Some(link) = link {
@@ -119,7 +131,7 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
         body,
         effective,
         seconds: Some(seconds),
-        bound: Bound { seconds, tokens: None },
+        bound: PlanBound { seconds, tokens: None },
         ..Draft::default()
     })
 }
@@ -155,22 +167,25 @@ fn ratio(case: &mut Case<'_>, pictures: bool) -> Option<String> {
 }
 
 /// A closing frame, masks and camera moves exclude each other, and so do elements and voices.
-fn exclusive(case: &Case<'_>, tail: bool) -> Result<(), Refusal> {
+fn exclusive(case: &Case<'_>, tail: bool) -> Result<(), VideoRefusal> {
     let has = |name: &str| case.meta.contains_key(name);
     let masks = has("static_mask") || has("dynamic_masks");
     if [tail, masks, has("camera_control")].into_iter().filter(|one| *one).count() > 1 {
         let message = "`image_tail`, masks and `camera_control` exclude each other.";
-        return Err(Refusal::invalid("metadata.camera_control", message));
+        return Err(VideoRefusal::invalid("metadata.camera_control", message));
     }
     if has("element_list") && has("voice_list") {
-        return Err(Refusal::invalid("metadata.voice_list", "`element_list` and `voice_list` exclude each other."));
+        return Err(VideoRefusal::invalid(
+            "metadata.voice_list",
+            "`element_list` and `voice_list` exclude each other.",
+        ));
     }
     Ok(())
 }
 
 /// The lengths of shots, where they are given, are that of the video: whatever they add up to is
 /// what the provider makes and bills.
-pub(super) fn check_shots(case: &Case<'_>, seconds: u32) -> Result<(), Refusal> {
+pub(super) fn check_shots(case: &Case<'_>, seconds: u32) -> Result<(), VideoRefusal> {
     let shots = case.meta.get("multi_prompt").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let lengths: Vec<Option<u32>> = shots.iter().map(|shot| shot["duration"].as_str()?.parse().ok()).collect();
     if lengths.iter().all(Option::is_none) {
@@ -179,13 +194,13 @@ pub(super) fn check_shots(case: &Case<'_>, seconds: u32) -> Result<(), Refusal> 
     if let Some(at) = lengths.iter().position(Option::is_none) {
         let path = format!("metadata.multi_prompt[{at}].duration");
         let message = format!("`{path}` is required where other shots have a duration.");
-        return Err(Refusal::missing(&path, message));
+        return Err(VideoRefusal::missing(&path, message));
     }
     let sum: u32 = lengths.into_iter().flatten().sum();
     if sum != seconds {
         let message =
             format!("The shots last {sum} seconds together, the video {seconds}; set `duration` to their sum.");
-        return Err(Refusal::invalid("metadata.multi_prompt", message));
+        return Err(VideoRefusal::invalid("metadata.multi_prompt", message));
     }
     Ok(())
 }

@@ -4,56 +4,59 @@
 //! `refer_type` would be an edit, billed by the length of the video supplied, which nobody knows
 //! beforehand: both are refused.
 
-use super::fields::{Kind, Shape};
+use super::fields::{FieldNames, VideoFieldKind};
 use super::kling::{ELEMENT, MODES, SHOT, SWITCH, WATERMARK, bare, check_shots};
 use super::plan::{Case, Draft};
 use super::request::check_link;
 use super::shapes::THREE_RATIOS;
-use super::variant::{Api, CALLBACK, OTHER_MODEL, OWN_ID, Rules};
-use super::{Bound, Refusal, Warning};
+use super::variant::{Api, CALLBACK, OTHER_MODEL, OWN_ID, VariantRules};
+use super::{PlanBound, VideoRefusal, Warning};
 use serde_json::{Map, Value, json};
 
 const READS: &[&str] = &["prompt"];
 
-const META: Shape = &[
+const META: FieldNames = &[
     ("model", OTHER_MODEL),
     ("model_name", OTHER_MODEL),
     ("callback_url", CALLBACK),
     ("external_task_id", OWN_ID),
-    ("resolution", Kind::Dropped("There is no such field; `metadata.mode` is the quality tier.")),
-    ("prompt", Kind::Text),
+    ("resolution", VideoFieldKind::Dropped("There is no such field; `metadata.mode` is the quality tier.")),
+    ("prompt", VideoFieldKind::Text),
     (
         "image_list",
-        Kind::Each(
+        VideoFieldKind::Each(
             7,
-            &Kind::Object(&[("image_url", Kind::Text), ("type", Kind::OneOf(&["first_frame", "end_frame"]))]),
+            &VideoFieldKind::Object(&[
+                ("image_url", VideoFieldKind::Text),
+                ("type", VideoFieldKind::OneOf(&["first_frame", "end_frame"])),
+            ]),
         ),
     ),
     (
         "video_list",
-        Kind::Each(
+        VideoFieldKind::Each(
             1,
-            &Kind::Object(&[
-                ("video_url", Kind::Text),
-                ("refer_type", Kind::OneOf(&["feature", "base"])),
-                ("keep_original_sound", Kind::OneOf(&["yes", "no"])),
+            &VideoFieldKind::Object(&[
+                ("video_url", VideoFieldKind::Text),
+                ("refer_type", VideoFieldKind::OneOf(&["feature", "base"])),
+                ("keep_original_sound", VideoFieldKind::OneOf(&["yes", "no"])),
             ]),
         ),
     ),
-    ("element_list", Kind::Each(7, &ELEMENT)),
+    ("element_list", VideoFieldKind::Each(7, &ELEMENT)),
     ("mode", MODES),
-    ("aspect_ratio", Kind::OneOf(THREE_RATIOS)),
-    ("duration", Kind::Digits(3, 15)),
+    ("aspect_ratio", VideoFieldKind::OneOf(THREE_RATIOS)),
+    ("duration", VideoFieldKind::Digits(3, 15)),
     ("sound", SWITCH),
-    ("multi_shot", Kind::Flag),
-    ("shot_type", Kind::OneOf(&["customize", "intelligence"])),
-    ("multi_prompt", Kind::Each(6, &SHOT)),
+    ("multi_shot", VideoFieldKind::Flag),
+    ("shot_type", VideoFieldKind::OneOf(&["customize", "intelligence"])),
+    ("multi_prompt", VideoFieldKind::Each(6, &SHOT)),
     ("watermark_info", WATERMARK),
 ];
 
 const SELLS: &[(&str, &[&str])] = &[("mode", &["std", "pro", "4k"]), ("sound", &["off", "on"])];
 
-pub(super) const RULES: &[Rules] = &[Rules {
+pub(super) const RULES: &[VariantRules] = &[VariantRules {
     name: "c-multi-image",
     api: Api::KlingOmni,
     reads: READS,
@@ -63,7 +66,7 @@ pub(super) const RULES: &[Rules] = &[Rules {
     build,
 }];
 
-fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
+fn build(case: &mut Case<'_>) -> Result<Draft, VideoRefusal> {
     let mode = case.take_text("mode");
     let mode = case.or_unasked(mode, "mode", "pro");
     case.sold("mode", &mode, "metadata.mode")?;
@@ -76,12 +79,12 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     let videos = videos(case)?;
     let (images, first) = images(case, !videos.is_empty())?;
     if !videos.is_empty() && sound == "on" {
-        return Err(Refusal::invalid("metadata.sound", "`metadata.sound` must be `off` with a reference video."));
+        return Err(VideoRefusal::invalid("metadata.sound", "`metadata.sound` must be `off` with a reference video."));
     }
     let ratio = case.take_text("aspect_ratio");
     if ratio.is_none() && !first {
         let message = "`metadata.aspect_ratio` is required when there is no first frame.";
-        return Err(Refusal::missing("metadata.aspect_ratio", message));
+        return Err(VideoRefusal::missing("metadata.aspect_ratio", message));
     }
     let mut body: Map<String, Value> = Map::new();
     let inner = case.take("prompt");
@@ -96,7 +99,7 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
             body.insert("prompt".to_owned(), prompt);
         }
         (None, None) if case.meta.contains_key("multi_prompt") => {}
-        (None, None) => return Err(Refusal::missing("prompt", "`prompt` is required.")),
+        (None, None) => return Err(VideoRefusal::missing("prompt", "`prompt` is required.")),
     }
     body.append(&mut case.meta);
     for (name, list) in [("image_list", images), ("video_list", videos)] {
@@ -112,33 +115,33 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
         body.insert("aspect_ratio".to_owned(), json!(ratio));
         effective.push(("ratio", ratio));
     }
-    let bound = Bound { seconds, tokens: None };
+    let bound = PlanBound { seconds, tokens: None };
     Ok(Draft { call: "omni-video", body, effective, seconds: Some(seconds), bound, ..Draft::default() })
 }
 
-fn videos(case: &mut Case<'_>) -> Result<Vec<Value>, Refusal> {
+fn videos(case: &mut Case<'_>) -> Result<Vec<Value>, VideoRefusal> {
     let videos = case.take_list("video_list").unwrap_or_default();
     for (at, video) in videos.iter().enumerate() {
         let path = format!("metadata.video_list[{at}].refer_type");
         if video["refer_type"] != "feature" {
             let message = "`refer_type` must be `feature`: the editing mode `base`, which the provider also takes when \
                            `refer_type` is left out, is billed by the supplied video's length and cannot be priced before submission.";
-            return Err(Refusal::unsupported(&path, message));
+            return Err(VideoRefusal::unsupported(&path, message));
         }
         let path = format!("metadata.video_list[{at}].video_url");
         let url = video["video_url"].as_str();
-        check_link(url.ok_or_else(|| Refusal::missing(&path, format!("`{path}` is required.")))?, &path)?;
+        check_link(url.ok_or_else(|| VideoRefusal::missing(&path, format!("`{path}` is required.")))?, &path)?;
     }
     Ok(videos)
 }
 
 /// The pictures, and whether one of them is a first frame.
-fn images(case: &mut Case<'_>, with_video: bool) -> Result<(Vec<Value>, bool), Refusal> {
+fn images(case: &mut Case<'_>, with_video: bool) -> Result<(Vec<Value>, bool), VideoRefusal> {
     let mut images = case.take_list("image_list").unwrap_or_default();
     for (at, image) in images.iter_mut().enumerate() {
         let path = format!("metadata.image_list[{at}].image_url");
         let Some(url) = image["image_url"].as_str() else {
-            return Err(Refusal::missing(&path, format!("`{path}` is required.")));
+            return Err(VideoRefusal::missing(&path, format!("`{path}` is required.")));
         };
         check_link(url, &path)?;
         let url = bare(url).to_owned();
@@ -146,13 +149,13 @@ fn images(case: &mut Case<'_>, with_video: bool) -> Result<(Vec<Value>, bool), R
     }
     if with_video && images.len() > 4 {
         let message = format!("{} images were sent; beside a reference video at most 4 are accepted.", images.len());
-        return Err(Refusal::invalid("metadata.image_list", message));
+        return Err(VideoRefusal::invalid("metadata.image_list", message));
     }
     let of = |kind: &str| images.iter().filter(|image| image["type"] == kind).count();
     let (first, end) = (of("first_frame"), of("end_frame"));
     if first > 1 || end > first {
         let message = "There can be one first frame, and one end frame beside it.";
-        return Err(Refusal::invalid("metadata.image_list", message));
+        return Err(VideoRefusal::invalid("metadata.image_list", message));
     }
     Ok((images, first == 1))
 }

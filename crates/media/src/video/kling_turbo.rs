@@ -1,39 +1,50 @@
 //! Family C value tier (Kling API 2.0): everything but the prompt and the picture is in
 //! `metadata.settings`.
 
-use super::fields::{Kind, Shape};
+use super::fields::{FieldNames, VideoFieldKind};
 use super::kling::WATERMARK;
 use super::plan::{Case, Draft, object};
 use super::shapes::THREE_RATIOS;
-use super::variant::{Api, CALLBACK, OTHER_MODEL, OWN_ID, Rules};
-use super::{Bound, Refusal};
+use super::variant::{Api, CALLBACK, OTHER_MODEL, OWN_ID, VariantRules};
+use super::{PlanBound, VideoRefusal};
 use serde_json::{Value, json};
 
 const READS: &[&str] = &["prompt", "image", "duration", "seconds"];
 
-const META: Shape = &[
+const META: FieldNames = &[
     ("model", OTHER_MODEL),
     (
         "settings",
-        Kind::Object(&[
-            ("resolution", Kind::OneOf(&["720p", "1080p"])),
-            ("duration", Kind::Whole(0, 86_400)),
-            ("aspect_ratio", Kind::OneOf(THREE_RATIOS)),
-            ("audio", Kind::Dropped("Sound is always included; there is no switch.")),
+        VideoFieldKind::Object(&[
+            ("resolution", VideoFieldKind::OneOf(&["720p", "1080p"])),
+            ("duration", VideoFieldKind::Whole(0, 86_400)),
+            ("aspect_ratio", VideoFieldKind::OneOf(THREE_RATIOS)),
+            ("audio", VideoFieldKind::Dropped("Sound is always included; there is no switch.")),
         ]),
     ),
     (
         "options",
-        Kind::Object(&[("watermark_info", WATERMARK), ("callback_url", CALLBACK), ("external_task_id", OWN_ID)]),
+        VideoFieldKind::Object(&[
+            ("watermark_info", WATERMARK),
+            ("callback_url", CALLBACK),
+            ("external_task_id", OWN_ID),
+        ]),
     ),
 ];
 
 const SELLS: &[(&str, &[&str])] = &[("resolution", &["720p", "1080p"])];
 
-pub(super) const RULES: &[Rules] =
-    &[Rules { name: "c-value", api: Api::Kling2, reads: READS, metadata: META, sells: SELLS, shortest: 3, build }];
+pub(super) const RULES: &[VariantRules] = &[VariantRules {
+    name: "c-value",
+    api: Api::Kling2,
+    reads: READS,
+    metadata: META,
+    sells: SELLS,
+    shortest: 3,
+    build,
+}];
 
-fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
+fn build(case: &mut Case<'_>) -> Result<Draft, VideoRefusal> {
     let prompt = case.prompt()?;
     let mut settings = case.take_object("settings");
     let options = case.take_object("options");
@@ -68,6 +79,6 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
     if !options.is_empty() {
         body.insert("options".to_owned(), Value::Object(options));
     }
-    let bound = Bound { seconds, tokens: None };
+    let bound = PlanBound { seconds, tokens: None };
     Ok(Draft { call, body, effective, seconds: Some(seconds), bound, ..Draft::default() })
 }

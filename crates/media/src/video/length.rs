@@ -1,7 +1,7 @@
 //! How long the video shall be: the first place that says so, within what the model makes and the
 //! catalog sells. Who says nothing gets the model's default, or the longest on sale below it.
 
-use super::Refusal;
+use super::VideoRefusal;
 use super::plan::Case;
 use std::ops::RangeInclusive;
 
@@ -35,7 +35,7 @@ impl Case<'_> {
         candidates: &[(&str, Option<i64>)],
         range: RangeInclusive<i64>,
         default: i64,
-    ) -> Result<u32, Refusal> {
+    ) -> Result<u32, VideoRefusal> {
         self.overruled(candidates);
         self.within(candidates, range, default)
     }
@@ -46,12 +46,12 @@ impl Case<'_> {
         candidates: &[(&str, Option<i64>)],
         range: RangeInclusive<i64>,
         default: i64,
-    ) -> Result<u32, Refusal> {
+    ) -> Result<u32, VideoRefusal> {
         let most = self.longest(*range.end());
         let (param, value) = said(candidates).unwrap_or(("duration", default.min(most)));
         if !(*range.start()..=most).contains(&value) {
             let message = format!("`{param}` is {value}; this model makes {} to {most} seconds.", range.start());
-            return Err(Refusal::invalid(param, message));
+            return Err(VideoRefusal::invalid(param, message));
         }
         whole(param, value)
     }
@@ -62,14 +62,14 @@ impl Case<'_> {
         candidates: &[(&str, Option<i64>)],
         makes: &[i64],
         default: i64,
-    ) -> Result<u32, Refusal> {
+    ) -> Result<u32, VideoRefusal> {
         self.overruled(candidates);
         let sold: Vec<i64> = makes.iter().copied().filter(|one| *one <= self.longest(i64::MAX)).collect();
         let unasked = sold.iter().rfind(|one| **one <= default).copied().unwrap_or(default);
         let (param, value) = said(candidates).unwrap_or(("duration", unasked));
         if !sold.contains(&value) {
             let message = format!("`{param}` is {value}; this model makes {} seconds.", listed(&sold));
-            return Err(Refusal::invalid(param, message));
+            return Err(VideoRefusal::invalid(param, message));
         }
         whole(param, value)
     }
@@ -80,8 +80,8 @@ impl Case<'_> {
     }
 }
 
-fn whole(param: &str, value: i64) -> Result<u32, Refusal> {
-    u32::try_from(value).map_err(|_| Refusal::invalid(param, format!("`{param}` is out of range.")))
+fn whole(param: &str, value: i64) -> Result<u32, VideoRefusal> {
+    u32::try_from(value).map_err(|_| VideoRefusal::invalid(param, format!("`{param}` is out of range.")))
 }
 
 /// `4, 8 or 12`.

@@ -32,10 +32,10 @@ mod veo;
 mod wan;
 mod warnings;
 
-pub use plan::{Bound, FACTS, Plan, REMIX, plan};
-pub use refusal::{Refusal, Warning};
-pub use request::{Reference, Request};
-pub use task::{Failure, State, Task, deleted, legacy, legacy_error, list, list_of, openai};
-pub use upload::Upload;
+pub use plan::{FACTS, Plan, PlanBound, REMIX, plan};
+pub use refusal::{VideoRefusal, Warning};
+pub use request::{Reference, VideoRequest};
+pub use task::{Failure, TaskView, VideoState, deleted, legacy, legacy_error, list, list_of, openai};
+pub use upload::PictureUpload;
 pub use variant::{Api, Offer, Variant};
 pub use warnings::Warnings;

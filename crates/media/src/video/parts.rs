@@ -1,21 +1,24 @@
 //! The `content` array that Ark and MiniMax share: pictures, clips and sounds with a link and a
 //! role, and one text.
 
-use super::Refusal;
-use super::fields::{Kind, Shape};
+use super::VideoRefusal;
+use super::fields::{FieldNames, VideoFieldKind};
 use super::request::check_link;
 use serde_json::{Value, json};
 
-const URL: Kind = Kind::Object(&[("url", Kind::Text)]);
+const URL: VideoFieldKind = VideoFieldKind::Object(&[("url", VideoFieldKind::Text)]);
 
 /// What an entry of `metadata.content` may hold.
-pub(super) const PART: Shape = &[
-    ("type", Kind::OneOf(&["text", "image_url", "video_url", "audio_url"])),
-    ("text", Kind::Text),
+pub(super) const PART: FieldNames = &[
+    ("type", VideoFieldKind::OneOf(&["text", "image_url", "video_url", "audio_url"])),
+    ("text", VideoFieldKind::Text),
     ("image_url", URL),
     ("video_url", URL),
     ("audio_url", URL),
-    ("role", Kind::OneOf(&["first_frame", "last_frame", "reference_image", "reference_video", "reference_audio"])),
+    (
+        "role",
+        VideoFieldKind::OneOf(&["first_frame", "last_frame", "reference_image", "reference_video", "reference_audio"]),
+    ),
 ];
 
 pub(super) fn picture(url: &str, role: Option<&str>) -> Value {
@@ -36,7 +39,7 @@ pub(super) fn text(text: &str) -> Value {
 
 /// How many of each there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct PartTally {
     pub first: usize,
     pub last: usize,
     pub pictures: usize,
@@ -44,7 +47,7 @@ pub(super) struct Tally {
     pub sounds: usize,
 }
 
-impl Tally {
+impl PartTally {
     pub fn frames(self) -> usize {
         self.first + self.last
     }
@@ -57,20 +60,20 @@ impl Tally {
 /// Takes the media of `metadata.content`, checked one by one; texts are returned apart. A clip or a
 /// sound without a role gets the only one it can have; a picture without a role is a first frame
 /// and stays without.
-pub(super) fn read(content: Vec<Value>) -> Result<(Vec<Value>, Vec<String>), Refusal> {
+pub(super) fn read(content: Vec<Value>) -> Result<(Vec<Value>, Vec<String>), VideoRefusal> {
     let mut media = Vec::new();
     let mut texts = Vec::new();
     for (at, mut part) in content.into_iter().enumerate() {
         let path = format!("metadata.content[{at}]");
         let Some(kind) = part["type"].as_str().map(str::to_owned) else {
-            return Err(Refusal::missing(&path, format!("`{path}.type` is required.")));
+            return Err(VideoRefusal::missing(&path, format!("`{path}.type` is required.")));
         };
         if kind == "text" {
             texts.extend(part["text"].as_str().map(str::to_owned));
             continue;
         }
         let Some(url) = part[&kind]["url"].as_str() else {
-            return Err(Refusal::missing(&path, format!("`{path}.{kind}.url` is required.")));
+            return Err(VideoRefusal::missing(&path, format!("`{path}.{kind}.url` is required.")));
         };
         check_link(url, &format!("{path}.{kind}.url"))?;
         let url = url.to_owned();
@@ -79,7 +82,7 @@ pub(super) fn read(content: Vec<Value>) -> Result<(Vec<Value>, Vec<String>), Ref
             ("image_url", None | Some("first_frame" | "last_frame" | "reference_image")) => role,
             ("video_url", None | Some("reference_video")) => json!("reference_video"),
             ("audio_url", None | Some("reference_audio")) => json!("reference_audio"),
-            _ => return Err(Refusal::invalid(&path, format!("`{path}.role` does not fit `{kind}`."))),
+            _ => return Err(VideoRefusal::invalid(&path, format!("`{path}.role` does not fit `{kind}`."))),
         };
         let mut clean = json!({"type": kind});
         clean[&kind] = json!({"url": url});
@@ -91,8 +94,8 @@ pub(super) fn read(content: Vec<Value>) -> Result<(Vec<Value>, Vec<String>), Ref
     Ok((media, texts))
 }
 
-pub(super) fn tally(media: &[Value]) -> Tally {
-    let mut tally = Tally::default();
+pub(super) fn tally(media: &[Value]) -> PartTally {
+    let mut tally = PartTally::default();
     for part in media {
         match part["role"].as_str() {
             None | Some("first_frame") => tally.first += 1,

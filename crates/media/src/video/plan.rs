@@ -3,7 +3,7 @@
 
 use super::fields::Fit;
 use super::variant::{Api, Offer, Variant};
-use super::{Refusal, Request, Upload, Warning, Warnings};
+use super::{PictureUpload, VideoRefusal, VideoRequest, Warning, Warnings};
 use serde_json::{Map, Value};
 
 /// What goes to the provider, and what is known about it beforehand.
@@ -15,22 +15,22 @@ pub struct Plan {
     /// The body without the model's name, which belongs to the route.
     pub body: Map<String, Value>,
     /// A picture that goes beside the body, where the provider takes files only.
-    pub upload: Option<Upload>,
+    pub upload: Option<PictureUpload>,
     /// The effective parameters after defaults, folding and `metadata`: what a price may depend on.
     pub effective: Vec<(&'static str, String)>,
     /// Seconds asked for; `None` when the provider decides.
     pub seconds: Option<u32>,
     /// The most the provider can count.
-    pub bound: Bound,
+    pub bound: PlanBound,
     /// What is charged where the provider never tells what it made: what was asked for, and the
     /// least there can be of what was left to it.
-    pub least: Bound,
+    pub least: PlanBound,
     pub warnings: Vec<Warning>,
 }
 
 /// Upper bounds for the hold. Settlement follows what the provider reports, within these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bound {
+pub struct PlanBound {
     /// Seconds made, and seconds of source material where a provider bills them.
     pub seconds: u32,
     /// For providers that bill tokens.
@@ -62,7 +62,7 @@ pub const REMIX: &str = "remix";
 const GATEWAY: &[&str] = &["webhook_url"];
 
 /// Applies the rules of the model's family.
-pub fn plan(request: &Request, offer: &Offer) -> Result<Plan, Refusal> {
+pub fn plan(request: &VideoRequest, offer: &Offer) -> Result<Plan, VideoRefusal> {
     let rules = offer.variant.rules();
     let mut warnings = Warnings::default();
     for field in request.sent().filter(|field| !rules.reads.contains(field)) {
@@ -81,7 +81,7 @@ pub fn plan(request: &Request, offer: &Offer) -> Result<Plan, Refusal> {
     if let Some(seconds) = draft.seconds {
         effective.push(("seconds", seconds.to_string()));
     }
-    let asked = Bound { seconds: draft.seconds.unwrap_or(draft.bound.seconds), ..draft.bound };
+    let asked = PlanBound { seconds: draft.seconds.unwrap_or(draft.bound.seconds), ..draft.bound };
     debug_assert!(effective.iter().all(|(name, _)| FACTS.contains(name)), "a fact is missing in the list");
     Ok(Plan {
         variant: offer.variant,
@@ -101,18 +101,18 @@ pub fn plan(request: &Request, offer: &Offer) -> Result<Plan, Refusal> {
 pub(crate) struct Draft {
     pub call: &'static str,
     pub body: Map<String, Value>,
-    pub upload: Option<Upload>,
+    pub upload: Option<PictureUpload>,
     pub effective: Vec<(&'static str, String)>,
     pub seconds: Option<u32>,
-    pub bound: Bound,
+    pub bound: PlanBound,
     /// Where that is not the seconds asked for.
-    pub least: Option<Bound>,
+    pub least: Option<PlanBound>,
 }
 
 /// What a family's function works on: the request, its `metadata` fitted to the family's list, and
 /// the offer.
 pub(crate) struct Case<'a> {
-    pub ask: &'a Request,
+    pub ask: &'a VideoRequest,
     pub meta: Map<String, Value>,
     pub offer: &'a Offer,
     pub warnings: Warnings,
@@ -124,8 +124,8 @@ impl Case<'_> {
     }
 
     /// The prompt, where there must be one.
-    pub fn prompt(&self) -> Result<String, Refusal> {
-        self.ask.prompt.clone().ok_or_else(|| Refusal::missing("prompt", "`prompt` is required."))
+    pub fn prompt(&self) -> Result<String, VideoRefusal> {
+        self.ask.prompt.clone().ok_or_else(|| VideoRefusal::missing("prompt", "`prompt` is required."))
     }
 
     /// Takes a value out of `metadata`.
@@ -159,11 +159,11 @@ impl Case<'_> {
 
     /// A parameter as it was named, or what is sent and priced where it was not.
     pub fn or_unasked(&self, named: Option<String>, parameter: &str, usual: &str) -> String {
-        named.unwrap_or_else(|| self.offer.unasked(parameter, usual))
+        named.unwrap_or_else(|| self.offer.default_of(parameter, usual))
     }
 
     /// Refuses a value that has no price.
-    pub fn sold(&self, parameter: &str, value: &str, param: &str) -> Result<(), Refusal> {
+    pub fn sold(&self, parameter: &str, value: &str, param: &str) -> Result<(), VideoRefusal> {
         self.offer.check(parameter, value, param)
     }
 }

@@ -7,29 +7,29 @@ use tollgate_wire::error::Code;
 
 /// The request is not served, and nothing is charged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct VideoRefusal {
     pub code: Code,
     pub message: String,
     /// The field to change, such as `metadata.settings.duration`.
     pub param: Option<String>,
 }
 
-impl Refusal {
-    pub(crate) fn new(code: Code, param: &str, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: message.into(), param: Some(param.to_owned()) }
+impl VideoRefusal {
+    pub(crate) fn new(code: Code, param: &str, message: impl Into<String>) -> VideoRefusal {
+        VideoRefusal { code, message: message.into(), param: Some(param.to_owned()) }
     }
 
-    pub(crate) fn invalid(param: &str, message: impl Into<String>) -> Refusal {
-        Refusal::new(Code::InvalidParameter, param, message)
+    pub(crate) fn invalid(param: &str, message: impl Into<String>) -> VideoRefusal {
+        VideoRefusal::new(Code::InvalidParameter, param, message)
     }
 
     /// The value exists, but not for this model.
-    pub(crate) fn unsupported(param: &str, message: impl Into<String>) -> Refusal {
-        Refusal::new(Code::UnsupportedValue, param, message)
+    pub(crate) fn unsupported(param: &str, message: impl Into<String>) -> VideoRefusal {
+        VideoRefusal::new(Code::UnsupportedValue, param, message)
     }
 
-    pub(crate) fn missing(param: &str, message: impl Into<String>) -> Refusal {
-        Refusal::new(Code::MissingParameter, param, message)
+    pub(crate) fn missing(param: &str, message: impl Into<String>) -> VideoRefusal {
+        VideoRefusal::new(Code::MissingParameter, param, message)
     }
 }
 

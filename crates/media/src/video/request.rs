@@ -3,14 +3,14 @@
 
 use super::fields::whole_or_digits;
 use super::form;
-use super::{Refusal, Upload};
+use super::{PictureUpload, VideoRefusal};
 use serde_json::{Map, Value};
 use tollgate_wire::error::Code;
-use tollgate_wire::multipart::Part;
+use tollgate_wire::multipart::FormPart;
 
 /// One request, in either encoding.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Request {
+pub struct VideoRequest {
     pub model: String,
     pub prompt: Option<String>,
     pub input_reference: Option<Reference>,
@@ -31,7 +31,7 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reference {
     Link(String),
-    File(Upload),
+    File(PictureUpload),
 }
 
 /// Longest prompt taken; providers cut or refuse far shorter ones.
@@ -39,11 +39,11 @@ const PROMPT: usize = 64 << 10;
 /// Longest link; pictures as data are longer and have their own limit, the body's.
 const LINK: usize = 8 << 10;
 
-impl Request {
+impl VideoRequest {
     /// Reads a JSON body.
-    pub fn from_json(body: &[u8]) -> Result<Request, Refusal> {
+    pub fn from_json(body: &[u8]) -> Result<VideoRequest, VideoRefusal> {
         match serde_json::from_slice(body) {
-            Ok(Value::Object(fields)) => Request::from_fields(fields, None, false),
+            Ok(Value::Object(fields)) => VideoRequest::from_fields(fields, None, false),
             Ok(_) => Err(not_json("The body is not a JSON object.".to_owned())),
             Err(error) => {
                 Err(not_json(format!("The body is not valid JSON (line {}, column {}).", error.line(), error.column())))
@@ -52,27 +52,31 @@ impl Request {
     }
 
     /// Reads the parts of a form.
-    pub fn from_form(parts: Vec<Part>) -> Result<Request, Refusal> {
+    pub fn from_form(parts: Vec<FormPart>) -> Result<VideoRequest, VideoRefusal> {
         let (mut fields, file) = form::gather(parts)?;
         // `metadata` may also be sent as one field of JSON.
         if let Some(Value::String(text)) = fields.get("metadata") {
             let parsed = serde_json::from_str(text).ok().filter(Value::is_object);
-            let parsed = parsed.ok_or_else(|| Refusal::invalid("metadata", "`metadata` must be an object."))?;
+            let parsed = parsed.ok_or_else(|| VideoRefusal::invalid("metadata", "`metadata` must be an object."))?;
             fields.insert("metadata".to_owned(), parsed);
         }
-        Request::from_fields(fields, file, true)
+        VideoRequest::from_fields(fields, file, true)
     }
 
-    fn from_fields(mut fields: Map<String, Value>, file: Option<Upload>, loose: bool) -> Result<Request, Refusal> {
+    fn from_fields(
+        mut fields: Map<String, Value>,
+        file: Option<PictureUpload>,
+        loose: bool,
+    ) -> Result<VideoRequest, VideoRefusal> {
         fields.retain(|_, value| !value.is_null());
         let model = text(&mut fields, "model", 256)?;
-        let model = model.ok_or_else(|| Refusal::missing("model", "`model` is required."))?;
+        let model = model.ok_or_else(|| VideoRefusal::missing("model", "`model` is required."))?;
         let prompt = text(&mut fields, "prompt", PROMPT)?;
         let input_reference = match file {
             Some(file) => Some(Reference::File(file)),
             None => reference(&mut fields)?,
         };
-        Ok(Request {
+        Ok(VideoRequest {
             model,
             prompt,
             input_reference,
@@ -113,40 +117,41 @@ impl Request {
     }
 }
 
-fn not_json(message: String) -> Refusal {
-    Refusal { code: Code::InvalidJson, message, param: None }
+fn not_json(message: String) -> VideoRefusal {
+    VideoRefusal { code: Code::InvalidJson, message, param: None }
 }
 
 /// Empty text counts as absent: SDKs and forms send it for fields left out.
-fn text(fields: &mut Map<String, Value>, name: &str, most: usize) -> Result<Option<String>, Refusal> {
+fn text(fields: &mut Map<String, Value>, name: &str, most: usize) -> Result<Option<String>, VideoRefusal> {
     match fields.remove(name) {
         None => Ok(None),
         Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
-        Some(Value::String(text)) if text.len() > most => {
-            Err(Refusal::invalid(name, format!("`{name}` is {} bytes long; at most {most} are accepted.", text.len())))
-        }
+        Some(Value::String(text)) if text.len() > most => Err(VideoRefusal::invalid(
+            name,
+            format!("`{name}` is {} bytes long; at most {most} are accepted.", text.len()),
+        )),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(Refusal::invalid(name, format!("`{name}` must be text."))),
+        Some(_) => Err(VideoRefusal::invalid(name, format!("`{name}` must be text."))),
     }
 }
 
-fn link(fields: &mut Map<String, Value>, name: &str) -> Result<Option<String>, Refusal> {
+fn link(fields: &mut Map<String, Value>, name: &str) -> Result<Option<String>, VideoRefusal> {
     match text(fields, name, usize::MAX)? {
         None => Ok(None),
         Some(link) => check_link(&link, name).map(|()| Some(link)),
     }
 }
 
-pub(crate) fn check_link(link: &str, param: &str) -> Result<(), Refusal> {
+pub(crate) fn check_link(link: &str, param: &str) -> Result<(), VideoRefusal> {
     let long = link.len() > LINK && !link.starts_with("data:");
     if long || link.bytes().any(|b| b.is_ascii_control() || b == b' ') {
-        return Err(Refusal::invalid(param, format!("`{param}` is not a link.")));
+        return Err(VideoRefusal::invalid(param, format!("`{param}` is not a link.")));
     }
     Ok(())
 }
 
-fn links(fields: &mut Map<String, Value>, name: &str) -> Result<Vec<String>, Refusal> {
-    let bad = || Refusal::invalid(name, format!("`{name}` must be an array of links."));
+fn links(fields: &mut Map<String, Value>, name: &str) -> Result<Vec<String>, VideoRefusal> {
+    let bad = || VideoRefusal::invalid(name, format!("`{name}` must be an array of links."));
     let list = match fields.remove(name) {
         None => return Ok(Vec::new()),
         Some(Value::Array(list)) => list,
@@ -160,12 +165,12 @@ fn links(fields: &mut Map<String, Value>, name: &str) -> Result<Vec<String>, Ref
 }
 
 /// A link, or the object OpenAI's newer SDKs send.
-fn reference(fields: &mut Map<String, Value>) -> Result<Option<Reference>, Refusal> {
+fn reference(fields: &mut Map<String, Value>) -> Result<Option<Reference>, VideoRefusal> {
     const NAME: &str = "input_reference";
     if let Some(Value::Object(object)) = fields.get(NAME) {
         let Some(Value::String(inner)) = object.get("image_url") else {
             let message = "`input_reference` must be a link, a file, or an object with `image_url`.";
-            return Err(Refusal::invalid(NAME, message));
+            return Err(VideoRefusal::invalid(NAME, message));
         };
         let inner = Value::String(inner.clone());
         fields.insert(NAME.to_owned(), inner);
@@ -173,33 +178,33 @@ fn reference(fields: &mut Map<String, Value>) -> Result<Option<Reference>, Refus
     Ok(link(fields, NAME)?.map(Reference::Link))
 }
 
-fn duration(fields: &mut Map<String, Value>, loose: bool) -> Result<Option<i64>, Refusal> {
+fn duration(fields: &mut Map<String, Value>, loose: bool) -> Result<Option<i64>, VideoRefusal> {
     match fields.remove("duration") {
         None => Ok(None),
         Some(Value::String(text)) if loose && text.is_empty() => Ok(None),
         Some(value) => {
             let number = if value.is_string() && !loose { None } else { whole_or_digits(&value) };
             let message = "`duration` must be a whole number of seconds.";
-            number.map(Some).ok_or_else(|| Refusal::invalid("duration", message))
+            number.map(Some).ok_or_else(|| VideoRefusal::invalid("duration", message))
         }
     }
 }
 
-fn seconds(fields: &mut Map<String, Value>) -> Result<Option<i64>, Refusal> {
+fn seconds(fields: &mut Map<String, Value>) -> Result<Option<i64>, VideoRefusal> {
     match fields.remove("seconds") {
         None => Ok(None),
         Some(Value::String(text)) if text.is_empty() => Ok(None),
         Some(value) => {
             let message = "`seconds` must be a whole number of seconds, as text.";
-            whole_or_digits(&value).map(Some).ok_or_else(|| Refusal::invalid("seconds", message))
+            whole_or_digits(&value).map(Some).ok_or_else(|| VideoRefusal::invalid("seconds", message))
         }
     }
 }
 
-fn metadata(fields: &mut Map<String, Value>) -> Result<Map<String, Value>, Refusal> {
+fn metadata(fields: &mut Map<String, Value>) -> Result<Map<String, Value>, VideoRefusal> {
     match fields.remove("metadata") {
         None => Ok(Map::new()),
         Some(Value::Object(metadata)) => Ok(metadata),
-        Some(_) => Err(Refusal::invalid("metadata", "`metadata` must be an object.")),
+        Some(_) => Err(VideoRefusal::invalid("metadata", "`metadata` must be an object.")),
     }
 }

@@ -3,48 +3,48 @@
 //! A picture without a role is a first frame; pictures in `images` are references. The two modes
 //! never mix, and what the provider would refuse late is refused here at once and free.
 
-use super::fields::{Kind, Shape};
+use super::fields::{FieldNames, VideoFieldKind};
 use super::length::said;
-use super::parts::{self, PART, Tally};
+use super::parts::{self, PART, PartTally};
 use super::plan::{Case, Draft};
 use super::shapes::ADAPTIVE_RATIOS;
-use super::variant::{Api, CALLBACK, OTHER_MODEL, Rules};
-use super::{Bound, Refusal};
+use super::variant::{Api, CALLBACK, OTHER_MODEL, VariantRules};
+use super::{PlanBound, VideoRefusal};
 use serde_json::{Map, Value, json};
 use tollgate_wire::error::Code;
 
 const READS: &[&str] = &["prompt", "images", "input_reference", "duration", "seconds"];
 const SELLS: &[(&str, &[&str])] = &[("resolution", &["480p", "720p"])];
 
-const META: Shape = &[
+const META: FieldNames = &[
     ("model", OTHER_MODEL),
     ("callback_url", CALLBACK),
-    ("content", Kind::Each(64, &Kind::Object(PART))),
-    ("resolution", Kind::OneOf(&["480p", "720p", "1080p", "4k"])),
-    ("ratio", Kind::OneOf(ADAPTIVE_RATIOS)),
-    ("duration", Kind::Whole(-1, 86_400)),
-    ("generate_audio", Kind::Flag),
-    ("watermark", Kind::Flag),
-    ("camera_fixed", Kind::Flag),
-    ("return_last_frame", Kind::Flag),
-    ("seed", Kind::Whole(-1, 4_294_967_295)),
-    ("execution_expires_after", Kind::Whole(3600, 259_200)),
-    ("safety_identifier", Kind::Text),
-    ("priority", Kind::Whole(0, 9)),
-    ("omni_reference_task_type", Kind::OneOf(&["auto", "edit", "extend"])),
-    ("output_format", Kind::OneOf(&["mp4", "mov"])),
-    ("service_tier", Kind::OneOf(&["default"])),
-    ("frames", Kind::Refused("Length is given in seconds; a number of frames has no price.")),
-    ("draft", Kind::Refused("Drafts have no price for this model.")),
-    ("tools", Kind::Refused("Tools have no price for this model.")),
+    ("content", VideoFieldKind::Each(64, &VideoFieldKind::Object(PART))),
+    ("resolution", VideoFieldKind::OneOf(&["480p", "720p", "1080p", "4k"])),
+    ("ratio", VideoFieldKind::OneOf(ADAPTIVE_RATIOS)),
+    ("duration", VideoFieldKind::Whole(-1, 86_400)),
+    ("generate_audio", VideoFieldKind::Flag),
+    ("watermark", VideoFieldKind::Flag),
+    ("camera_fixed", VideoFieldKind::Flag),
+    ("return_last_frame", VideoFieldKind::Flag),
+    ("seed", VideoFieldKind::Whole(-1, 4_294_967_295)),
+    ("execution_expires_after", VideoFieldKind::Whole(3600, 259_200)),
+    ("safety_identifier", VideoFieldKind::Text),
+    ("priority", VideoFieldKind::Whole(0, 9)),
+    ("omni_reference_task_type", VideoFieldKind::OneOf(&["auto", "edit", "extend"])),
+    ("output_format", VideoFieldKind::OneOf(&["mp4", "mov"])),
+    ("service_tier", VideoFieldKind::OneOf(&["default"])),
+    ("frames", VideoFieldKind::Refused("Length is given in seconds; a number of frames has no price.")),
+    ("draft", VideoFieldKind::Refused("Drafts have no price for this model.")),
+    ("tools", VideoFieldKind::Refused("Tools have no price for this model.")),
 ];
 
 #[rustfmt::skip]
-pub(super) const RULES: &[Rules] = &[
-    Rules { name: "b-2.5", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, shortest: 4, build: newest },
-    Rules { name: "b-2.0", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, shortest: 4, build: older },
-    Rules { name: "b-2.0-fast", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, shortest: 4, build: older },
-    Rules { name: "b-2.0-mini", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, shortest: 4, build: older },
+pub(super) const RULES: &[VariantRules] = &[
+    VariantRules { name: "b-2.5", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, shortest: 4, build: newest },
+    VariantRules { name: "b-2.0", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, shortest: 4, build: older },
+    VariantRules { name: "b-2.0-fast", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, shortest: 4, build: older },
+    VariantRules { name: "b-2.0-mini", api: Api::Ark, reads: READS, metadata: META, sells: SELLS, shortest: 4, build: older },
 ];
 
 /// What a line of models takes.
@@ -58,15 +58,15 @@ struct Line {
     alone: bool,
 }
 
-fn newest(case: &mut Case<'_>) -> Result<Draft, Refusal> {
+fn newest(case: &mut Case<'_>) -> Result<Draft, VideoRefusal> {
     build(case, &Line { pictures: 30, clips: 10, sounds: 10, seconds: 30, alone: true })
 }
 
-fn older(case: &mut Case<'_>) -> Result<Draft, Refusal> {
+fn older(case: &mut Case<'_>) -> Result<Draft, VideoRefusal> {
     build(case, &Line { pictures: 9, clips: 3, sounds: 3, seconds: 15, alone: false })
 }
 
-fn build(case: &mut Case<'_>, line: &Line) -> Result<Draft, Refusal> {
+fn build(case: &mut Case<'_>, line: &Line) -> Result<Draft, VideoRefusal> {
     let (content, tally) = gather(case)?;
     check(case, line, tally)?;
     let mut body: Map<String, Value> = Map::new();
@@ -87,9 +87,9 @@ fn build(case: &mut Case<'_>, line: &Line) -> Result<Draft, Refusal> {
         ("video_input", (tally.clips > 0).to_string()),
     ];
     effective.extend(ratio.map(|ratio| ("ratio", ratio)));
-    let bound = Bound { seconds: most, tokens: Some(tokens(&resolution, most)) };
+    let bound = PlanBound { seconds: most, tokens: Some(tokens(&resolution, most)) };
     let made = seconds.unwrap_or(SHORTEST);
-    let least = Some(Bound { seconds: made, tokens: Some(usual_tokens(&resolution, made)) });
+    let least = Some(PlanBound { seconds: made, tokens: Some(usual_tokens(&resolution, made)) });
     body.insert("resolution".to_owned(), json!(resolution));
     body.insert("generate_audio".to_owned(), audio);
     body.insert("content".to_owned(), Value::Array(content));
@@ -98,7 +98,7 @@ fn build(case: &mut Case<'_>, line: &Line) -> Result<Draft, Refusal> {
 
 /// All media, then the text: the entries of `metadata.content`, those of `images`, and
 /// `input_reference`.
-fn gather(case: &mut Case<'_>) -> Result<(Vec<Value>, Tally), Refusal> {
+fn gather(case: &mut Case<'_>) -> Result<(Vec<Value>, PartTally), VideoRefusal> {
     let (mut content, texts) = parts::read(case.take_list("content").unwrap_or_default())?;
     let reference = case.ask.reference_link();
     // Alone, a single picture is a first frame; among references it is one of them.
@@ -117,21 +117,21 @@ fn gather(case: &mut Case<'_>) -> Result<(Vec<Value>, Tally), Refusal> {
     };
     content.extend(prompt.map(|prompt| parts::text(&prompt)));
     if content.is_empty() {
-        return Err(Refusal::missing("prompt", "`prompt` is required."));
+        return Err(VideoRefusal::missing("prompt", "`prompt` is required."));
     }
     Ok((content, tally))
 }
 
-fn check(case: &Case<'_>, line: &Line, tally: Tally) -> Result<(), Refusal> {
+fn check(case: &Case<'_>, line: &Line, tally: PartTally) -> Result<(), VideoRefusal> {
     if tally.frames() > 0 && tally.references() > 0 {
         let message =
             "A first or last frame and references cannot be sent together: give every part a role of the same mode.";
-        return Err(Refusal::new(Code::TaskTypeConstraint, "metadata.content", message));
+        return Err(VideoRefusal::new(Code::TaskTypeConstraint, "metadata.content", message));
     }
     if tally.first > 1 || tally.last > 1 || tally.last > tally.first {
         let message =
             "There can be one first frame, and one last frame beside it. Pictures without `role` are first frames.";
-        return Err(Refusal::new(Code::TaskTypeConstraint, "metadata.content", message));
+        return Err(VideoRefusal::new(Code::TaskTypeConstraint, "metadata.content", message));
     }
     for (have, most, what) in [
         (tally.pictures, line.pictures, "images"),
@@ -141,24 +141,24 @@ fn check(case: &Case<'_>, line: &Line, tally: Tally) -> Result<(), Refusal> {
         if have > most {
             let message = format!("{have} reference {what} were sent; this model takes at most {most}.");
             let named = what == "images" && !case.ask.images.is_empty();
-            return Err(Refusal::invalid(if named { "images" } else { "metadata.content" }, message));
+            return Err(VideoRefusal::invalid(if named { "images" } else { "metadata.content" }, message));
         }
     }
     if !line.alone && tally.first + tally.pictures + tally.clips == 0 {
         let message =
             "This model needs at least one image or video: `images`, `input_reference` or `metadata.content`.";
-        return Err(Refusal::missing("images", message));
+        return Err(VideoRefusal::missing("images", message));
     }
     let ratio = case.meta.get("ratio").and_then(Value::as_str);
     if tally.first > 0 && ratio.is_some_and(|ratio| ratio != "adaptive") {
         let message = "The video follows the first frame's aspect ratio: `ratio` must be `adaptive` or left out.";
-        return Err(Refusal::new(Code::TaskTypeConstraint, "metadata.ratio", message));
+        return Err(VideoRefusal::new(Code::TaskTypeConstraint, "metadata.ratio", message));
     }
     Ok(())
 }
 
 /// `None` leaves the length to the model.
-fn length(case: &mut Case<'_>, line: &Line, tally: Tally) -> Result<Option<u32>, Refusal> {
+fn length(case: &mut Case<'_>, line: &Line, tally: PartTally) -> Result<Option<u32>, VideoRefusal> {
     let inner = case.take("duration").and_then(|value| value.as_i64());
     let edits = case.meta.get("omni_reference_task_type").is_some_and(|kind| kind == "edit");
     let candidates = [("seconds", case.ask.seconds), ("metadata.duration", inner), ("duration", case.ask.duration)];
@@ -172,17 +172,17 @@ fn length(case: &mut Case<'_>, line: &Line, tally: Tally) -> Result<Option<u32>,
         _ if edits && bounded => {
             let message =
                 format!("An edit is as long as its source, and this model is sold with up to {most} seconds.");
-            Err(Refusal::unsupported("metadata.omni_reference_task_type", message))
+            Err(VideoRefusal::unsupported("metadata.omni_reference_task_type", message))
         }
         Some((name, -1)) if bounded => {
             let message =
                 format!("`{name}` is -1, which leaves the length to the model; it is sold with 4 to {most} seconds.");
-            Err(Refusal::unsupported(name, message))
+            Err(VideoRefusal::unsupported(name, message))
         }
         Some((_, -1)) => Ok(None),
         Some((name, _)) if edits => {
             let message = "An edit keeps the length of its source: the duration must be -1 or left out.";
-            Err(Refusal::new(Code::TaskTypeConstraint, name, message))
+            Err(VideoRefusal::new(Code::TaskTypeConstraint, name, message))
         }
         None if edits => Ok(None),
         _ => case.within(&candidates, case.shortest()..=i64::from(line.seconds), 5).map(Some),

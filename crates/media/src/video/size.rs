@@ -1,6 +1,6 @@
 //! Sizes in pixels, the resolution tiers they fold into, and their aspect ratios.
 
-use super::Refusal;
+use super::VideoRefusal;
 
 /// Width and height.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,18 +63,18 @@ const EXAMPLE: &str = "1280*720";
 impl Size {
     /// Width and height joined by an asterisk; anything else, the letter x above all, is refused.
     /// `param` is the field it stands in.
-    pub fn starred(text: &str, param: &str) -> Result<Size, Refusal> {
+    pub fn starred(text: &str, param: &str) -> Result<Size, VideoRefusal> {
         Size::split(text, '*').ok_or_else(|| Size::invalid(text, param))
     }
 
-    pub fn invalid(text: &str, param: &str) -> Refusal {
-        Refusal::invalid(param, format!("invalid size: {text}, example: {EXAMPLE}"))
+    pub fn invalid(text: &str, param: &str) -> VideoRefusal {
+        VideoRefusal::invalid(param, format!("invalid size: {text}, example: {EXAMPLE}"))
     }
 
     /// The refusal of a size written with an x, for a model whose sizes look like the example.
-    pub fn crossed(text: &str, param: &str, example: &str) -> Option<Refusal> {
+    pub fn crossed(text: &str, param: &str, example: &str) -> Option<VideoRefusal> {
         Size::split(text, 'x')?;
-        Some(Refusal::invalid(param, format!("invalid size: {text}, example: {example}")))
+        Some(VideoRefusal::invalid(param, format!("invalid size: {text}, example: {example}")))
     }
 
     /// A tier at 16:9, as it is written; the example where there is no such tier.

@@ -1,26 +1,26 @@
 //! OpenAI's own video models: the provider spells sizes with an x, and takes a picture as a file
 //! only.
 
-use super::fields::{Kind, Shape};
+use super::fields::{FieldNames, VideoFieldKind};
 use super::plan::{Case, Draft, object};
 use super::size::Size;
-use super::variant::{Api, OTHER_MODEL, Rules};
-use super::{Bound, Reference, Refusal, Upload};
+use super::variant::{Api, OTHER_MODEL, VariantRules};
+use super::{PictureUpload, PlanBound, Reference, VideoRefusal};
 use serde_json::json;
 
 const READS: &[&str] = &["prompt", "input_reference", "size", "seconds", "duration"];
-const META: Shape = &[("model", OTHER_MODEL), ("remix_of", Kind::Refused("Use the remix endpoint."))];
+const META: FieldNames = &[("model", OTHER_MODEL), ("remix_of", VideoFieldKind::Refused("Use the remix endpoint."))];
 
 const SMALL: &[(&str, &[&str])] = &[("size", &["720x1280", "1280x720"])];
 const LARGE: &[(&str, &[&str])] = &[("size", &["720x1280", "1280x720", "1024x1792", "1792x1024"])];
 
 #[rustfmt::skip]
-pub(super) const RULES: &[Rules] = &[
-    Rules { name: "sora", api: Api::Sora, reads: READS, metadata: META, sells: SMALL, shortest: 4, build },
-    Rules { name: "sora-pro", api: Api::Sora, reads: READS, metadata: META, sells: LARGE, shortest: 4, build },
+pub(super) const RULES: &[VariantRules] = &[
+    VariantRules { name: "sora", api: Api::Sora, reads: READS, metadata: META, sells: SMALL, shortest: 4, build },
+    VariantRules { name: "sora-pro", api: Api::Sora, reads: READS, metadata: META, sells: LARGE, shortest: 4, build },
 ];
 
-fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
+fn build(case: &mut Case<'_>) -> Result<Draft, VideoRefusal> {
     let prompt = case.prompt()?;
     let size = match &case.ask.size {
         None => case.or_unasked(None, "size", "720x1280"),
@@ -41,7 +41,7 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
         upload,
         effective: vec![("size", size), ("resolution", resolution), ("audio", "true".to_owned())],
         seconds: Some(length),
-        bound: Bound { seconds: length, tokens: None },
+        bound: PlanBound { seconds: length, tokens: None },
         ..Draft::default()
     })
 }
@@ -51,13 +51,13 @@ pub(super) fn resolution(size: &str) -> &'static str {
 }
 
 /// The provider does not fetch links, and neither do we.
-pub(super) fn picture(case: &Case<'_>) -> Result<Option<Upload>, Refusal> {
+pub(super) fn picture(case: &Case<'_>) -> Result<Option<PictureUpload>, VideoRefusal> {
     match &case.ask.input_reference {
         None => Ok(None),
         Some(Reference::File(file)) => Ok(Some(file.clone())),
-        Some(Reference::Link(link)) => Upload::from_data_link(link).map(Some).ok_or_else(|| {
+        Some(Reference::Link(link)) => PictureUpload::from_data_link(link).map(Some).ok_or_else(|| {
             let message = "This model takes the picture itself: upload it as a file, or send it as a base64 data link.";
-            Refusal::invalid("input_reference", message)
+            VideoRefusal::invalid("input_reference", message)
         }),
     }
 }

@@ -11,7 +11,7 @@ use tollgate_wire::{MESSAGE, cut};
 
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum VideoState {
     /// Written down, not yet with a provider.
     Accepted,
     /// Waiting at the provider.
@@ -24,51 +24,51 @@ pub enum State {
     Failed,
 }
 
-impl State {
+impl VideoState {
     /// The word of OpenAI's shape.
     pub fn openai(self) -> &'static str {
         match self {
-            State::Accepted | State::Queued => "queued",
-            State::Running | State::Unknown => "in_progress",
-            State::Completed => "completed",
-            State::Failed => "failed",
+            VideoState::Accepted | VideoState::Queued => "queued",
+            VideoState::Running | VideoState::Unknown => "in_progress",
+            VideoState::Completed => "completed",
+            VideoState::Failed => "failed",
         }
     }
 
     /// The word of the legacy shape.
     pub fn legacy(self) -> &'static str {
         match self {
-            State::Accepted => "NOT_START",
-            State::Unknown => "SUBMITTED",
-            State::Queued => "QUEUED",
-            State::Running => "IN_PROGRESS",
-            State::Completed => "SUCCESS",
-            State::Failed => "FAILURE",
+            VideoState::Accepted => "NOT_START",
+            VideoState::Unknown => "SUBMITTED",
+            VideoState::Queued => "QUEUED",
+            VideoState::Running => "IN_PROGRESS",
+            VideoState::Completed => "SUCCESS",
+            VideoState::Failed => "FAILURE",
         }
     }
 
     pub fn is_final(self) -> bool {
-        matches!(self, State::Completed | State::Failed)
+        matches!(self, VideoState::Completed | VideoState::Failed)
     }
 
     /// Percent to show: what the provider said, kept between the ends that belong to the state.
     fn progress(self, said: Option<u8>) -> u8 {
         match self {
-            State::Accepted => 0,
-            State::Queued | State::Unknown => said.unwrap_or(0).min(99),
-            State::Running => said.unwrap_or(30).clamp(1, 99),
-            State::Completed | State::Failed => 100,
+            VideoState::Accepted => 0,
+            VideoState::Queued | VideoState::Unknown => said.unwrap_or(0).min(99),
+            VideoState::Running => said.unwrap_or(30).clamp(1, 99),
+            VideoState::Completed | VideoState::Failed => 100,
         }
     }
 
     /// The legacy shape shows steps: 10 while waiting, 30 and more while running.
     fn legacy_progress(self, said: Option<u8>) -> u8 {
         match self {
-            State::Accepted => 0,
-            State::Unknown => said.unwrap_or(10).clamp(10, 99),
-            State::Queued => said.unwrap_or(20).clamp(20, 99),
-            State::Running => said.unwrap_or(30).clamp(30, 99),
-            State::Completed | State::Failed => 100,
+            VideoState::Accepted => 0,
+            VideoState::Unknown => said.unwrap_or(10).clamp(10, 99),
+            VideoState::Queued => said.unwrap_or(20).clamp(20, 99),
+            VideoState::Running => said.unwrap_or(30).clamp(30, 99),
+            VideoState::Completed | VideoState::Failed => 100,
         }
     }
 }
@@ -82,10 +82,10 @@ pub struct Failure {
 
 /// What is known of a task.
 #[derive(Clone, Debug)]
-pub struct Task<'a> {
+pub struct TaskView<'a> {
     pub id: &'a str,
     pub model: &'a str,
-    pub state: State,
+    pub state: VideoState,
     /// Percent, where the provider tells.
     pub progress: Option<u8>,
     /// Unix seconds.
@@ -105,7 +105,7 @@ pub struct Task<'a> {
     pub warnings: &'a [Warning],
 }
 
-impl Task<'_> {
+impl TaskView<'_> {
     fn attribute(&self, name: &str) -> Option<&str> {
         self.effective.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
@@ -113,7 +113,7 @@ impl Task<'_> {
     /// The length that was made; until that is known the one asked for, in the provider's own word
     /// where it was left to it. The official SDK's type has no video without a length or a size.
     fn seconds(&self) -> String {
-        let made = self.made_seconds.filter(|_| self.state == State::Completed).map(|seconds| seconds.to_string());
+        let made = self.made_seconds.filter(|_| self.state == VideoState::Completed).map(|seconds| seconds.to_string());
         made.unwrap_or_else(|| self.attribute("seconds").unwrap_or(self.left).to_owned())
     }
 
@@ -138,10 +138,10 @@ impl Task<'_> {
         if !effective.is_empty() {
             shown["effective"] = Value::Object(effective);
         }
-        if let Some(url) = self.url.filter(|_| self.state == State::Completed) {
+        if let Some(url) = self.url.filter(|_| self.state == VideoState::Completed) {
             shown["metadata"] = json!({"url": url});
         }
-        if let Some(failure) = self.failure.filter(|_| self.state == State::Failed) {
+        if let Some(failure) = self.failure.filter(|_| self.state == VideoState::Failed) {
             shown["error"] = json!({"code": failure.code, "message": failure.message});
         }
         if !self.warnings.is_empty() {
@@ -152,14 +152,14 @@ impl Task<'_> {
 }
 
 /// OpenAI's shape.
-pub fn openai(task: &Task<'_>) -> Bytes {
+pub fn openai(task: &TaskView<'_>) -> Bytes {
     bytes(&task.object())
 }
 
 /// The legacy shape.
-pub fn legacy(task: &Task<'_>) -> Bytes {
-    let failed = task.failure.filter(|_| task.state == State::Failed);
-    let url = task.url.filter(|_| task.state == State::Completed);
+pub fn legacy(task: &TaskView<'_>) -> Bytes {
+    let failed = task.failure.filter(|_| task.state == VideoState::Failed);
+    let url = task.url.filter(|_| task.state == VideoState::Completed);
     bytes(&json!({
         "code": "success",
         "message": "",
@@ -181,8 +181,8 @@ pub fn legacy_error(code: &str, message: &str) -> Bytes {
 }
 
 /// A page of tasks in OpenAI's shape.
-pub fn list(tasks: &[Task<'_>], has_more: bool) -> Bytes {
-    page(tasks.iter().map(Task::object).collect(), has_more)
+pub fn list(tasks: &[TaskView<'_>], has_more: bool) -> Bytes {
+    page(tasks.iter().map(TaskView::object).collect(), has_more)
 }
 
 /// The same of tasks that were written before.

@@ -1,9 +1,9 @@
 //! The table of variants: the catalog names one per video model, and everything else follows from
 //! its row.
 
-use super::fields::{Kind, Shape};
+use super::fields::{FieldNames, VideoFieldKind};
 use super::plan::{Case, Draft};
-use super::{Refusal, hailuo, kling, kling_omni, kling_turbo, minimax, seedance, sora, veo, wan};
+use super::{VideoRefusal, hailuo, kling, kling_omni, kling_turbo, minimax, seedance, sora, veo, wan};
 use std::collections::BTreeMap;
 
 /// A provider's way of making videos: one body, one set of paths, one set of status words.
@@ -29,24 +29,24 @@ impl Api {
 }
 
 /// One row: which fields count, what is on sale, and the function that builds the body.
-pub(crate) struct Rules {
+pub(crate) struct VariantRules {
     pub name: &'static str,
     pub api: Api,
     /// Top-level fields it reads; others are told.
     pub reads: &'static [&'static str],
-    pub metadata: Shape,
+    pub metadata: FieldNames,
     /// Values of effective parameters that are sold when the catalog does not say otherwise.
     pub sells: &'static [(&'static str, &'static [&'static str])],
     /// The shortest video it makes, in seconds.
     pub shortest: u32,
-    pub build: fn(&mut Case<'_>) -> Result<Draft, Refusal>,
+    pub build: fn(&mut Case<'_>) -> Result<Draft, VideoRefusal>,
 }
 
 /// A family's variant.
 #[derive(Clone, Copy)]
-pub struct Variant(&'static Rules);
+pub struct Variant(&'static VariantRules);
 
-const TABLE: &[&[Rules]] = &[
+const TABLE: &[&[VariantRules]] = &[
     wan::RULES,
     seedance::RULES,
     kling::RULES,
@@ -76,7 +76,7 @@ impl Variant {
         self.0.api
     }
 
-    pub(crate) fn rules(self) -> &'static Rules {
+    pub(crate) fn rules(self) -> &'static VariantRules {
         self.0
     }
 
@@ -145,7 +145,7 @@ impl Offer {
 
     /// The value of a parameter that nobody named: the provider's own default, or the first on sale
     /// where that one is not.
-    pub(crate) fn unasked(&self, parameter: &str, usual: &str) -> String {
+    pub(crate) fn default_of(&self, parameter: &str, usual: &str) -> String {
         let first =
             self.sold.get(parameter).filter(|list| !list.iter().any(|one| one == usual)).and_then(|list| list.first());
         first.map_or_else(|| usual.to_owned(), String::clone)
@@ -158,20 +158,20 @@ impl Offer {
         effective: &[(&'static str, String)],
         seconds: Option<u32>,
         param: &str,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), VideoRefusal> {
         for (name, value) in effective.iter().filter(|(name, _)| !self.variant.sells(name).is_empty()) {
             self.check(name, value, param)?;
         }
         match (seconds, self.max_seconds) {
             (Some(seconds), Some(most)) if seconds > most => {
                 let message = format!("It is {seconds} seconds long; this model is sold with up to {most}.");
-                Err(Refusal::unsupported(param, message))
+                Err(VideoRefusal::unsupported(param, message))
             }
             _ => Ok(()),
         }
     }
 
-    pub(crate) fn check(&self, parameter: &str, value: &str, param: &str) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, parameter: &str, value: &str, param: &str) -> Result<(), VideoRefusal> {
         let own = self.variant.sells(parameter);
         let listed = self.sold.get(parameter);
         let sold = listed.map_or_else(|| own.contains(&value), |list| list.iter().any(|one| one == value));
@@ -179,12 +179,15 @@ impl Offer {
             return Ok(());
         }
         let list = listed.map_or_else(|| own.join(", "), |list| list.join(", "));
-        Err(Refusal::unsupported(param, format!("{value} has no price for this model; `{parameter}` may be {list}.")))
+        Err(VideoRefusal::unsupported(
+            param,
+            format!("{value} has no price for this model; `{parameter}` may be {list}."),
+        ))
     }
 }
 
 /// Reasons shared by several families.
-pub(crate) const OTHER_MODEL: Kind = Kind::Refused("The model is chosen by `model` alone.");
-pub(crate) const CALLBACK: Kind =
-    Kind::Dropped("Providers are not given addresses to call back; poll the task instead.");
-pub(crate) const OWN_ID: Kind = Kind::Dropped("The gateway gives its own id to the provider.");
+pub(crate) const OTHER_MODEL: VideoFieldKind = VideoFieldKind::Refused("The model is chosen by `model` alone.");
+pub(crate) const CALLBACK: VideoFieldKind =
+    VideoFieldKind::Dropped("Providers are not given addresses to call back; poll the task instead.");
+pub(crate) const OWN_ID: VideoFieldKind = VideoFieldKind::Dropped("The gateway gives its own id to the provider.");

@@ -1,29 +1,29 @@
 //! Google's video models: `instances` and `parameters`, the picture inside the JSON.
 
-use super::fields::{Kind, Shape};
+use super::fields::{FieldNames, VideoFieldKind};
 use super::plan::{Case, Draft, object};
 use super::size::Size;
 use super::sora::picture;
-use super::variant::{Api, OTHER_MODEL, Rules};
-use super::{Bound, Refusal};
+use super::variant::{Api, OTHER_MODEL, VariantRules};
+use super::{PlanBound, VideoRefusal};
 use serde_json::{Map, Value, json};
 
 const READS: &[&str] = &["prompt", "input_reference", "size", "seconds", "duration"];
-const META: Shape = &[
+const META: FieldNames = &[
     ("model", OTHER_MODEL),
-    ("aspectRatio", Kind::OneOf(&["16:9", "9:16"])),
-    ("resolution", Kind::OneOf(&["720p", "1080p", "4k"])),
-    ("durationSeconds", Kind::Whole(0, 86_400)),
-    ("negativePrompt", Kind::Text),
-    ("personGeneration", Kind::OneOf(&["allow_all", "allow_adult", "dont_allow"])),
-    ("seed", Kind::Whole(0, 4_294_967_295)),
-    ("sampleCount", Kind::Whole(1, 1)),
+    ("aspectRatio", VideoFieldKind::OneOf(&["16:9", "9:16"])),
+    ("resolution", VideoFieldKind::OneOf(&["720p", "1080p", "4k"])),
+    ("durationSeconds", VideoFieldKind::Whole(0, 86_400)),
+    ("negativePrompt", VideoFieldKind::Text),
+    ("personGeneration", VideoFieldKind::OneOf(&["allow_all", "allow_adult", "dont_allow"])),
+    ("seed", VideoFieldKind::Whole(0, 4_294_967_295)),
+    ("sampleCount", VideoFieldKind::Whole(1, 1)),
 ];
 
 const SELLS: &[(&str, &[&str])] = &[("resolution", &["720p", "1080p"])];
 
-pub(super) const RULES: &[Rules] =
-    &[Rules { name: "veo", api: Api::Veo, reads: READS, metadata: META, sells: SELLS, shortest: 4, build }];
+pub(super) const RULES: &[VariantRules] =
+    &[VariantRules { name: "veo", api: Api::Veo, reads: READS, metadata: META, sells: SELLS, shortest: 4, build }];
 
 const SIZES: &[(u32, u32, &str, &str)] = &[
     (1280, 720, "16:9", "720p"),
@@ -34,7 +34,7 @@ const SIZES: &[(u32, u32, &str, &str)] = &[
     (2160, 3840, "9:16", "4k"),
 ];
 
-fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
+fn build(case: &mut Case<'_>) -> Result<Draft, VideoRefusal> {
     let prompt = case.prompt()?;
     let (ratio, resolution) = framing(case)?;
     let inner = case.take("durationSeconds").and_then(|value| value.as_i64());
@@ -56,20 +56,20 @@ fn build(case: &mut Case<'_>) -> Result<Draft, Refusal> {
         body: object([("instances", json!([instance])), ("parameters", Value::Object(parameters))]),
         effective: vec![("ratio", ratio), ("resolution", resolution), ("audio", "true".to_owned())],
         seconds: Some(length),
-        bound: Bound { seconds: length, tokens: None },
+        bound: PlanBound { seconds: length, tokens: None },
         ..Draft::default()
     })
 }
 
 /// Aspect ratio and resolution: as `metadata` names them, else as the size does.
-fn framing(case: &mut Case<'_>) -> Result<(String, String), Refusal> {
+fn framing(case: &mut Case<'_>) -> Result<(String, String), VideoRefusal> {
     let (ratio, named) = (case.take_text("aspectRatio"), case.take_text("resolution"));
     let row = match &case.ask.size {
         None => None,
         Some(text) => {
             let size = Size::either(text).ok_or_else(|| Size::invalid(text, "size"))?;
             let row = SIZES.iter().find(|row| (row.0, row.1) == (size.width, size.height));
-            Some(row.ok_or_else(|| Refusal::unsupported("size", format!("{text} is not a size of this model.")))?)
+            Some(row.ok_or_else(|| VideoRefusal::unsupported("size", format!("{text} is not a size of this model.")))?)
         }
     };
     let loses = |named: &Option<String>, read: &str| named.as_ref().is_some_and(|named| named != read);

@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::book::{New, Phase, Task};
 use super::check::{Is, May, Must, check};
 use super::file::{Signing, now, stamp};
 use super::picture;
 use super::reply::{Answer, Call};
 use super::scenario::Choice;
+use super::tasks::{New, Phase, Task};
 
 const VENDOR: &str = "ark";
 const PATH: &str = "/contents/generations/tasks";

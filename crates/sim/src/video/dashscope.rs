@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::book::{New, Phase, Task};
 use super::check::{Is, May, Must, check};
 use super::file::{Signing, stamp};
 use super::picture;
 use super::reply::{Answer, Call};
 use super::scenario::Choice;
+use super::tasks::{New, Phase, Task};
 
 const VENDOR: &str = "dashscope";
 const SUBMIT: &str = "/api/v1/services/aigc/video-generation/video-synthesis";

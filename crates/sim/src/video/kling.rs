@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use super::book::{New, Phase, Task};
 use super::check::{Is, May, Must, check};
 use super::file::{Signing, now};
 use super::reply::{Answer, Call};
 use super::scenario::Choice;
+use super::tasks::{New, Phase, Task};
 use super::{jwt, picture};
 
 const VENDOR: &str = "kling";

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::book::{New, Phase, Task};
 use super::check::{Is, May, Must, check};
 use super::file::{Signing, now};
 use super::picture;
 use super::reply::{Answer, Call};
 use super::scenario::Choice;
+use super::tasks::{New, Phase, Task};
 
 /// The two ways keep their tasks apart.
 const V1: &str = "minimax-v1";

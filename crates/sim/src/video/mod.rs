@@ -9,7 +9,6 @@
 //! [`scenarios`].
 
 mod ark;
-mod book;
 mod check;
 mod dashscope;
 mod file;
@@ -23,13 +22,14 @@ mod picture;
 mod rate;
 mod reply;
 mod scenario;
+mod tasks;
 mod veo;
 
-pub(crate) use book::Book;
 pub(crate) use gate::Gate;
 pub use rate::Asked;
 pub(crate) use rate::Rates;
 pub(crate) use reply::answer;
+pub(crate) use tasks::Book;
 
 /// The access key of the fake Kling.
 pub const KLING_ACCESS: &str = "sim-access";

@@ -4,12 +4,12 @@ use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
-use super::book::{New, Phase, Task};
 use super::check::{Is, May, Must, check};
 use super::file::{self, now};
 use super::mp4;
 use super::reply::{Answer, Call};
 use super::scenario::Choice;
+use super::tasks::{New, Phase, Task};
 
 const VENDOR: &str = "openai";
 

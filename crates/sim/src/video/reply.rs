@@ -9,10 +9,10 @@ use http::{HeaderMap, Response};
 use http_body_util::{Either, Full};
 use serde_json::Value;
 
-use super::book::{Drawer, New, Phase, Signs, Task};
 use super::file::{self, Signing};
 use super::rate::Rates;
 use super::scenario::Choice;
+use super::tasks::{Drawer, New, Phase, Signs, Task};
 use super::{ark, dashscope, jwt, kling, minimax, openai, veo};
 use crate::fault::response;
 use crate::record::Received;

@@ -6,7 +6,7 @@ use crate::account::limits::{Change, Limits, NewLimits};
 use crate::account::{Account, Key};
 use crate::error::StoreError;
 use crate::ledger::bounds;
-use crate::operator::Done;
+use crate::operator::Attribution;
 
 /// The most characters of a name.
 const NAME: usize = 200;
@@ -45,7 +45,7 @@ pub(crate) struct Logged {
     pub action: &'static str,
     /// What was changed into what.
     pub detail: String,
-    pub done: Done,
+    pub done: Attribution,
 }
 
 impl From<NewLimits> for AccountChange {
@@ -71,13 +71,13 @@ impl AccountChange {
         Ok(())
     }
 
-    pub(crate) fn logged(&self, before: &Account, done: Done) -> Logged {
+    pub(crate) fn logged(&self, before: &Account, done: Attribution) -> Logged {
         let action = match self.suspended {
             Some(true) => "account.suspend",
             Some(false) => "account.reopen",
             None => "account.update",
         };
-        let mut told = Told::default();
+        let mut told = ChangeLines::default();
         told.note("name", Some(&before.name), self.name.as_ref().map(Some));
         let groups = self.groups.as_ref().map(|groups| groups.join(","));
         told.note("groups", Some(&before.groups.join(",")), groups.as_ref().map(Some));
@@ -94,8 +94,8 @@ impl KeyChange {
         listed("networks", self.cidrs.set().map(Vec::as_slice))
     }
 
-    pub(crate) fn logged(&self, before: &Key, done: Done) -> Logged {
-        let mut told = Told::default();
+    pub(crate) fn logged(&self, before: &Key, done: Attribution) -> Logged {
+        let mut told = ChangeLines::default();
         told.note("name", Some(&before.name), self.name.as_ref().map(Some));
         told.list("models", before.models.as_ref(), &self.models);
         told.list("networks", before.cidrs.as_ref(), &self.cidrs);
@@ -107,9 +107,9 @@ impl KeyChange {
 
 /// Lines such as `groups: default -> partner`.
 #[derive(Default)]
-struct Told(Vec<String>);
+struct ChangeLines(Vec<String>);
 
-impl Told {
+impl ChangeLines {
     fn note<T: ToString>(&mut self, what: &str, before: Option<&T>, after: Option<Option<&T>>) {
         let Some(after) = after else { return };
         let text = |value: Option<&T>| value.map_or("none".to_owned(), ToString::to_string);
@@ -175,12 +175,12 @@ mod tests {
             expires_at: Change::Set(5),
             limits: NewLimits { day: Change::Lift, ..NewLimits::default() },
         };
-        let logged = change.logged(&key(), Done::default());
+        let logged = change.logged(&key(), Attribution::default());
         assert_eq!(
             logged.detail,
             "name: old -> new; models: a,b -> none; networks: none -> 10.0.0.0/8; expires_at_ms: none -> 5; limit_day: 1 -> none"
         );
-        assert_eq!(KeyChange::default().logged(&key(), Done::default()).detail, "");
+        assert_eq!(KeyChange::default().logged(&key(), Attribution::default()).detail, "");
     }
 
     #[test]

@@ -18,14 +18,14 @@ use tollgate_catalog::Money;
 
 /// One commit-to-be.
 #[derive(Default)]
-pub(crate) struct Group {
+pub(crate) struct CommitGroup {
     done: AtomicBool,
     notify: Notify,
     /// Operations the database refused for good (a bug or damage): their waiters get an error.
     failed: Mutex<Vec<u64>>,
 }
 
-impl Group {
+impl CommitGroup {
     pub fn is_done(&self) -> bool {
         self.done.load(Ordering::Acquire)
     }
@@ -78,7 +78,7 @@ pub struct Held {
 
 pub(crate) enum HeldWait {
     Done,
-    Group { group: Arc<Group>, op: u64, until: Instant },
+    Group { group: Arc<CommitGroup>, op: u64, until: Instant },
 }
 
 impl Held {
@@ -106,7 +106,7 @@ pub struct Closing {
 
 pub(crate) enum ClosingWait {
     Done(Closed),
-    Group { closed: Closed, group: Arc<Group>, op: u64, engine: Arc<sqlite::Engine> },
+    Group { closed: Closed, group: Arc<CommitGroup>, op: u64, engine: Arc<sqlite::SqliteEngine> },
     Reply(oneshot::Receiver<Closed>),
 }
 

@@ -16,7 +16,7 @@ const MINUTE: i64 = 60_000;
 
 /// A row to be written.
 #[derive(Clone, Debug)]
-pub(crate) struct Refused {
+pub(crate) struct RefusalRow {
     pub call: CallId,
     pub account: AccountId,
     pub reason: String,
@@ -38,7 +38,7 @@ struct Minute {
 
 /// Refusals that share a row: that of the first of them.
 struct Rest {
-    first: Refused,
+    first: RefusalRow,
     reasons: BTreeMap<String, u64>,
 }
 
@@ -54,7 +54,7 @@ impl Refusals {
     }
 
     /// What is to be written now that this call was refused.
-    pub fn note(&self, refused: Refused) -> Vec<Refused> {
+    pub fn note(&self, refused: RefusalRow) -> Vec<RefusalRow> {
         let number = refused.row.at.div_euclid(MINUTE);
         let mut keys = self.keys();
         let minute = keys.entry(refused.row.key).or_insert(Minute { number, noted: 0, rest: None });
@@ -80,7 +80,7 @@ impl Refusals {
     }
 
     /// The sums of minutes that are over; of all, where nobody will ask again (`None`).
-    pub fn due(&self, now: Option<i64>) -> Vec<Refused> {
+    pub fn due(&self, now: Option<i64>) -> Vec<RefusalRow> {
         let mut rows = Vec::new();
         self.keys().retain(|_, minute| {
             let over = now.is_none_or(|now| minute.number != now.div_euclid(MINUTE));
@@ -94,12 +94,12 @@ impl Refusals {
 }
 
 impl Rest {
-    fn add(&mut self, refused: &Refused) {
+    fn add(&mut self, refused: &RefusalRow) {
         *self.reasons.entry(refused.reason.clone()).or_default() += 1;
         self.first.row.ended_at = self.first.row.ended_at.max(refused.row.ended_at);
     }
 
-    fn summed(self) -> Refused {
+    fn summed(self) -> RefusalRow {
         let calls: u64 = self.reasons.values().sum();
         let mut first = self.first;
         first.row.raw_usage = Some(serde_json::json!({ "refused_calls": calls, "reasons": self.reasons }).to_string());
@@ -111,9 +111,9 @@ impl Rest {
 mod tests {
     use super::*;
 
-    fn refused(key: u8, at: i64, reason: &str) -> Refused {
+    fn refused(key: u8, at: i64, reason: &str) -> RefusalRow {
         let row = UsageFacts::unanswered(KeyId([key; 16]), at, at + 5, "chat".into(), "m".to_owned());
-        Refused { call: CallId([key; 16]), account: AccountId([1; 16]), reason: reason.to_owned(), row }
+        RefusalRow { call: CallId([key; 16]), account: AccountId([1; 16]), reason: reason.to_owned(), row }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! amounts) is added where it is decided, on PostgreSQL by `tollgate_row_hash`. `refunded` is not
 //! in it: a refund comes later and has its own entry. The row keeps its hash too: a refusal has no
 //! entry, and the audit reads rows by themselves. A column that comes later is hashed at the end of
-//! [`Facts`], and only where it is not NULL: older rows then keep their hash.
+//! [`RowFacts`], and only where it is not NULL: older rows then keep their hash.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ const REFERENCE: &str = "usage-1:";
 
 /// What a usage row says of the call itself, as its columns have it.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts<'a> {
+pub(crate) struct RowFacts<'a> {
     pub account: &'a [u8],
     pub call: &'a [u8],
     pub at: i64,
@@ -50,7 +50,7 @@ pub(crate) struct Decided<'a> {
     pub write_off: i64,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> RowFacts<'a> {
     /// The row as both engines write it.
     pub fn of(
         call: &'a CallId,
@@ -58,8 +58,8 @@ impl<'a> Facts<'a> {
         ending: Ending,
         reason: &'a str,
         row: &'a UsageFacts,
-    ) -> Facts<'a> {
-        Facts {
+    ) -> RowFacts<'a> {
+        RowFacts {
             account: &account.0,
             call: &call.0,
             at: row.at,
@@ -151,7 +151,7 @@ pub(crate) fn referred(reference: &str) -> Option<Hash> {
 
 /// What an audit, or whoever signs a receipt, finds out about a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seal {
+pub(crate) enum RowSeal {
     Whole,
     Changed,
     /// Written before rows were hashed, or by a replica of such a version.
@@ -160,13 +160,13 @@ pub(crate) enum Seal {
 
 /// Compares a row with the reference of the entry that ended its call, or with its own hash where
 /// that is not known.
-pub(crate) fn seal(facts: &Facts<'_>, decided: &Decided<'_>, entry: Option<&str>, own: Option<&[u8]>) -> Seal {
+pub(crate) fn seal(facts: &RowFacts<'_>, decided: &Decided<'_>, entry: Option<&str>, own: Option<&[u8]>) -> RowSeal {
     let whole = match (entry, own) {
-        (None, None) => return Seal::Missing,
+        (None, None) => return RowSeal::Missing,
         (Some(entry), _) => entry == reference(&decided.hash(&facts.hash())),
         (None, Some(own)) => own == decided.hash(&facts.hash()),
     };
-    if whole { Seal::Whole } else { Seal::Changed }
+    if whole { RowSeal::Whole } else { RowSeal::Changed }
 }
 
 #[cfg(test)]
@@ -174,8 +174,8 @@ mod tests {
     use super::*;
     use crate::call::counters::Counter;
 
-    fn facts() -> Facts<'static> {
-        Facts {
+    fn facts() -> RowFacts<'static> {
+        RowFacts {
             account: b"account",
             call: b"call",
             at: 1,
@@ -204,28 +204,28 @@ mod tests {
     fn every_field_counts() {
         let mut all = vec![
             facts(),
-            Facts { account: b"accounT", ..facts() },
-            Facts { call: b"cal", ..facts() },
-            Facts { at: 2, ended_at: 1, ..facts() },
-            Facts { ended_at: 3, ..facts() },
-            Facts { endpoint: "/v2", ..facts() },
-            Facts { model: "n", ..facts() },
-            Facts { provider: Some(""), ..facts() },
-            Facts { upstream_model: Some(""), ..facts() },
-            Facts { ending: 1, ..facts() },
-            Facts { reason: "x", ..facts() },
-            Facts { status: 201, ..facts() },
-            Facts { estimated: true, ..facts() },
-            Facts { raw_usage: Some("{}"), ..facts() },
-            Facts { attempts: 2, ..facts() },
-            Facts { first_byte_ms: Some(0), ..facts() },
-            Facts { tier: Some(""), ..facts() },
-            Facts { dropped: Some(""), ..facts() },
+            RowFacts { account: b"accounT", ..facts() },
+            RowFacts { call: b"cal", ..facts() },
+            RowFacts { at: 2, ended_at: 1, ..facts() },
+            RowFacts { ended_at: 3, ..facts() },
+            RowFacts { endpoint: "/v2", ..facts() },
+            RowFacts { model: "n", ..facts() },
+            RowFacts { provider: Some(""), ..facts() },
+            RowFacts { upstream_model: Some(""), ..facts() },
+            RowFacts { ending: 1, ..facts() },
+            RowFacts { reason: "x", ..facts() },
+            RowFacts { status: 201, ..facts() },
+            RowFacts { estimated: true, ..facts() },
+            RowFacts { raw_usage: Some("{}"), ..facts() },
+            RowFacts { attempts: 2, ..facts() },
+            RowFacts { first_byte_ms: Some(0), ..facts() },
+            RowFacts { tier: Some(""), ..facts() },
+            RowFacts { dropped: Some(""), ..facts() },
         ];
         for n in 0..Counter::COUNT {
             let mut counters = [0; Counter::COUNT];
             counters[n] = 1;
-            all.push(Facts { counters, ..facts() });
+            all.push(RowFacts { counters, ..facts() });
         }
         let mut hashes: Vec<Hash> = all.iter().map(|facts| DECIDED.hash(&facts.hash())).collect();
         let decided = [
@@ -245,8 +245,8 @@ mod tests {
     #[test]
     fn the_entry_speaks_for_its_row_and_a_row_without_one_for_itself() {
         let hash = DECIDED.hash(&facts().hash());
-        let changed = Facts { model: "other", ..facts() };
-        let seal = |facts: &Facts<'_>, entry: Option<&str>, own: Option<&[u8]>| seal(facts, &DECIDED, entry, own);
+        let changed = RowFacts { model: "other", ..facts() };
+        let seal = |facts: &RowFacts<'_>, entry: Option<&str>, own: Option<&[u8]>| seal(facts, &DECIDED, entry, own);
         let entry = reference(&hash);
         assert_eq!((entry.len(), referred(&entry)), (72, Some(hash)));
         for other in
@@ -254,13 +254,13 @@ mod tests {
         {
             assert_eq!(referred(other), None, "{other}");
         }
-        assert_eq!(seal(&facts(), Some(&entry), None), Seal::Whole);
-        assert_eq!(seal(&facts(), None, Some(&hash)), Seal::Whole);
-        assert_eq!(seal(&facts(), None, None), Seal::Missing);
-        assert_eq!(seal(&changed, Some(&entry), None), Seal::Changed);
-        assert_eq!(seal(&changed, None, Some(&hash)), Seal::Changed);
+        assert_eq!(seal(&facts(), Some(&entry), None), RowSeal::Whole);
+        assert_eq!(seal(&facts(), None, Some(&hash)), RowSeal::Whole);
+        assert_eq!(seal(&facts(), None, None), RowSeal::Missing);
+        assert_eq!(seal(&changed, Some(&entry), None), RowSeal::Changed);
+        assert_eq!(seal(&changed, None, Some(&hash)), RowSeal::Changed);
         let of_changed = DECIDED.hash(&changed.hash());
-        assert_eq!(seal(&changed, Some(&entry), Some(&of_changed)), Seal::Changed, "the entry has the word");
-        assert_eq!(seal(&facts(), Some(""), None), Seal::Changed);
+        assert_eq!(seal(&changed, Some(&entry), Some(&of_changed)), RowSeal::Changed, "the entry has the word");
+        assert_eq!(seal(&facts(), Some(""), None), RowSeal::Changed);
     }
 }

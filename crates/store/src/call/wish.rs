@@ -7,7 +7,7 @@ use tollgate_catalog::Money;
 use crate::account::KeyAndAccount;
 use crate::account::limits::{self, LimitKind, Limits, Used};
 use crate::call::HoldRefused;
-use crate::ledger::{self, Kind, Pots};
+use crate::ledger::{self, EntryKind, Pots};
 
 impl KeyAndAccount {
     /// What would be held at `at` for a wish of this amount, or of `least` at least, by the rules
@@ -69,14 +69,14 @@ pub struct CallEntry {
 
 impl CallEntry {
     pub(crate) fn new(kind: i64, at: i64, pots: Pots, taken: Pots) -> Option<Self> {
-        let kind = match Kind::from_code(kind)? {
-            Kind::Hold => "hold",
-            Kind::Settle => "settle",
-            Kind::Void => "void",
-            Kind::Expire => "expire",
-            Kind::Extend => "extend",
-            Kind::WriteOff => "write_off",
-            Kind::Refund => "refund",
+        let kind = match EntryKind::from_code(kind)? {
+            EntryKind::Hold => "hold",
+            EntryKind::Settle => "settle",
+            EntryKind::Void => "void",
+            EntryKind::Expire => "expire",
+            EntryKind::Extend => "extend",
+            EntryKind::WriteOff => "write_off",
+            EntryKind::Refund => "refund",
             _ => return None,
         };
         let (trial, paid) = (Money::from_nano(pots.trial), Money::from_nano(pots.paid));

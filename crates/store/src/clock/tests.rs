@@ -41,7 +41,10 @@ impl Hands {
     fn settled(&self) -> Arc<Clock> {
         let clock = self.start(None);
         self.run(2 * DAY);
-        assert_eq!((clock.now(), clock.sure(), clock.state().state), (self.truth(), self.truth(), Standing::Right));
+        assert_eq!(
+            (clock.now(), clock.sure(), clock.state().state),
+            (self.truth(), self.truth(), ClockStanding::Right)
+        );
         clock
     }
 }
@@ -57,10 +60,10 @@ fn a_jump_is_refused_told_and_healed() {
             assert_eq!((clock.now(), clock.sure()), (hands.truth(), hands.truth()), "{jump}");
         }
         let state = clock.state();
-        assert_eq!((state.state, state.refusals, state.wall_ms), (Standing::Refused, 1, hands.truth() + jump));
+        assert_eq!((state.state, state.refusals, state.wall_ms), (ClockStanding::Refused, 1, hands.truth() + jump));
         assert_eq!(clock.correction(), jump);
         hands.set(0);
-        assert_eq!((clock.now(), clock.state().state, clock.correction()), (hands.truth(), Standing::Right, 0));
+        assert_eq!((clock.now(), clock.state().state, clock.correction()), (hands.truth(), ClockStanding::Right, 0));
     }
 }
 
@@ -73,7 +76,7 @@ fn small_steps_are_followed_and_never_go_back() {
     hands.set(0);
     assert_eq!(clock.now(), hands.truth() + HOUR, "it stands still");
     hands.run(2 * HOUR);
-    assert_eq!((clock.now(), clock.state().state), (hands.truth(), Standing::Right));
+    assert_eq!((clock.now(), clock.state().state), (hands.truth(), ClockStanding::Right));
 }
 
 #[test]
@@ -87,9 +90,9 @@ fn a_jump_that_stays_is_believed_in_the_end_and_takes_nothing_away_before_it_is_
     assert_eq!(clock.now(), hands.truth());
     hands.run(1);
     assert_eq!((clock.now(), clock.sure()), (hands.truth() + 30 * DAY, sure + DAY));
-    assert_eq!(clock.state().state, Standing::Unconfirmed);
+    assert_eq!(clock.state().state, ClockStanding::Unconfirmed);
     hands.run(DAY);
-    assert_eq!((clock.sure(), clock.state().state), (hands.truth() + 30 * DAY, Standing::Right));
+    assert_eq!((clock.sure(), clock.state().state), (hands.truth() + 30 * DAY, ClockStanding::Right));
 }
 
 #[test]
@@ -100,13 +103,13 @@ fn a_wrong_clock_at_the_start_dates_but_takes_nothing_away_and_is_put_right_at_o
     hands.set(400 * DAY);
     let clock = hands.start(Some(saved));
     assert_eq!((clock.now(), clock.sure()), (hands.truth() + 400 * DAY, hands.truth() - 60_000));
-    assert_eq!(clock.state().state, Standing::Unconfirmed);
+    assert_eq!(clock.state().state, ClockStanding::Unconfirmed);
     // In the same process, or in the next.
     let between = clock.saved();
     hands.set(0);
-    assert_eq!((clock.now(), clock.sure(), clock.state().state), (hands.truth(), hands.truth(), Standing::Right));
+    assert_eq!((clock.now(), clock.sure(), clock.state().state), (hands.truth(), hands.truth(), ClockStanding::Right));
     let next = hands.start(Some(between));
-    assert_eq!((next.now(), next.sure(), next.state().state), (hands.truth(), hands.truth(), Standing::Right));
+    assert_eq!((next.now(), next.sure(), next.state().state), (hands.truth(), hands.truth(), ClockStanding::Right));
 }
 
 #[test]
@@ -124,7 +127,7 @@ fn a_gateway_that_was_off_for_long_starts_and_is_confirmed_by_running() {
     let clock = hands.start(Some(saved));
     assert_eq!(clock.sure(), hands.truth() - off - DAY / 4);
     hands.run(DAY / 2);
-    assert_eq!((clock.sure(), clock.state().state), (hands.truth(), Standing::Right));
+    assert_eq!((clock.sure(), clock.state().state), (hands.truth(), ClockStanding::Right));
 }
 
 #[test]
@@ -134,10 +137,10 @@ fn a_clock_behind_what_is_certain_is_refused_at_the_start() {
     hands.set(-400 * DAY);
     let clock = hands.start(Some(saved));
     hands.run(HOUR);
-    assert_eq!((clock.now(), clock.state().state), (hands.truth(), Standing::Refused));
+    assert_eq!((clock.now(), clock.state().state), (hands.truth(), ClockStanding::Refused));
     clock.accept();
     assert_eq!((clock.now(), clock.sure()), (hands.truth() - 400 * DAY, hands.truth() - 400 * DAY));
-    assert_eq!(clock.state().state, Standing::Right);
+    assert_eq!(clock.state().state, ClockStanding::Right);
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn a_new_ledger_under_a_wrong_clock_is_put_right() {
     let clock = hands.start(None);
     assert_eq!(clock.now(), hands.truth() + 400 * DAY);
     assert!(clock.sure() < START);
-    assert_eq!(clock.state().state, Standing::Right, "there is nothing it could contradict");
+    assert_eq!(clock.state().state, ClockStanding::Right, "there is nothing it could contradict");
     hands.set(0);
     assert_eq!(clock.now(), hands.truth());
     hands.run(DAY);
@@ -179,7 +182,7 @@ fn an_operator_confirms_a_clock() {
     let clock = hands.start(Some(saved));
     assert!(clock.sure() < hands.truth());
     clock.accept();
-    assert_eq!((clock.sure(), clock.state().state), (hands.truth(), Standing::Right));
+    assert_eq!((clock.sure(), clock.state().state), (hands.truth(), ClockStanding::Right));
     hands.set(3 * HOUR);
     assert_eq!(clock.now(), hands.truth());
     clock.accept();

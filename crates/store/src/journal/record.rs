@@ -18,7 +18,7 @@ pub(super) const MARK: u8 = 2;
 pub(super) const CLOSE: u8 = 3;
 
 /// A record read back.
-pub(crate) enum Record {
+pub(crate) enum JournalRecord {
     Close {
         close: Box<Close>,
         price_id: Option<[u8; 16]>,
@@ -109,7 +109,7 @@ fn facts(pack: &mut Pack, row: &UsageFacts, known: &KnownPrices) {
 }
 
 /// `None`: not a record of this version.
-pub(crate) fn read(payload: &[u8]) -> Option<Record> {
+pub(crate) fn read(payload: &[u8]) -> Option<JournalRecord> {
     let record = unpack(&mut Unpack(payload));
     if record.is_none() {
         tracing::error!("unreadable journal record");
@@ -117,13 +117,13 @@ pub(crate) fn read(payload: &[u8]) -> Option<Record> {
     record
 }
 
-fn unpack(from: &mut Unpack<'_>) -> Option<Record> {
+fn unpack(from: &mut Unpack<'_>) -> Option<JournalRecord> {
     let kind = from.byte()?;
     let (call, account) = (CallId(from.id()?), AccountId(from.id()?));
     match kind {
         HOLD => {
             let row = unpack_begun(from)?;
-            Some(Record::Mark {
+            Some(JournalRecord::Mark {
                 mark: Box::new(Mark { call, account, charge: Money::ZERO, most: None, row }),
                 price_id: None,
             })
@@ -132,7 +132,7 @@ fn unpack(from: &mut Unpack<'_>) -> Option<Record> {
             let charge = Money::from_nano(from.signed()?);
             let (mut row, price_id) = unpack_facts(from)?;
             let most = unpack_tail(from, &mut row)?;
-            Some(Record::Mark { mark: Box::new(Mark { call, account, charge, most, row }), price_id })
+            Some(JournalRecord::Mark { mark: Box::new(Mark { call, account, charge, most, row }), price_id })
         }
         CLOSE => {
             let charge = Money::from_nano(from.signed()?);
@@ -145,7 +145,7 @@ fn unpack(from: &mut Unpack<'_>) -> Option<Record> {
             })?;
             let most = unpack_tail(from, &mut row)?;
             let close = Close { call, account, ending, reason, charge, most, row, reply };
-            Some(Record::Close { close: Box::new(close), price_id })
+            Some(JournalRecord::Close { close: Box::new(close), price_id })
         }
         _ => None,
     }
@@ -233,7 +233,7 @@ mod tests {
 
     fn read_back(written: &[u8]) -> (Box<Close>, Option<[u8; 16]>) {
         match read(&written[super::super::RECORD_HEADER..]) {
-            Some(Record::Close { close, price_id }) => (close, price_id),
+            Some(JournalRecord::Close { close, price_id }) => (close, price_id),
             _ => panic!("not a close"),
         }
     }

@@ -10,7 +10,7 @@ pub(crate) type Hash = [u8; 32];
 
 /// The end of an account's chain: how many links it has, and the hash of the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct ChainLink {
     pub number: i64,
     pub hash: Hash,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Content<'a> {
 
 impl Content<'_> {
     /// The link that follows `last`.
-    pub fn after(&self, last: &Link) -> Link {
+    pub fn after(&self, last: &ChainLink) -> ChainLink {
         let number = last.number + 1;
         let mut packed = Packed::new();
         packed.raw(&last.hash);
@@ -63,7 +63,7 @@ impl Content<'_> {
         for text in [self.reference, self.actor, self.reason, self.lots] {
             packed.bytes(text.map(str::as_bytes));
         }
-        Link { number, hash: packed.hash() }
+        ChainLink { number, hash: packed.hash() }
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn every_field_counts() {
-        let last = Link { number: 7, hash: [1; 32] };
+        let last = ChainLink { number: 7, hash: [1; 32] };
         let first = entry().after(&last);
         assert_eq!(first.number, 8);
         assert_eq!(first, entry().after(&last));
@@ -145,8 +145,8 @@ mod tests {
         ];
         let mut hashes: Vec<Hash> = others.iter().map(|other| other.after(&last).hash).collect();
         hashes.push(first.hash);
-        hashes.push(entry().after(&Link { number: 8, ..last }).hash);
-        hashes.push(entry().after(&Link { hash: [2; 32], ..last }).hash);
+        hashes.push(entry().after(&ChainLink { number: 8, ..last }).hash);
+        hashes.push(entry().after(&ChainLink { hash: [2; 32], ..last }).hash);
         let all = hashes.len();
         hashes.sort_unstable();
         hashes.dedup();
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn long_texts_are_hashed_whole() {
         let long = "x".repeat(5_000);
-        let with = |reason: &str| Content { reason: Some(reason), ..entry() }.after(&Link::default()).hash;
+        let with = |reason: &str| Content { reason: Some(reason), ..entry() }.after(&ChainLink::default()).hash;
         assert_ne!(with(&long), with(&long[1..]));
         assert_ne!(with(&long), with(&format!("{}y", &long[1..])));
     }

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use tollgate_catalog::Money;
 
 use crate::ids::{AccountId, CallId, KeyId};
-use crate::ledger::Kind;
-use crate::verify::Stored;
+use crate::ledger::EntryKind;
+use crate::verify::StoredEntry;
 
 /// One entry. `trial` and `paid` are what it moves in either pot; `taken_…` (written `charged_…`)
 /// is what of it was charged.
@@ -69,7 +69,7 @@ pub struct EntryPage {
 }
 
 impl Entry {
-    pub(crate) fn of(stored: &Stored<'_>) -> Self {
+    pub(crate) fn of(stored: &StoredEntry<'_>) -> Self {
         let c = &stored.content;
         let text = |text: Option<&str>| text.map(str::to_owned);
         let read = stored.read();
@@ -77,7 +77,7 @@ impl Entry {
             seq: stored.seq,
             at: c.at,
             account: AccountId::from_slice(c.account),
-            kind: Kind::from_code(c.kind).map_or_else(|| c.kind.to_string(), |kind| kind.name().to_owned()),
+            kind: EntryKind::from_code(c.kind).map_or_else(|| c.kind.to_string(), |kind| kind.name().to_owned()),
             call: read.as_ref().and_then(|e| e.call),
             key: read.as_ref().and_then(|e| e.key),
             trial: Money::from_nano(c.trial),

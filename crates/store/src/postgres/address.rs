@@ -10,14 +10,14 @@ use tokio_postgres::config::{Host, SslMode};
 use super::tls::{Proof, Tls};
 use crate::error::StoreError;
 
-pub(super) struct Address {
+pub(super) struct ServerAddress {
     pub config: Config,
     /// Host, port and database, for messages.
     pub name: String,
     pub tls: Tls,
 }
 
-impl FromStr for Address {
+impl FromStr for ServerAddress {
     type Err = StoreError;
 
     fn from_str(url: &str) -> Result<Self, StoreError> {
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_message_names_the_server_and_no_password() {
-        let named = |url: &str| url.parse::<Address>().expect("an address").name;
+        let named = |url: &str| url.parse::<ServerAddress>().expect("an address").name;
         assert_eq!(named("postgres://ada:secret@db.example:6432/books?sslmode=disable"), "db.example:6432/books");
         assert_eq!(named("postgres://ada:secret@db.example?sslmode=disable"), "db.example:5432/ada");
         assert_eq!(named("postgres://ada:secret@%2Frun%2Fpg/books?sslmode=disable"), "/run/pg/books");
@@ -154,7 +154,7 @@ mod tests {
         }
         assert!(
             "postgres://u:secret@h/d?sslmode=allow"
-                .parse::<Address>()
+                .parse::<ServerAddress>()
                 .is_err_and(|e| !e.to_string().contains("secret"))
         );
     }

@@ -9,19 +9,19 @@ use futures_util::TryStreamExt;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row, Transaction};
 
-use super::Engine;
+use super::PostgresEngine;
 use super::rows::{counters, id, used};
 use crate::call::counters::{COUNTERS, Counter, Counters};
-use crate::call::row_hash::{Decided, Facts, Seal, seal};
+use crate::call::row_hash::{Decided, RowFacts, RowSeal, seal};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
-use crate::ledger::chain::{Content, Link};
+use crate::ledger::chain::{ChainLink, Content};
 use crate::ledger::entries::{Entry, EntryPage};
-use crate::report::Report;
+use crate::report::AuditReport;
 use crate::verify::{
-    ACCOUNT, AccountRow, Audited, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, Stored,
-    show,
+    ACCOUNT, AccountRow, Audited, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS,
+    StoredEntry, show,
 };
 
 /// New entries are looked for from this many before the last one seen: numbers are given out before
@@ -44,13 +44,13 @@ const LAST_WRITERS: Duration = Duration::from_secs(10);
 
 type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-impl Engine {
-    pub async fn verify(&self, strict: bool) -> Result<Report, StoreError> {
+impl PostgresEngine {
+    pub async fn verify(&self, strict: bool) -> Result<AuditReport, StoreError> {
         let mut audited = self.shared.audited.lock().await;
         self.verify_all(&mut audited, strict).await
     }
 
-    async fn verify_all(&self, audited: &mut Option<Audited>, strict: bool) -> Result<Report, StoreError> {
+    async fn verify_all(&self, audited: &mut Option<Audited>, strict: bool) -> Result<AuditReport, StoreError> {
         let mut link = self.connector.connect().await?;
         let snapshot = snapshot(&mut link.client).await?;
         // What the audit before has learnt is not needed any more, and is not to be gone on from if
@@ -91,7 +91,7 @@ impl Engine {
         Ok(report)
     }
 
-    pub async fn verify_changed(&self) -> Result<Report, StoreError> {
+    pub async fn verify_changed(&self) -> Result<AuditReport, StoreError> {
         let mut audited = self.shared.audited.lock().await;
         if audited.is_none() {
             return self.verify_all(&mut audited, false).await;
@@ -146,10 +146,10 @@ impl Engine {
     }
 
     /// Whether a usage row is the one that was written.
-    pub async fn seal_of(&self, account: AccountId, call: CallId) -> Result<Seal, StoreError> {
+    pub async fn seal_of(&self, account: AccountId, call: CallId) -> Result<RowSeal, StoreError> {
         let sql = format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} WHERE u.account_id = $1 AND u.call_id = $2");
         let rows = self.rows(&sql, &[&account.0.as_slice(), &call.0.as_slice()]).await?;
-        rows.first().map_or(Ok(Seal::Missing), |row| charge(row).map(|row| row.seal))
+        rows.first().map_or(Ok(RowSeal::Missing), |row| charge(row).map(|row| row.seal))
     }
 
     /// A page of entries.
@@ -248,8 +248,8 @@ async fn prices(snapshot: &Transaction<'_>, auditor: &mut Auditor) -> Result<(),
     .await
 }
 
-fn stored(r: &Row) -> Result<Stored<'_>, StoreError> {
-    Ok(Stored {
+fn stored(r: &Row) -> Result<StoredEntry<'_>, StoreError> {
+    Ok(StoredEntry {
         seq: r.try_get(0)?,
         content: Content {
             op_id: r.try_get(1)?,
@@ -283,7 +283,7 @@ fn account(r: &Row) -> Result<AccountRow, StoreError> {
         id: AccountId(id(r, 0)?),
         available: Pots { trial: r.try_get(1)?, paid: r.try_get(2)? },
         held: Pots { trial: r.try_get(3)?, paid: r.try_get(4)? },
-        end: Link { number: r.try_get(5)?, hash: head.and_then(|h| h.try_into().ok()).unwrap_or_default() },
+        end: ChainLink { number: r.try_get(5)?, hash: head.and_then(|h| h.try_into().ok()).unwrap_or_default() },
         used: used(r, 7)?,
         topped_up: r.try_get(11)?,
     })
@@ -302,7 +302,7 @@ fn charge(r: &Row) -> Result<ChargeRow, StoreError> {
     let price: Option<&[u8]> = r.try_get(2)?;
     let counters = counters(r, CHARGE_COLUMNS)?;
     let (charge, write_off, ended_at) = (r.try_get(3)?, r.try_get(4)?, r.try_get(8)?);
-    let facts = Facts {
+    let facts = RowFacts {
         account: r.try_get(0)?,
         call: r.try_get(1)?,
         at: r.try_get(7)?,

@@ -9,24 +9,24 @@ use std::time::{Duration, Instant};
 use tokio_postgres::{Row, Statement};
 use tollgate_catalog::Money;
 
-use super::connect::{Connector, Link};
-use super::queue::{Answer, Closer, Pending};
+use super::connect::{PgConnection, PgConnector};
+use super::queue::{Closer, OpReply, PendingOp};
 use super::{Shared, lock};
 use crate::account::limits::{LimitKind, LimitReached};
 use crate::call::{Closed, HoldRefused, StoredReply};
 use crate::error::StoreError;
 use crate::ids::CallId;
-use crate::task::Named;
+use crate::task::TaskNaming;
 
 struct Sender {
     shared: Arc<Shared>,
-    connector: Connector,
+    connector: PgConnector,
     /// Made when needed, made again when lost.
     way: Option<Way>,
 }
 
 struct Way {
-    link: Link,
+    link: PgConnection,
     apply: Statement,
 }
 
@@ -38,7 +38,7 @@ struct Outcome {
     reply: Option<StoredReply>,
 }
 
-pub(super) async fn run(shared: Arc<Shared>, connector: Connector, pace: Duration, deadline: Duration) {
+pub(super) async fn run(shared: Arc<Shared>, connector: PgConnector, pace: Duration, deadline: Duration) {
     let mut sender = Sender { shared: shared.clone(), connector, way: None };
     let mut last = Instant::now() - pace;
     while let Some(group) = shared.queue.take().await {
@@ -82,7 +82,7 @@ impl Sender {
     /// One outcome per operation; `None` for an operation the database refuses for good. A group
     /// that is refused is halved until the operation at fault stands alone: the others must not
     /// wait for it.
-    async fn apply(&mut self, group: &[Pending]) -> Vec<Option<Outcome>> {
+    async fn apply(&mut self, group: &[PendingOp]) -> Vec<Option<Outcome>> {
         let mut outcomes = Vec::with_capacity(group.len());
         let mut parts = vec![group];
         while let Some(part) = parts.pop() {
@@ -105,7 +105,7 @@ impl Sender {
 
     /// Sends the operations until they are applied, or refused in a way that sending them again
     /// cannot mend.
-    async fn apply_part(&mut self, part: &[Pending]) -> Result<Vec<Outcome>, tokio_postgres::Error> {
+    async fn apply_part(&mut self, part: &[PendingOp]) -> Result<Vec<Outcome>, tokio_postgres::Error> {
         let mut pause = Duration::from_millis(20);
         let mut again = false;
         loop {
@@ -132,7 +132,7 @@ impl Sender {
         }
     }
 
-    async fn try_apply(&mut self, part: &[Pending], again: bool) -> Result<Vec<Outcome>, Failed> {
+    async fn try_apply(&mut self, part: &[PendingOp], again: bool) -> Result<Vec<Outcome>, Failed> {
         let way = match &mut self.way {
             Some(way) => way,
             None => {
@@ -148,7 +148,7 @@ impl Sender {
 }
 
 /// The operations as one JSON array. Those sent before say so.
-fn statement(part: &[Pending], again: bool) -> String {
+fn statement(part: &[PendingOp], again: bool) -> String {
     let mut text = String::with_capacity(part.iter().map(|p| p.body.len() + 16).sum());
     for pending in part {
         text.push(if text.is_empty() { '[' } else { ',' });
@@ -215,9 +215,9 @@ pub(super) fn stored_reply(row: &Row, at: usize) -> Result<Option<StoredReply>, 
 }
 
 /// Tells who asked. They may have gone; the operation is done all the same.
-fn answer(shared: &Shared, answer: Answer, outcome: Option<Outcome>) {
+fn answer(shared: &Shared, answer: OpReply, outcome: Option<Outcome>) {
     match answer {
-        Answer::Hold(call, price, send) => {
+        OpReply::Hold(call, price, send) => {
             let verdict = outcome.map_or(Err(HoldRefused::Unavailable), hold_verdict);
             match verdict {
                 Err(_) => {
@@ -228,10 +228,10 @@ fn answer(shared: &Shared, answer: Answer, outcome: Option<Outcome>) {
             }
             let _ = send.send(verdict);
         }
-        Answer::Extend(send) => {
+        OpReply::Extend(send) => {
             let _ = send.send(outcome.map_or(Err(HoldRefused::Unavailable), hold_verdict));
         }
-        Answer::Close(closer) => {
+        OpReply::Close(closer) => {
             let Closer { call, send, known, estimated } = *closer;
             lock(&shared.open).remove(&call);
             let applied = outcome.as_ref().is_some_and(|o| o.name == "closed");
@@ -247,20 +247,20 @@ fn answer(shared: &Shared, answer: Answer, outcome: Option<Outcome>) {
             };
             let _ = send.send(done);
         }
-        Answer::Task(send) => {
+        OpReply::Task(send) => {
             let changed = |o: Outcome| match o.name.as_str() {
-                "done" => Named::Done,
-                "taken" => Named::Taken,
-                _ => Named::Stale,
+                "done" => TaskNaming::Done,
+                "taken" => TaskNaming::Taken,
+                _ => TaskNaming::Stale,
             };
             let _ = send.send(outcome.map(changed).ok_or_else(refused));
         }
-        Answer::TaskEnd(send, estimated) => {
+        OpReply::TaskEnd(send, estimated) => {
             let closed =
                 outcome.ok_or_else(refused).map(|o| (o.name == "closed").then(|| closed(shared, &o, estimated)));
             let _ = send.send(closed);
         }
-        Answer::Nobody => {}
+        OpReply::Nobody => {}
     }
 }
 

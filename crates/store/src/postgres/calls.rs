@@ -10,13 +10,13 @@ use tokio_postgres::Row;
 use tollgate_catalog::{Money, Price};
 
 use super::batch::stored_reply;
-use super::queue::{Answer, Closer, Pending};
-use super::records::Param;
+use super::queue::{Closer, OpReply, PendingOp};
+use super::records::SqlParam;
 use super::rows::id;
-use super::{Engine, Running, lock};
+use super::{PostgresEngine, Running, lock};
 use crate::call::counters::Counter;
 use crate::call::group::{Closing, ClosingWait, Held, HeldWait};
-use crate::call::row_hash::{Decided, Facts};
+use crate::call::row_hash::{Decided, RowFacts};
 use crate::call::{Close, Closed, Ending, Extend, Hold, HoldRefused, Idem, Mark, UsageFacts, tidy_raw_usage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
@@ -42,7 +42,7 @@ pub(super) fn bytes(bytes: &[u8]) -> String {
     text
 }
 
-impl Engine {
+impl PostgresEngine {
     pub async fn hold(self: &Arc<Self>, hold: Hold) -> Result<Held, HoldRefused> {
         let receive = match self.queue_hold(&hold, None) {
             Err(HoldRefused::Unavailable) => return Err(self.repeated_without_ledger(&hold).await),
@@ -66,7 +66,7 @@ impl Engine {
         let Some(idem) = hold.idem else { return HoldRefused::Unavailable };
         let sql = "SELECT call_id, fingerprint, done, status, content_type, reply FROM idem \
                    WHERE account_id = $1 AND key_hash = $2 AND call_id <> $3";
-        let slot: [Param<'_>; 3] = [&hold.account.0.as_slice(), &idem.key_hash.as_slice(), &hold.call.0.as_slice()];
+        let slot: [SqlParam<'_>; 3] = [&hold.account.0.as_slice(), &idem.key_hash.as_slice(), &hold.call.0.as_slice()];
         let known = async {
             let rows = self.rows_within(self.options.hold_deadline, sql, &slot).await?;
             rows.first().map(|row| repeated(row, &idem)).transpose()
@@ -112,7 +112,7 @@ impl Engine {
         }
         let (send, receive) = oneshot::channel();
         lock(&shared.open).insert(hold.call, Running { at: self.steady(), given_up: false });
-        shared.queue.push(Pending { body: body.to_string(), answer: Answer::Hold(hold.call, price_id, send) });
+        shared.queue.push(PendingOp { body: body.to_string(), answer: OpReply::Hold(hold.call, price_id, send) });
         Ok(receive)
     }
 
@@ -135,7 +135,7 @@ impl Engine {
             "replica": bytes(&self.shared.replica),
         });
         let (send, receive) = oneshot::channel();
-        self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Extend(send) });
+        self.shared.queue.push(PendingOp { body: body.to_string(), answer: OpReply::Extend(send) });
         match tokio::time::timeout(self.options.hold_deadline, receive).await {
             Ok(Ok(verdict)) => verdict.map(|pots| held(extend.call, pots)),
             Ok(Err(_)) | Err(_) => Err(HoldRefused::Unavailable),
@@ -172,7 +172,7 @@ impl Engine {
         let (send, receive) = oneshot::channel();
         let body = self.close_body(&close, price_id);
         let closer = Closer { call: close.call, send, known, estimated: close.estimated_for() };
-        let op = self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Close(Box::new(closer)) });
+        let op = self.shared.queue.push(PendingOp { body: body.to_string(), answer: OpReply::Close(Box::new(closer)) });
         (op, receive)
     }
 
@@ -230,9 +230,9 @@ impl Engine {
             "row": usage_row(call, account, Ending::Refused, &reason, &row),
         });
         let decided = Decided { key: &row.key.0, price_id: None, hold: 0, charge: 0, write_off: 0 };
-        let facts = Facts::of(&call, &account, Ending::Refused, &reason, &row);
+        let facts = RowFacts::of(&call, &account, Ending::Refused, &reason, &row);
         body["row"]["hash"] = bytes(&decided.hash(&facts.hash())).into();
-        shared.queue.push(Pending { body: body.to_string(), answer: Answer::Nobody });
+        shared.queue.push(PendingOp { body: body.to_string(), answer: OpReply::Nobody });
     }
 }
 
@@ -254,7 +254,7 @@ fn held(call: CallId, (trial, paid): (i64, i64)) -> Held {
 
 /// Voids a hold whose wisher did not learn that it was granted.
 struct Undo<'a> {
-    engine: &'a Engine,
+    engine: &'a PostgresEngine,
     hold: Option<(CallId, AccountId, KeyId, String, &'static str)>,
 }
 
@@ -273,7 +273,7 @@ fn price_text(price: &Price) -> String {
 }
 
 fn usage_row(call: CallId, account: AccountId, ending: Ending, reason: &str, row: &UsageFacts) -> Value {
-    let facts = Facts::of(&call, &account, ending, reason, row);
+    let facts = RowFacts::of(&call, &account, ending, reason, row);
     let mut value = json!({
         "account_id": bytes(&account.0), "call_id": bytes(&call.0), "key_id": bytes(&row.key.0),
         "at": facts.at, "ended_at": facts.ended_at, "endpoint": row.endpoint, "model": row.model,

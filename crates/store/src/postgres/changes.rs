@@ -1,8 +1,8 @@
 //! Changes of accounts and keys on PostgreSQL. What is changed and the row that says who did it are
 //! one statement.
 
-use super::Engine;
-use super::records::Param;
+use super::PostgresEngine;
+use super::records::SqlParam;
 use crate::account::change::{AccountChange, KeyChange, Logged};
 use crate::account::{Account, Key};
 use crate::error::StoreError;
@@ -23,7 +23,7 @@ fn json(list: &Vec<String>) -> String {
     serde_json::to_string(list).unwrap_or_default()
 }
 
-impl Engine {
+impl PostgresEngine {
     pub async fn change_key(&self, id: KeyId, change: KeyChange, logged: Logged) -> Result<Option<Key>, StoreError> {
         let sql = with_event(
             "UPDATE key SET name = coalesce($2, name), models = CASE WHEN $3 THEN $4 ELSE models END, \
@@ -37,7 +37,7 @@ impl Engine {
         let (set_day, day) = change.limits.day.parts();
         let (set_month, month) = change.limits.month.parts();
         let Logged { action, detail, done } = &logged;
-        let params: [Param<'_>; 20] = [
+        let params: [SqlParam<'_>; 20] = [
             &id.0.as_slice(),
             &change.name,
             &models.is_some(),
@@ -79,7 +79,7 @@ impl Engine {
         let (set_day, day) = change.limits.day.parts();
         let (set_month, month) = change.limits.month.parts();
         let Logged { action, detail, done } = &logged;
-        let params: [Param<'_>; 14] = [
+        let params: [SqlParam<'_>; 14] = [
             &id.0.as_slice(),
             &change.name,
             &change.groups.as_ref().map(json),

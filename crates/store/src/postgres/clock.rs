@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use super::Engine;
-use super::connect::Connector;
+use super::PostgresEngine;
+use super::connect::PgConnector;
 use crate::clock::{BOUND_MS, Clock, ClockState, Saved};
 use crate::error::StoreError;
-use crate::world::{NowMs, Options, World};
+use crate::world::{Clocks, NowMs, Options};
 
 const ASKED: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 const KEPT: &str = "SELECT name, value FROM meta WHERE name IN ('clock_now', 'clock_sure', 'clock_ran')";
@@ -30,11 +30,11 @@ pub(super) struct DatabaseClock {
     steady: NowMs,
     is_by_hand: bool,
     /// It was told that the own clock is wrong.
-    told: AtomicBool,
+    warned: AtomicBool,
 }
 
 impl DatabaseClock {
-    pub fn new(world: &World) -> Self {
+    pub fn new(world: &Clocks) -> Self {
         let offset = Arc::new(AtomicI64::new(0));
         let (counted, steady) = (offset.clone(), world.steady_ms.clone());
         let counting: NowMs = Arc::new(move || steady().saturating_add(counted.load(Ordering::Relaxed)));
@@ -44,17 +44,17 @@ impl DatabaseClock {
             own: world.now_ms.clone(),
             steady: world.steady_ms.clone(),
             is_by_hand: world.database_ms.is_some(),
-            told: AtomicBool::new(false),
+            warned: AtomicBool::new(false),
         }
     }
 
     /// The clock of a ledger as it was left, and a world that goes by it.
     pub async fn start(
         &self,
-        connector: &Connector,
+        connector: &PgConnector,
         options: &Options,
-        world: &World,
-    ) -> Result<(Arc<Clock>, World), StoreError> {
+        world: &Clocks,
+    ) -> Result<(Arc<Clock>, Clocks), StoreError> {
         let link = connector.reader().await?;
         let before = (self.steady)();
         self.heard(link.client.query_one(ASKED, &[]).await?.try_get(0)?, before);
@@ -71,7 +71,7 @@ impl DatabaseClock {
         };
         let clock = Clock::start(self.wall.clone(), self.steady.clone(), options.clock_confirm, saved);
         let trusted = clock.clone();
-        Ok((clock, World { now_ms: Arc::new(move || trusted.now()), ..world.clone() }))
+        Ok((clock, Clocks { now_ms: Arc::new(move || trusted.now()), ..world.clone() }))
     }
 
     /// What the database's clock said to a question that was asked at `before`.
@@ -88,7 +88,7 @@ impl DatabaseClock {
     fn compare(&self) {
         let ahead = self.own_ahead();
         let wrong = ahead.unsigned_abs() > BOUND_MS.unsigned_abs();
-        if self.told.swap(wrong, Ordering::Relaxed) == wrong {
+        if self.warned.swap(wrong, Ordering::Relaxed) == wrong {
             return;
         }
         if wrong {
@@ -102,7 +102,7 @@ impl DatabaseClock {
     }
 }
 
-impl Engine {
+impl PostgresEngine {
     pub fn clock(&self) -> &Arc<Clock> {
         &self.clock
     }

@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
-use super::address::Address;
+use super::address::ServerAddress;
 use super::functions::Functions;
 use crate::error::StoreError;
 
@@ -15,8 +15,8 @@ use crate::error::StoreError;
 pub(super) const MIGRATION_LOCK: i64 = 0x746f_6c6c_6761_7465;
 
 #[derive(Clone)]
-pub(super) struct Connector {
-    address: Arc<Address>,
+pub(super) struct PgConnector {
+    address: Arc<ServerAddress>,
     pub functions: Arc<Functions>,
     /// For reading; statements of several callers are pipelined on it.
     shared: Slot,
@@ -25,22 +25,22 @@ pub(super) struct Connector {
     changing: Slot,
 }
 
-type Slot = Arc<Mutex<Option<Arc<Link>>>>;
+type Slot = Arc<Mutex<Option<Arc<PgConnection>>>>;
 
 /// A connection and the task that drives it.
-pub(super) struct Link {
+pub(super) struct PgConnection {
     pub client: Client,
     _driver: JoinSet<()>,
 }
 
-impl Connector {
+impl PgConnector {
     pub fn new(url: &str, functions: Functions) -> Result<Self, StoreError> {
         let (address, functions) = (Arc::new(url.parse()?), Arc::new(functions));
         Ok(Self { address, functions, shared: Slot::default(), changing: Slot::default() })
     }
 
     /// A connection of one's own.
-    pub async fn connect(&self) -> Result<Link, StoreError> {
+    pub async fn connect(&self) -> Result<PgConnection, StoreError> {
         let link = self.connect_plainly().await?;
         if !self.functions.use_on(&link.client).await? {
             // Dropped as unused, by a replica that took us for gone.
@@ -54,7 +54,7 @@ impl Connector {
     }
 
     /// With the search path that its address and its role say: for whoever makes tables.
-    pub async fn connect_plainly(&self) -> Result<Link, StoreError> {
+    pub async fn connect_plainly(&self) -> Result<PgConnection, StoreError> {
         let connecting = self.address.config.connect(self.address.tls.clone()).await;
         let (client, connection) = connecting.map_err(|error| match StoreError::from(error) {
             StoreError::Unavailable(why) => StoreError::away(format!("{why} ({})", self.address.name)),
@@ -66,20 +66,20 @@ impl Connector {
                 tracing::debug!(%error, "a database connection ended");
             }
         });
-        Ok(Link { client, _driver: driver })
+        Ok(PgConnection { client, _driver: driver })
     }
 
     /// The connection for reading.
-    pub async fn reader(&self) -> Result<Arc<Link>, StoreError> {
+    pub async fn reader(&self) -> Result<Arc<PgConnection>, StoreError> {
         self.kept(&self.shared).await
     }
 
     /// The connection for changes of single rows.
-    pub async fn changer(&self) -> Result<Arc<Link>, StoreError> {
+    pub async fn changer(&self) -> Result<Arc<PgConnection>, StoreError> {
         self.kept(&self.changing).await
     }
 
-    async fn kept(&self, slot: &Slot) -> Result<Arc<Link>, StoreError> {
+    async fn kept(&self, slot: &Slot) -> Result<Arc<PgConnection>, StoreError> {
         let mut slot = slot.lock().await;
         if let Some(link) = slot.as_ref().filter(|l| !l.client.is_closed()) {
             return Ok(link.clone());

@@ -2,14 +2,14 @@
 
 use tollgate_catalog::Money;
 
-use super::Engine;
+use super::PostgresEngine;
 use super::rows::id;
-use crate::account::{Account, Charged, Event, EventPage, Expiring};
+use crate::account::{Account, BalanceEvent, Charged, EventPage, Expiring};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
-use crate::ledger::{self, Kind, op_id};
+use crate::ledger::{self, EntryKind, op_id};
 
-impl Engine {
+impl PostgresEngine {
     pub async fn set_webhook(&self, account: AccountId, url: Option<String>) -> Result<Option<Account>, StoreError> {
         let sql = "UPDATE account SET webhook_url = $2, changed_at = tollgate_now() WHERE id = $1";
         self.change(sql, &[&account.0.as_slice(), &url]).await?;
@@ -63,22 +63,22 @@ impl Engine {
         expiring.filter(left).collect()
     }
 
-    pub async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<Event>, StoreError> {
+    pub async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<BalanceEvent>, StoreError> {
         let sql = "SELECT seq, at, kind, trial, paid, reference, call_id, expires_at, actor, reason FROM entry \
                    WHERE account_id = $1 AND seq < $2 AND kind BETWEEN 6 AND 9 ORDER BY seq DESC LIMIT $3";
         let before = page.before.unwrap_or(i64::MAX);
         let rows = self.rows(sql, &[&account.0.as_slice(), &before, &i64::from(page.limit)]).await?;
         let events = rows.iter().map(|r| {
-            let kind = Kind::from_code(r.try_get::<_, i16>(2)?.into()).unwrap_or(Kind::Adjust);
+            let kind = EntryKind::from_code(r.try_get::<_, i16>(2)?.into()).unwrap_or(EntryKind::Adjust);
             let call: Option<&[u8]> = r.try_get(6)?;
-            Ok(Event {
+            Ok(BalanceEvent {
                 seq: r.try_get(0)?,
                 at: r.try_get(1)?,
                 kind: kind.event_name().to_owned(),
                 trial: Money::from_nano(r.try_get(3)?),
                 paid: Money::from_nano(r.try_get(4)?),
                 reference: r.try_get::<_, Option<String>>(5)?.unwrap_or_default(),
-                call: call.filter(|_| kind == Kind::Refund).and_then(CallId::from_slice),
+                call: call.filter(|_| kind == EntryKind::Refund).and_then(CallId::from_slice),
                 expires_at: r.try_get(7)?,
                 actor: r.try_get::<_, Option<String>>(8)?.unwrap_or_default(),
                 reason: r.try_get::<_, Option<String>>(9)?.unwrap_or_default(),

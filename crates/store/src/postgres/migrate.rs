@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_postgres::Transaction;
 use tokio_postgres::error::SqlState;
 
-use super::connect::{Connector, MIGRATION_LOCK};
+use super::connect::{MIGRATION_LOCK, PgConnector};
 use crate::error::StoreError;
 use crate::migration::{self, Migration, Ran};
 
@@ -30,7 +30,7 @@ const USES: &str = "INSERT INTO replica (id, beat_at, functions) \
      DO UPDATE SET beat_at = greatest(replica.beat_at + 1, excluded.beat_at), functions = excluded.functions";
 const PAUSE: Duration = Duration::from_millis(500);
 
-impl Connector {
+impl PgConnector {
     pub async fn migrate(&self, replica: &[u8; 16], migrations: &[Migration]) -> Result<(), StoreError> {
         for _ in 1..TRIES {
             match self.try_migrate(replica, migrations).await {

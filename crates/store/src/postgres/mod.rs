@@ -42,22 +42,22 @@ use crate::ids::{CallId, Maker};
 use crate::journal::Journal;
 use crate::report::{Gauges, Recovered};
 use crate::verify::Audited;
-use crate::world::{Options, Place, World};
+use crate::world::{Clocks, DataLocation, Options};
 use clock::DatabaseClock;
-use connect::Connector;
+use connect::PgConnector;
 #[cfg(test)]
 pub(crate) use migrate::MIGRATIONS;
-use queue::{Answer, Pending, Queue};
+use queue::{OpReply, PendingOp, Queue};
 use watch::Watch;
 
-pub(crate) struct Engine {
+pub(crate) struct PostgresEngine {
     shared: Arc<Shared>,
-    connector: Connector,
+    connector: PgConnector,
     tasks: Mutex<JoinSet<()>>,
     total: responses::Total,
     ids: Maker,
     options: Options,
-    world: World,
+    world: Clocks,
     clock: Arc<Clock>,
     database: DatabaseClock,
     /// Held for as long as the engine lives: journal and replica identity belong to one process.
@@ -134,8 +134,8 @@ impl Shared {
 
     /// An operation left out of the ledger is kept beside it, without the answer it may carry, for
     /// people to look at; a close also in the journal, for the next start.
-    fn keep_refused(&self, pending: &Pending) {
-        if let Answer::Close(closer) = &pending.answer {
+    fn keep_refused(&self, pending: &PendingOp) {
+        if let OpReply::Close(closer) = &pending.answer {
             self.journal.keep_close(closer.call);
         }
         let mut op: serde_json::Value = serde_json::from_str(&pending.body).unwrap_or_default();
@@ -162,14 +162,18 @@ impl Shared {
     }
 }
 
-impl Engine {
-    pub async fn open(place: &Place, options: Options, world: World) -> Result<(Arc<Self>, Recovered), StoreError> {
+impl PostgresEngine {
+    pub async fn open(
+        place: &DataLocation,
+        options: Options,
+        world: Clocks,
+    ) -> Result<(Arc<Self>, Recovered), StoreError> {
         let at = |error: StoreError| error.at(&place.data_dir);
         crate::owner::make_folder(&place.data_dir).map_err(at)?;
         let owner = crate::owner::own(&place.data_dir).map_err(at)?;
         let replica = crate::owner::replica_id(&place.data_dir, &world).map_err(at)?;
         let (journal, records) = Journal::open(&place.data_dir, &options).map_err(|error| at(error.into()))?;
-        let connector = Connector::new(&place.url, functions::of(&options))?;
+        let connector = PgConnector::new(&place.url, functions::of(&options))?;
         connector.migrate(&replica, &crate::migration::of(migrate::MIGRATIONS, &options)).await?;
         let database = DatabaseClock::new(&world);
         let (clock, world) = database.start(&connector, &options, &world).await?;

@@ -2,14 +2,14 @@
 
 use tokio_postgres::Row;
 
-use super::Engine;
+use super::PostgresEngine;
 use crate::error::StoreError;
 use crate::ids::AdminKeyId;
-use crate::operator::{AdminKey, CREATED, Done, NewAdminKey, OperatorEvent, REVOKED};
+use crate::operator::{AdminKey, Attribution, CREATED, NewAdminKey, OperatorEvent, REVOKED};
 
 const KEY: &str = "id, hash, prefix, name, created_at, expires_at, revoked_at";
 
-impl Engine {
+impl PostgresEngine {
     pub async fn create_admin_key(&self, new: NewAdminKey, secret: &str) -> Result<AdminKey, StoreError> {
         let (key, done) = new.made(self.ids.admin_key(), secret, self.now())?;
         let sql = "WITH made AS (INSERT INTO admin_key (id, hash, prefix, name, created_at, expires_at) \
@@ -50,7 +50,7 @@ impl Engine {
         self.rows(&sql, &[]).await?.iter().map(key).collect()
     }
 
-    pub async fn revoke_admin_key(&self, id: AdminKeyId, done: Done) -> Result<Option<AdminKey>, StoreError> {
+    pub async fn revoke_admin_key(&self, id: AdminKeyId, done: Attribution) -> Result<Option<AdminKey>, StoreError> {
         let sql = "WITH changed AS (UPDATE admin_key SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING 1) \
                    INSERT INTO operator_event (at, actor, action, subject, reason) SELECT $2, $3, $4, $5, $6 FROM changed";
         let subject = id.to_string();

@@ -11,7 +11,7 @@ use super::lock;
 use crate::call::{Closed, HoldRefused};
 use crate::error::StoreError;
 use crate::ids::CallId;
-use crate::task::Named;
+use crate::task::TaskNaming;
 
 /// The most operations in one statement.
 const GROUP: usize = 500;
@@ -19,20 +19,20 @@ const GROUP: usize = 500;
 /// replies are among them.
 const GROUP_BYTES: usize = 8 << 20;
 
-pub(super) struct Pending {
+pub(super) struct PendingOp {
     /// A JSON object.
     pub body: String,
-    pub answer: Answer,
+    pub answer: OpReply,
 }
 
 /// Who wants to know. A hold and an extension answer with the pots of the whole hold.
-pub(super) enum Answer {
+pub(super) enum OpReply {
     /// The call and its price.
     Hold(CallId, [u8; 16], oneshot::Sender<Result<(i64, i64), HoldRefused>>),
     Extend(oneshot::Sender<Result<(i64, i64), HoldRefused>>),
     Close(Box<Closer>),
     /// Whether a change of a task was made.
-    Task(oneshot::Sender<Result<Named, StoreError>>),
+    Task(oneshot::Sender<Result<TaskNaming, StoreError>>),
     /// What the end of a task did to the account; nothing when somebody else has it. And whose
     /// report was missing.
     TaskEnd(oneshot::Sender<Result<Option<Closed>, StoreError>>, Option<String>),
@@ -58,7 +58,7 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct Inner {
     /// With the time each was queued.
-    waiting: VecDeque<(Instant, Pending)>,
+    waiting: VecDeque<(Instant, PendingOp)>,
     /// Since when the oldest operation waits of the group that was taken.
     taken: Option<Instant>,
     pushed: u64,
@@ -68,7 +68,7 @@ struct Inner {
 
 impl Queue {
     /// Queues an operation and says its number.
-    pub fn push(&self, pending: Pending) -> u64 {
+    pub fn push(&self, pending: PendingOp) -> u64 {
         let mut inner = lock(&self.inner);
         inner.waiting.push_back((Instant::now(), pending));
         inner.pushed += 1;
@@ -109,7 +109,7 @@ impl Queue {
     }
 
     /// The next group; `None` when the store is shut and the queue is empty.
-    pub async fn take(&self) -> Option<Vec<Pending>> {
+    pub async fn take(&self) -> Option<Vec<PendingOp>> {
         loop {
             {
                 let mut inner = lock(&self.inner);
@@ -151,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn the_oldest_counts_until_it_is_done() {
         let queue = Queue::default();
-        let pending = || Pending { body: "{}".into(), answer: Answer::Nobody };
+        let pending = || PendingOp { body: "{}".into(), answer: OpReply::Nobody };
         assert_eq!(queue.waiting(), (0, 0));
         queue.push(pending());
         let group = queue.take().await.expect("a group");

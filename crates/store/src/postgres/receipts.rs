@@ -1,12 +1,12 @@
 //! The keys of receipts on PostgreSQL: one table for all replicas. The key that signs is read for
 //! each receipt, so that a new one is used by every replica at once.
 
-use super::Engine;
-use super::connect::{Connector, MIGRATION_LOCK};
+use super::PostgresEngine;
+use super::connect::{MIGRATION_LOCK, PgConnector};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::receipt::{KeyRecord, PublicKey, SecretKey};
-use crate::world::World;
+use crate::world::Clocks;
 
 /// When a new key is wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ enum Wanted {
 }
 
 /// One at a time: of replicas that start together one makes the first key.
-async fn make(connector: &Connector, key: KeyRecord, wanted: Wanted) -> Result<(), StoreError> {
+async fn make(connector: &PgConnector, key: KeyRecord, wanted: Wanted) -> Result<(), StoreError> {
     let mut link = connector.connect().await?;
     let tx = link.client.transaction().await?;
     tx.execute("SELECT pg_advisory_xact_lock($1)", &[&MIGRATION_LOCK]).await?;
@@ -31,11 +31,11 @@ async fn make(connector: &Connector, key: KeyRecord, wanted: Wanted) -> Result<(
     Ok(tx.commit().await?)
 }
 
-pub(super) async fn make_first(connector: &Connector, world: &World) -> Result<(), StoreError> {
+pub(super) async fn make_first(connector: &PgConnector, world: &Clocks) -> Result<(), StoreError> {
     make(connector, KeyRecord::draw(&world.random, (world.now_ms)())?, Wanted::IfThereIsNone).await
 }
 
-impl Engine {
+impl PostgresEngine {
     pub async fn rotate_receipt_key(&self) -> Result<(), StoreError> {
         make(&self.connector, KeyRecord::draw(&self.world.random, self.now())?, Wanted::InAnyCase).await
     }

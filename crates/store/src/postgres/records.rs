@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use tollgate_catalog::Money;
 
-use super::Engine;
+use super::PostgresEngine;
 use super::rows::{self, ACCOUNT, KEY, USAGE};
 use crate::account::limits::Used;
 use crate::account::{
@@ -16,19 +16,19 @@ use crate::account::{
 };
 use crate::call::counters::COUNTERS;
 use crate::call::wish::{CallEntry, end_of_entries};
-use crate::call::{Page, UsageRow};
+use crate::call::{UsagePage, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::bounds;
-use crate::ledger::{self, Kind, Pots, op_id};
+use crate::ledger::{self, EntryKind, Pots, op_id};
 
 /// The longest a statement of its own may take; what sweeps a large table needs some of it.
 const READ_TIME: Duration = Duration::from_secs(30);
 
-pub(super) type Param<'a> = &'a (dyn ToSql + Sync);
+pub(super) type SqlParam<'a> = &'a (dyn ToSql + Sync);
 
-impl Engine {
-    pub(super) async fn rows(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
+impl PostgresEngine {
+    pub(super) async fn rows(&self, sql: &str, params: &[SqlParam<'_>]) -> Result<Vec<Row>, StoreError> {
         self.rows_within(READ_TIME, sql, params).await
     }
 
@@ -38,7 +38,7 @@ impl Engine {
         &self,
         time: Duration,
         sql: &str,
-        params: &[Param<'_>],
+        params: &[SqlParam<'_>],
     ) -> Result<Vec<Row>, StoreError> {
         self.shared.queries.fetch_add(1, Ordering::Relaxed);
         let asked = async {
@@ -49,7 +49,7 @@ impl Engine {
     }
 
     /// A statement that may have to wait for a row in other hands.
-    pub(super) async fn change(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
+    pub(super) async fn change(&self, sql: &str, params: &[SqlParam<'_>]) -> Result<Vec<Row>, StoreError> {
         self.shared.queries.fetch_add(1, Ordering::Relaxed);
         let asked = async {
             let link = self.connector.changer().await?;
@@ -118,12 +118,12 @@ impl Engine {
         credit.check(now)?;
         let amount = credit.amount.nano();
         let (kind, call, id) = match credit.kind {
-            CreditKind::TopUp => (Kind::TopUp, None, ledger::credit_op_id(&credit.id)),
-            CreditKind::Adjust => (Kind::Adjust, None, ledger::credit_op_id(&credit.id)),
-            CreditKind::Refund { call } => (Kind::Refund, Some(call), op_id(&call.0, ledger::CLASS_REFUND)),
+            CreditKind::TopUp => (EntryKind::TopUp, None, ledger::credit_op_id(&credit.id)),
+            CreditKind::Adjust => (EntryKind::Adjust, None, ledger::credit_op_id(&credit.id)),
+            CreditKind::Refund { call } => (EntryKind::Refund, Some(call), op_id(&call.0, ledger::CLASS_REFUND)),
         };
         let sql = "SELECT tollgate_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
-        let params: [Param<'_>; 13] = [
+        let params: [SqlParam<'_>; 13] = [
             &id.as_slice(),
             &(kind as i16),
             &credit.account.0.as_slice(),
@@ -185,7 +185,7 @@ impl Engine {
         let sql = "INSERT INTO key (id, account_id, hash, prefix, name, created_at, changed_at, expires_at, models, \
                    cidrs, cap, day_limit, month_limit) VALUES ($1, $2, $3, $4, $5, $6, tollgate_now(), $7, $8, $9, $10, $11, \
                    $12) ON CONFLICT DO NOTHING RETURNING changed_at";
-        let params: [Param<'_>; 12] = [
+        let params: [SqlParam<'_>; 12] = [
             &key.id.0.as_slice(),
             &key.account.0.as_slice(),
             &key.hash.as_slice(),
@@ -244,7 +244,7 @@ impl Engine {
         Ok(ChangedKeys { keys, read_at })
     }
 
-    pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {
+    pub async fn usage(&self, account: Option<AccountId>, page: UsagePage) -> Result<Vec<UsageRow>, StoreError> {
         self.catch_up().await;
         let before = page.before.map_or([0xff; 16], |c| c.0);
         let limit = i64::from(page.limit);

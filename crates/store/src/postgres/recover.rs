@@ -11,11 +11,11 @@ use tokio_postgres::types::ToSql;
 
 use super::rows::id;
 use super::watch::Watch;
-use super::{Engine, Running, lock};
+use super::{PostgresEngine, Running, lock};
 use crate::call::{Close, Closed, Ending, HOUR_MS, Mark, UsageFacts};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
-use crate::journal::record::{self, Record};
+use crate::journal::record::{self, JournalRecord};
 use crate::report::{Recovered, Swept};
 
 /// How long a hold that was given up for another replica waits for that one to come back.
@@ -23,17 +23,17 @@ const LOST_KEPT_MS: i64 = 30 * 24 * 3_600_000;
 
 const OPEN: &str = "SELECT call_id, account_id, key_id, at, endpoint, model FROM open_hold";
 
-impl Engine {
+impl PostgresEngine {
     pub(super) async fn recover(&self, journal: Vec<Vec<u8>>) -> Result<Recovered, StoreError> {
         let mut recovered = Recovered::default();
         let mut marks: HashMap<CallId, (Box<Mark>, Option<[u8; 16]>)> = HashMap::new();
         let mut replayed = Vec::new();
         for payload in journal {
             match record::read(&payload) {
-                Some(Record::Mark { mark, price_id }) => {
+                Some(JournalRecord::Mark { mark, price_id }) => {
                     marks.insert(mark.call, (mark, price_id));
                 }
-                Some(Record::Close { close, price_id }) => {
+                Some(JournalRecord::Close { close, price_id }) => {
                     // What it had produced by then says nothing any more.
                     marks.remove(&close.call);
                     let (tell, known) = oneshot::channel();
@@ -138,7 +138,7 @@ impl Engine {
             }
             let marked = self.shared.journal.mark_of(call).and_then(|payload| record::read(&payload));
             let (close, price_id) = match marked {
-                Some(Record::Mark { mark, price_id }) => (Close::at_mark(*mark, reason), price_id),
+                Some(JournalRecord::Mark { mark, price_id }) => (Close::at_mark(*mark, reason), price_id),
                 _ => (self.without_mark(row, reason)?, None),
             };
             self.shared.journal.forget_mark(call);

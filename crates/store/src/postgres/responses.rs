@@ -6,11 +6,13 @@ use std::sync::Mutex;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::{Engine, lock};
+use super::{PostgresEngine, lock};
 use crate::error::StoreError;
 use crate::ids::AccountId;
-use crate::response::quota::{NoRoom, Quota, Stored};
-use crate::response::{CHAIN_BYTES, CHAIN_LENGTH, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
+use crate::response::quota::{NoRoom, Quota, StorageUsed};
+use crate::response::{
+    AddedItem, CHAIN_BYTES, CHAIN_LENGTH, Item, ItemPage, NewResponse, StoredConversation, StoredResponse,
+};
 
 const COLUMNS: &str = "r.id, r.previous, r.conversation, r.created_at, r.expires_at, r.input, r.object";
 /// Expired rows erased in one statement.
@@ -127,12 +129,12 @@ pub(super) struct Total {
     known: Mutex<Option<(u64, i64)>>,
 }
 
-impl Engine {
-    pub async fn stored(&self, account: AccountId) -> Result<Stored, StoreError> {
+impl PostgresEngine {
+    pub async fn stored(&self, account: AccountId) -> Result<StorageUsed, StoreError> {
         let sql = "SELECT bytes, objects, items FROM stored WHERE account_id = $1";
         let rows = self.rows(sql, &[&account.0.as_slice()]).await?;
         let number = |row: &Row, at| u64::try_from(row.get::<_, i64>(at)).unwrap_or_default();
-        let stored = |row: &Row| Stored { bytes: number(row, 0), objects: number(row, 1), items: number(row, 2) };
+        let stored = |row: &Row| StorageUsed { bytes: number(row, 0), objects: number(row, 1), items: number(row, 2) };
         Ok(rows.first().map(stored).unwrap_or_default())
     }
 
@@ -160,7 +162,7 @@ impl Engine {
         &self,
         account: AccountId,
         sql: &str,
-        (more, quota): (Stored, Quota),
+        (more, quota): (StorageUsed, Quota),
         params: &[&(dyn ToSql + Sync)],
     ) -> Result<Result<u64, NoRoom>, StoreError> {
         if !self.has_room_for_all(more.bytes).await? {
@@ -191,7 +193,7 @@ impl Engine {
         }
     }
 
-    pub async fn keep_response(&self, new: NewResponse, quota: Quota) -> Result<Result<bool, NoRoom>, StoreError> {
+    pub async fn store_response(&self, new: NewResponse, quota: Quota) -> Result<Result<bool, NoRoom>, StoreError> {
         let r = &new.response;
         let bytes = i64::try_from(r.bytes()).unwrap_or(i64::MAX);
         let (ids, items): (Vec<&str>, Vec<&str>) =
@@ -267,7 +269,7 @@ impl Engine {
     pub async fn create_conversation(
         &self,
         account: AccountId,
-        new: Conversation,
+        new: StoredConversation,
         items: Vec<Item>,
         quota: Quota,
     ) -> Result<Result<(), NoRoom>, StoreError> {
@@ -276,21 +278,25 @@ impl Engine {
         Ok(self.with_room(account, CONVERSE, (new.needs(&items), quota), &params).await?.map(drop))
     }
 
-    pub async fn conversation(&self, account: AccountId, id: &str) -> Result<Option<Conversation>, StoreError> {
+    pub async fn conversation(&self, account: AccountId, id: &str) -> Result<Option<StoredConversation>, StoreError> {
         let sql = "SELECT id, created_at, expires_at, metadata FROM conversation \
                    WHERE account_id = $1 AND id = $2 AND expires_at > $3";
-        let one =
-            |r: &Row| Conversation { id: r.get(0), created_at: r.get(1), expires_at: r.get(2), metadata: r.get(3) };
+        let one = |r: &Row| StoredConversation {
+            id: r.get(0),
+            created_at: r.get(1),
+            expires_at: r.get(2),
+            metadata: r.get(3),
+        };
         Ok(self.rows(sql, &[&account.0.as_slice(), &id, &self.now()]).await?.first().map(one))
     }
 
     pub async fn change_conversation(
         &self,
         account: AccountId,
-        new: Conversation,
+        new: StoredConversation,
         quota: Quota,
     ) -> Result<Result<bool, NoRoom>, StoreError> {
-        let more = Stored::text(&new.metadata);
+        let more = StorageUsed::text(&new.metadata);
         let params: [&(dyn ToSql + Sync); 3] = [&new.id, &new.metadata, &new.expires_at];
         Ok(self.with_room(account, CHANGE, (more, quota), &params).await?.map(|changed| changed > 0))
     }
@@ -344,7 +350,12 @@ impl Engine {
         Ok(count(&self.change(sql, &[&account.0.as_slice(), &conversation, &id]).await?) > 0)
     }
 
-    pub async fn unsay(&self, account: AccountId, conversation: &str, said: Said) -> Result<bool, StoreError> {
+    pub async fn remove_said(
+        &self,
+        account: AccountId,
+        conversation: &str,
+        said: AddedItem,
+    ) -> Result<bool, StoreError> {
         let sql = "WITH spare AS (
              DELETE FROM conversation_item WHERE account_id = $1 AND conversation = $2 AND id = $3 RETURNING 1
            ), own AS (
@@ -352,7 +363,7 @@ impl Engine {
                AND NOT EXISTS (SELECT FROM spare) RETURNING 1
            )
            SELECT (SELECT count(*) FROM spare) + (SELECT count(*) FROM own)";
-        let (account, Said { item, spare }) = (account.0.as_slice(), &said);
+        let (account, AddedItem { item, spare }) = (account.0.as_slice(), &said);
         Ok(count(&self.change(sql, &[&account, &conversation, spare, &item.id, &item.json]).await?) > 0)
     }
 

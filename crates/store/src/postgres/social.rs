@@ -3,7 +3,7 @@
 
 use tokio_postgres::Row;
 
-use super::Engine;
+use super::PostgresEngine;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
 use crate::operator::pause::{PauseChange, PauseKind};
@@ -12,7 +12,7 @@ use crate::social::{SocialDay, SocialFull, SocialTake, SocialTurn, SocialVain, V
 /// The most vain calls read at once.
 const VAINS_READ: i64 = 100_000;
 
-impl Engine {
+impl PostgresEngine {
     pub async fn change_pause(&self, change: PauseChange) -> Result<(), StoreError> {
         let sql = "INSERT INTO social_change (kind, model, paused, at, actor, reason) VALUES ($1, $2, $3, $4, $5, $6)";
         let c = &change;

@@ -7,17 +7,17 @@ use tokio::sync::oneshot;
 use tokio_postgres::Row;
 
 use super::calls::bytes;
-use super::queue::{Answer, Pending};
-use super::records::Param;
+use super::queue::{OpReply, PendingOp};
+use super::records::SqlParam;
 use super::rows::id;
-use super::{Engine, lock};
+use super::{PostgresEngine, lock};
 use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId, TaskId};
 use crate::task::turns::{TurnWish, Turns};
 use crate::task::{
-    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskPage, TaskState, TaskStep,
-    Told, Webhook, WebhookWish,
+    BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskNaming, TaskPage, TaskState,
+    TaskStep, Webhook, WebhookOutcome, WebhookWish,
 };
 
 const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.provider, t.upstream_model, t.upstream_id, \
@@ -28,7 +28,7 @@ const TASK_COLUMNS: usize = 24;
 const AGES: &str = "greatest(0, tollgate_now() - t.created_at), greatest(0, tollgate_now() - t.unknown_since), \
      greatest(0, tollgate_now() - t.absent_since), greatest(0, tollgate_now() - t.made_since)";
 
-impl Engine {
+impl PostgresEngine {
     /// Not answered in time: whatever became of it is put right by whoever finds it past its lease.
     pub async fn begin_task(&self, hold: Hold, new: NewTask) -> Result<BegunTask, HoldRefused> {
         let id = TaskId::of(hold.call);
@@ -52,17 +52,22 @@ impl Engine {
             "upstream_model": to.upstream_model, "host": to.host, "key": to.key, "after": lease_ms,
         }))
         .await
-        .map(|changed| changed == Named::Done)
+        .map(|changed| changed == TaskNaming::Done)
     }
 
-    pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<Named, StoreError> {
+    pub async fn task_accepted(
+        &self,
+        id: TaskId,
+        upstream_id: String,
+        after_ms: i64,
+    ) -> Result<TaskNaming, StoreError> {
         self.change_task(json!({
             "kind": "task_accepted", "task": bytes(&id.0), "upstream_id": upstream_id, "after": after_ms,
         }))
         .await
     }
 
-    pub async fn task_found(&self, step: TaskStep, upstream_id: String) -> Result<Named, StoreError> {
+    pub async fn task_found(&self, step: TaskStep, upstream_id: String) -> Result<TaskNaming, StoreError> {
         let mut body = self.step_body(&step);
         body["kind"] = "task_found".into();
         body["upstream_id"] = upstream_id.into();
@@ -70,7 +75,7 @@ impl Engine {
     }
 
     pub async fn put_back_task(&self, step: TaskStep) -> Result<bool, StoreError> {
-        self.change_task(self.step_body(&step)).await.map(|changed| changed == Named::Done)
+        self.change_task(self.step_body(&step)).await.map(|changed| changed == TaskNaming::Done)
     }
 
     fn step_body(&self, step: &TaskStep) -> Value {
@@ -82,9 +87,9 @@ impl Engine {
         })
     }
 
-    async fn change_task(&self, body: Value) -> Result<Named, StoreError> {
+    async fn change_task(&self, body: Value) -> Result<TaskNaming, StoreError> {
         let (send, receive) = oneshot::channel();
-        self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::Task(send) });
+        self.shared.queue.push(PendingOp { body: body.to_string(), answer: OpReply::Task(send) });
         self.in_time(receive).await
     }
 
@@ -111,7 +116,7 @@ impl Engine {
             body["keep"] = true.into();
         }
         let (send, receive) = oneshot::channel();
-        self.shared.queue.push(Pending { body: body.to_string(), answer: Answer::TaskEnd(send, estimated) });
+        self.shared.queue.push(PendingOp { body: body.to_string(), answer: OpReply::TaskEnd(send, estimated) });
         self.in_time(receive).await
     }
 
@@ -140,7 +145,7 @@ impl Engine {
 
     pub async fn turns(&self, wish: TurnWish<'_>) -> Result<Turns, StoreError> {
         let sql = "SELECT after_us, given FROM tollgate_turns($1, $2, $3, $4)";
-        let params: [Param<'_>; 4] = [&wish.line, &wish.every_us.max(1), &i64::from(wish.count), &wish.patience_us];
+        let params: [SqlParam<'_>; 4] = [&wish.line, &wish.every_us.max(1), &i64::from(wish.count), &wish.patience_us];
         let rows = self.rows(sql, &params).await?;
         let row = rows.first().ok_or_else(|| StoreError::broken("no answer"))?;
         let count = u32::try_from(row.try_get::<_, i64>(1)?).unwrap_or(0);
@@ -160,7 +165,7 @@ impl Engine {
         rows.first().map(task).transpose()
     }
 
-    pub async fn told_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
+    pub async fn webhook_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
         let sql = format!("SELECT {TASK} FROM task t WHERE t.call_id = $1");
         let rows = self.rows(&sql, &[&id.0.as_slice()]).await?;
         rows.first().map(task).transpose()
@@ -202,7 +207,7 @@ impl Engine {
         Ok(!self.rows(sql, &[&id.0.as_slice(), &account.0.as_slice()]).await?.is_empty())
     }
 
-    pub async fn keep_result(&self, id: TaskId, result: String) -> Result<(), StoreError> {
+    pub async fn store_result(&self, id: TaskId, result: String) -> Result<(), StoreError> {
         self.rows("UPDATE task SET result = $2 WHERE call_id = $1", &[&id.0.as_slice(), &result]).await.map(drop)
     }
 
@@ -239,14 +244,14 @@ impl Engine {
         self.rows(sql, &[&lease_ms, &limit, &except, &each]).await?.iter().map(read).collect()
     }
 
-    pub async fn told(&self, webhook: &Webhook, told: Told) -> Result<(), StoreError> {
+    pub async fn webhook_tried(&self, webhook: &Webhook, told: WebhookOutcome) -> Result<(), StoreError> {
         let (call, fence) = (webhook.task.0, webhook.fence);
         match told {
-            Told::Over => {
+            WebhookOutcome::Over => {
                 let sql = "DELETE FROM webhook WHERE call_id = $1 AND fence = $2";
                 self.rows(sql, &[&call.as_slice(), &fence]).await?;
             }
-            Told::Again(after) => {
+            WebhookOutcome::Again(after) => {
                 let sql = "UPDATE webhook SET due_at = tollgate_now() + $3, attempts = attempts + 1 \
                            WHERE call_id = $1 AND fence = $2";
                 self.rows(sql, &[&call.as_slice(), &fence, &after]).await?;

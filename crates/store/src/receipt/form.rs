@@ -38,7 +38,7 @@ pub struct Receipt {
     /// Of the provider's report as `/v1/usage/{call_id}` shows it.
     pub raw_usage_sha256: Option<String>,
     /// `null` for a call that never had a price.
-    pub calculation: Option<Calculation>,
+    pub calculation: Option<ReceiptCalculation>,
     pub hold_nano_usd: i64,
     /// What the lines come to: charged and written off together.
     pub total_nano_usd: i64,
@@ -50,7 +50,7 @@ pub struct Receipt {
 
 /// The price of the call and what it was multiplied with. A call that is free has no lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Calculation {
+pub struct ReceiptCalculation {
     /// By which the price is served for ever, and the hash of what is served then.
     pub price_id: String,
     pub price_sha256: String,

@@ -7,7 +7,7 @@ use tollgate_catalog::{Line, Price, total};
 
 use super::form::{FORMAT, canonical};
 use super::keys::SecretKey;
-use super::{Calculation, Receipt, Signed};
+use super::{Receipt, ReceiptCalculation, Signed};
 use crate::call::UsageRow;
 use crate::error::StoreError;
 
@@ -20,11 +20,11 @@ pub(crate) fn sign(row: &UsageRow, key_prefix: String, secret: &SecretKey, now_m
 }
 
 fn receipt(row: &UsageRow, key_prefix: String, secret: &SecretKey, now_ms: i64) -> Result<Receipt, StoreError> {
-    let charge = row.charge.checked_add(row.write_off).ok_or_else(|| unexplained(row))?;
+    let charge = row.charge.checked_add(row.write_off).ok_or_else(|| not_explained(row))?;
     let calculation = match &row.price {
         Some(price) => Some(calculation(row, price)?),
         None if charge.is_zero() => None,
-        None => return Err(unexplained(row)),
+        None => return Err(not_explained(row)),
     };
     Ok(Receipt {
         format: FORMAT.to_owned(),
@@ -54,10 +54,10 @@ fn receipt(row: &UsageRow, key_prefix: String, secret: &SecretKey, now_ms: i64) 
     })
 }
 
-fn calculation(row: &UsageRow, written: &serde_json::Value) -> Result<Calculation, StoreError> {
+fn calculation(row: &UsageRow, written: &serde_json::Value) -> Result<ReceiptCalculation, StoreError> {
     let price: Price = serde_json::from_value(written.clone()).map_err(StoreError::broken)?;
     let lines = lines(row, &price)?;
-    Ok(Calculation {
+    Ok(ReceiptCalculation {
         price_id: hex(&price.id()),
         price_sha256: hex(&Sha256::digest(canonical(written))),
         pricing_version: price.version,
@@ -80,10 +80,10 @@ fn lines(row: &UsageRow, price: &Price) -> Result<Vec<Line>, StoreError> {
     if charge.is_some_and(|charge| charge.is_zero()) {
         return Ok(Vec::new());
     }
-    Err(unexplained(row))
+    Err(not_explained(row))
 }
 
-fn unexplained(row: &UsageRow) -> StoreError {
+fn not_explained(row: &UsageRow) -> StoreError {
     StoreError::broken(format!("the charge of {} is not what its lines come to", row.call))
 }
 

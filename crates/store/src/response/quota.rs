@@ -8,7 +8,7 @@ pub const ROW_BYTES: u64 = 512;
 
 /// What is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stored {
+pub struct StorageUsed {
     pub bytes: u64,
     /// Responses and conversations.
     pub objects: u64,
@@ -28,7 +28,7 @@ pub struct Quota {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRoom {
     /// The account has this already.
-    Account(Stored),
+    Account(StorageUsed),
     /// All accounts together have as much as there may be, or the disk is nearly full.
     All,
 }
@@ -37,7 +37,7 @@ impl Quota {
     pub const UNLIMITED: Quota = Quota { bytes: u64::MAX, objects: u64::MAX, items: u64::MAX };
 
     /// Whether there is room for `more` beside what is stored.
-    pub fn has_room(&self, used: Stored, more: Stored) -> bool {
+    pub fn has_room(&self, used: StorageUsed, more: StorageUsed) -> bool {
         let fits = |used: u64, more: u64, most: u64| more == 0 || used.saturating_add(more) <= most;
         fits(used.bytes, more.bytes, self.bytes)
             && fits(used.objects, more.objects, self.objects)
@@ -45,14 +45,14 @@ impl Quota {
     }
 }
 
-impl Stored {
+impl StorageUsed {
     /// A row with these texts.
     fn row(texts: &[&str]) -> u64 {
         texts.iter().fold(ROW_BYTES, |sum, text| sum.saturating_add(length(text)))
     }
 
-    pub(crate) fn plus(self, other: Stored) -> Stored {
-        Stored {
+    pub(crate) fn plus(self, other: StorageUsed) -> StorageUsed {
+        StorageUsed {
             bytes: self.bytes.saturating_add(other.bytes),
             objects: self.objects.saturating_add(other.objects),
             items: self.items.saturating_add(other.items),
@@ -60,21 +60,21 @@ impl Stored {
     }
 
     /// A response or a conversation.
-    pub(crate) fn object(texts: &[&str]) -> Stored {
-        Stored { bytes: Stored::row(texts), objects: 1, items: 0 }
+    pub(crate) fn object(texts: &[&str]) -> StorageUsed {
+        StorageUsed { bytes: StorageUsed::row(texts), objects: 1, items: 0 }
     }
 
-    pub(crate) fn item(texts: &[&str]) -> Stored {
-        Stored { bytes: Stored::row(texts), objects: 0, items: 1 }
+    pub(crate) fn item(texts: &[&str]) -> StorageUsed {
+        StorageUsed { bytes: StorageUsed::row(texts), objects: 0, items: 1 }
     }
 
-    pub(crate) fn bytes(bytes: u64) -> Stored {
-        Stored { bytes, objects: 0, items: 0 }
+    pub(crate) fn bytes(bytes: u64) -> StorageUsed {
+        StorageUsed { bytes, objects: 0, items: 0 }
     }
 
     /// Text that grows.
-    pub(crate) fn text(text: &str) -> Stored {
-        Stored::bytes(length(text))
+    pub(crate) fn text(text: &str) -> StorageUsed {
+        StorageUsed::bytes(length(text))
     }
 }
 
@@ -89,25 +89,25 @@ mod tests {
     #[test]
     fn there_is_room_up_to_the_quota_and_not_beyond() {
         let quota = Quota { bytes: 1_000, objects: 2, items: 3 };
-        let used = Stored { bytes: 900, objects: 1, items: 3 };
+        let used = StorageUsed { bytes: 900, objects: 1, items: 3 };
         for (more, fits) in [
-            (Stored { bytes: 100, objects: 1, items: 0 }, true),
-            (Stored { bytes: 101, objects: 1, items: 0 }, false),
-            (Stored { bytes: 1, objects: 2, items: 0 }, false),
-            (Stored { bytes: 1, objects: 0, items: 1 }, false),
-            (Stored { bytes: u64::MAX, objects: 0, items: 0 }, false),
+            (StorageUsed { bytes: 100, objects: 1, items: 0 }, true),
+            (StorageUsed { bytes: 101, objects: 1, items: 0 }, false),
+            (StorageUsed { bytes: 1, objects: 2, items: 0 }, false),
+            (StorageUsed { bytes: 1, objects: 0, items: 1 }, false),
+            (StorageUsed { bytes: u64::MAX, objects: 0, items: 0 }, false),
         ] {
             assert_eq!(quota.has_room(used, more), fits, "{more:?}");
         }
         // A quota that was made smaller than what is there refuses nothing that adds nothing.
         let small = Quota { bytes: 1, objects: 0, items: 0 };
-        assert!(small.has_room(used, Stored::default()));
-        assert!(!small.has_room(used, Stored { bytes: 1, ..Stored::default() }));
+        assert!(small.has_room(used, StorageUsed::default()));
+        assert!(!small.has_room(used, StorageUsed { bytes: 1, ..StorageUsed::default() }));
     }
 
     #[test]
     fn a_row_counts_its_texts_and_itself() {
-        assert_eq!(Stored::object(&["ab", "é"]), Stored { bytes: ROW_BYTES + 4, objects: 1, items: 0 });
-        assert_eq!(Stored::item(&[""]), Stored { bytes: ROW_BYTES, objects: 0, items: 1 });
+        assert_eq!(StorageUsed::object(&["ab", "é"]), StorageUsed { bytes: ROW_BYTES + 4, objects: 1, items: 0 });
+        assert_eq!(StorageUsed::item(&[""]), StorageUsed { bytes: ROW_BYTES, objects: 0, items: 1 });
     }
 }

@@ -14,11 +14,11 @@ use tollgate_catalog::Money;
 
 use self::leases::Leases;
 use super::tasks::rows::TaskDone;
-use super::writer::ops::{BegunOp, CloseOp, HoldOp, IdemEnd, LotMove, Op, Open, Spent};
+use super::writer::ops::{BegunOp, CloseOp, HoldOp, IdemEnd, LotMove, Op, Spent, UnsettledHold};
 use crate::account::limits::{Limits, Used};
 use crate::account::lots::{Lots, Parts};
 use crate::account::{Account, Key};
-use crate::call::group::Group;
+use crate::call::group::CommitGroup;
 use crate::call::wish::Purse;
 use crate::call::{Close, Closed, Hold, HoldRefused, Idem};
 use crate::clock::Clock;
@@ -31,7 +31,7 @@ pub(super) const QUEUE_LIMIT: usize = 200_000;
 /// Above this many the usage rows of refusals are left out.
 const REFUSAL_LIMIT: usize = 20_000;
 
-pub(super) struct AccountBook {
+pub(super) struct AccountBalance {
     pub available: Pots,
     pub held: Pots,
     /// What runs goes on, nothing new begins.
@@ -43,7 +43,7 @@ pub(super) struct AccountBook {
     pub lots: Lots,
 }
 
-pub(super) struct KeyBook {
+pub(super) struct KeyBalance {
     pub account: AccountId,
     /// Revoked for good: what it began goes on, nothing new begins.
     pub revoked: bool,
@@ -53,7 +53,7 @@ pub(super) struct KeyBook {
     pub used: Used,
 }
 
-pub(super) struct IdemBook {
+pub(super) struct IdemKeys {
     pub fingerprint: [u8; 32],
     pub call: CallId,
     pub state: IdemState,
@@ -78,11 +78,11 @@ pub(super) enum Nap {
 }
 
 pub(super) struct Books {
-    pub accounts: IdMap<AccountId, AccountBook>,
-    pub keys: IdMap<KeyId, KeyBook>,
-    pub open: IdMap<CallId, Open>,
+    pub accounts: IdMap<AccountId, AccountBalance>,
+    pub keys: IdMap<KeyId, KeyBalance>,
+    pub open: IdMap<CallId, UnsettledHold>,
     pub leases: Leases,
-    pub idem: HashMap<(AccountId, [u8; 32]), IdemBook>,
+    pub idem: HashMap<(AccountId, [u8; 32]), IdemKeys>,
     /// Grows whenever finished idempotency keys are dropped from memory.
     pub idem_epoch: u64,
     pub queue: Vec<Op>,
@@ -90,7 +90,7 @@ pub(super) struct Books {
     /// Since when the oldest operation waits of the group that is on its way to the disk.
     pub writing_since: Option<Instant>,
     pub next_op: u64,
-    pub group: Arc<Group>,
+    pub group: Arc<CommitGroup>,
     pub last_at: i64,
     /// Says what time is certain; without it every time is.
     pub clock: Option<Arc<Clock>>,
@@ -104,7 +104,7 @@ pub(super) enum Decision {
     Held {
         pots: Pots,
         op: u64,
-        group: Arc<Group>,
+        group: Arc<CommitGroup>,
     },
     Refused(HoldRefused),
     /// The account or the key is not in memory yet.
@@ -194,7 +194,7 @@ impl Books {
         let model = std::mem::take(&mut hold.model);
         self.open.insert(
             hold.call,
-            Open {
+            UnsettledHold {
                 account: hold.account,
                 key: hold.key,
                 held: pots,
@@ -232,7 +232,7 @@ impl Books {
             task,
         })));
         if let Some(idem) = hold.idem {
-            let known = IdemBook { fingerprint: idem.fingerprint, call: hold.call, state: IdemState::Running, op };
+            let known = IdemKeys { fingerprint: idem.fingerprint, call: hold.call, state: IdemState::Running, op };
             self.idem.insert((hold.account, idem.key_hash), known);
         }
         Decision::Held { pots, op, group: self.group.clone() }
@@ -339,8 +339,8 @@ pub(super) struct Reserved {
 /// Sets money aside, for a hold or for more of one: the amount, or what there is if that is at
 /// least the second number. Or says why not.
 pub(super) fn reserve(
-    account: &mut AccountBook,
-    key: &mut KeyBook,
+    account: &mut AccountBalance,
+    key: &mut KeyBalance,
     (amount, least): (i64, i64),
     paid_only: bool,
     at: i64,
@@ -374,7 +374,7 @@ fn close_lots(lots: &mut Lots, held: &[([u8; 16], i64)], more: i64, spent: i64) 
     (extension, moves)
 }
 
-impl IdemBook {
+impl IdemKeys {
     /// What whoever repeats a key is told; `None`: it may be used again.
     pub fn answer(&self, idem: &Idem) -> Option<Decision> {
         Some(match self.state {
@@ -386,7 +386,7 @@ impl IdemBook {
     }
 }
 
-impl AccountBook {
+impl AccountBalance {
     pub fn of(account: &Account, lots: Lots) -> Self {
         Self {
             available: Pots { trial: account.trial_available.nano(), paid: account.paid_available.nano() },
@@ -400,7 +400,7 @@ impl AccountBook {
     }
 }
 
-impl KeyBook {
+impl KeyBalance {
     pub fn of(key: &Key) -> Self {
         Self {
             account: key.account,

@@ -8,14 +8,14 @@ use tollgate_catalog::Money;
 
 use super::books::Decision;
 use super::writer::ops::{Op, RefusalOp};
-use super::{Engine, lock};
+use super::{SqliteEngine, lock};
 use crate::call::group::{Closing, ClosingWait, Held, HeldWait};
 use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Mark, StoredReply, UsageFacts, tidy_raw_usage};
 use crate::ids::{AccountId, CallId};
 use crate::journal::record;
 use crate::task::NewTask;
 
-impl Engine {
+impl SqliteEngine {
     pub async fn hold(&self, hold: Hold) -> Result<Held, HoldRefused> {
         self.hold_for(hold, None).await
     }
@@ -143,7 +143,7 @@ impl Engine {
         &self,
         close: Close,
         price_id: Option<[u8; 16]>,
-    ) -> Option<(Closed, u64, Arc<crate::call::group::Group>)> {
+    ) -> Option<(Closed, u64, Arc<crate::call::group::CommitGroup>)> {
         let (now, estimated) = (self.now(), close.estimated_for());
         let mut books = lock(&self.shared.books);
         let (closed, op) = books.close(close, price_id, now)?;

@@ -8,7 +8,7 @@ use tollgate_catalog::Money;
 use super::books::Books;
 use super::writer::apply::Apply;
 use super::writer::ops::Op;
-use super::{Engine, lock};
+use super::{SqliteEngine, lock};
 use crate::account::change::{AccountChange, KeyChange, Logged};
 use crate::account::limits::Limits;
 use crate::account::{Account, Key};
@@ -29,7 +29,7 @@ pub(super) enum Changed {
     Key(KeyId, KeyChange),
 }
 
-impl Engine {
+impl SqliteEngine {
     pub async fn change_key(&self, id: KeyId, change: KeyChange, logged: Logged) -> Result<Option<Key>, StoreError> {
         if !self.load_key(id).await? {
             return Ok(None);

@@ -7,20 +7,20 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::writer::apply::Apply;
 use super::writer::ops::Op;
-use super::{Engine, lock};
+use super::{SqliteEngine, lock};
 use crate::clock::{Clock, ClockState, Saved};
 use crate::error::StoreError;
-use crate::world::{Options, World};
+use crate::world::{Clocks, Options};
 
 /// How often the time is saved.
 const EVERY_MS: i64 = 60_000;
 
 /// The clock of a ledger as it was left, and a world that goes by it.
-pub(super) fn start(conn: &Connection, options: &Options, world: &World) -> Result<(Arc<Clock>, World), StoreError> {
+pub(super) fn start(conn: &Connection, options: &Options, world: &Clocks) -> Result<(Arc<Clock>, Clocks), StoreError> {
     let (now, steady) = (world.now_ms.clone(), world.steady_ms.clone());
     let clock = Clock::start(now, steady, options.clock_confirm, saved(conn)?);
     let trusted = clock.clone();
-    Ok((clock, World { now_ms: Arc::new(move || trusted.now()), ..world.clone() }))
+    Ok((clock, Clocks { now_ms: Arc::new(move || trusted.now()), ..world.clone() }))
 }
 
 /// A ledger from before the time was saved knows that of its last entry.
@@ -37,7 +37,7 @@ fn saved(conn: &Connection) -> Result<Option<Saved>, StoreError> {
     Ok(last.map(|at| Saved { now: at, sure: at, ran: 0 }))
 }
 
-impl Engine {
+impl SqliteEngine {
     pub fn clock(&self) -> &Arc<Clock> {
         &self.clock
     }

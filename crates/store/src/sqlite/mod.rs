@@ -6,7 +6,6 @@ mod books;
 mod calls;
 mod changes;
 mod clock;
-mod kept;
 mod open;
 mod operator;
 mod read;
@@ -14,6 +13,7 @@ mod receipts;
 mod records;
 mod responses;
 mod social;
+mod stored;
 mod tasks;
 mod turns;
 pub(crate) mod writer;
@@ -28,7 +28,7 @@ use tollgate_catalog::Money;
 
 use crate::account::{CreditKind, Pot};
 use crate::call::Closed;
-use crate::call::group::Group;
+use crate::call::group::CommitGroup;
 use crate::call::price::KnownPrices;
 use crate::clock::Clock;
 use crate::ids::Maker;
@@ -36,26 +36,26 @@ use crate::journal::Journal;
 use crate::ledger::Pots;
 use crate::report::Gauges;
 use crate::verify::Audited;
-use crate::world::{Options, World};
+use crate::world::{Clocks, Options};
 use books::{Books, Nap};
-#[cfg(test)]
-pub(crate) use kept::MIGRATIONS as KEPT_MIGRATIONS;
 #[cfg(test)]
 pub(crate) use open::MIGRATIONS;
 use read::Readers;
+#[cfg(test)]
+pub(crate) use stored::MIGRATIONS as KEPT_MIGRATIONS;
 use writer::apply::Outcome;
 use writer::ops::Op;
 
-pub(crate) struct Engine {
+pub(crate) struct SqliteEngine {
     shared: Arc<Shared>,
     readers: Readers,
-    kept: kept::Kept,
+    kept: stored::ResponseStore,
     social: social::Days,
-    lines: turns::Lines,
+    lines: turns::TurnQueues,
     writer: Mutex<Option<JoinHandle<()>>>,
     ids: Maker,
     options: Options,
-    world: World,
+    world: Clocks,
     clock: Arc<Clock>,
     /// When the time was last saved, by the steady clock.
     clock_saved: AtomicI64,
@@ -194,7 +194,7 @@ impl Shared {
     }
 }
 
-impl Engine {
+impl SqliteEngine {
     pub fn now(&self) -> i64 {
         (self.world.now_ms)()
     }
@@ -213,7 +213,7 @@ impl Engine {
     }
 
     /// The group of what is queued (and a ring for it), and the number of the last operation.
-    fn last_queued(&self) -> (Option<Arc<Group>>, u64) {
+    fn last_queued(&self) -> (Option<Arc<CommitGroup>>, u64) {
         let books = lock(&self.shared.books);
         let last = books.next_op - 1;
         if books.queue.is_empty() {
@@ -308,7 +308,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for SqliteEngine {
     fn drop(&mut self) {
         // Only a message: the thread writes what is queued and ends.
         lock(&self.shared.books).stop = true;

@@ -15,21 +15,21 @@ use tokio::time::Instant;
 
 use self::old_holds::OldHolds;
 use super::books::leases::Since;
-use super::books::{AccountBook, Books, IdemBook, IdemState, KeyBook};
-use super::kept::Kept;
+use super::books::{AccountBalance, Books, IdemKeys, IdemState, KeyBalance};
 use super::read::{self, Readers};
-use super::writer::Writer;
-use super::writer::ops::Open;
-use super::{Engine, Shared, receipts};
+use super::stored::ResponseStore;
+use super::writer::SqliteWriter;
+use super::writer::ops::UnsettledHold;
+use super::{Shared, SqliteEngine, receipts};
 use crate::account::limits::Used;
 use crate::account::lots;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId, Maker};
 use crate::journal::Journal;
-use crate::ledger::{Kind, Pots, op_id};
+use crate::ledger::{EntryKind, Pots, op_id};
 use crate::migration::{self, Migration};
 use crate::report::Recovered;
-use crate::world::{Options, Place, World};
+use crate::world::{Clocks, DataLocation, Options};
 
 pub(super) const FILE: &str = "tollgate.db";
 /// After a start every open task is looked at within this time.
@@ -37,8 +37,12 @@ const LATEST_LOOK: i64 = 60_000;
 /// In order; see migration.rs.
 pub(crate) const MIGRATIONS: &[Migration] = &[Migration::new("schema", include_str!("schema.sql"))];
 
-impl Engine {
-    pub async fn open(place: &Place, options: Options, world: World) -> Result<(Arc<Self>, Recovered), StoreError> {
+impl SqliteEngine {
+    pub async fn open(
+        place: &DataLocation,
+        options: Options,
+        world: Clocks,
+    ) -> Result<(Arc<Self>, Recovered), StoreError> {
         let dir = place.data_dir.clone();
         // On a thread that may wait for the disk; a simulation has only one.
         let here = options.is_simulated();
@@ -52,14 +56,14 @@ impl Engine {
         Ok((engine, recovered))
     }
 
-    fn prepare(dir: &Path, options: Options, world: World) -> Result<(Arc<Self>, Vec<Vec<u8>>), StoreError> {
+    fn prepare(dir: &Path, options: Options, world: Clocks) -> Result<(Arc<Self>, Vec<Vec<u8>>), StoreError> {
         crate::owner::make_folder(dir).map_err(|error| error.at(dir))?;
         let owner = crate::owner::own(dir).map_err(|error| error.at(dir))?;
         let path = dir.join(FILE);
         let migrations = migration::of(MIGRATIONS, &options);
         let mut conn = connect(&path, &migrations)?;
         migrate::migrate(&mut conn, FILE, &migrations)?;
-        let kept = Kept::open(dir, &options)?;
+        let kept = ResponseStore::open(dir, &options)?;
         let (clock, world) = super::clock::start(&conn, &options, &world)?;
         receipts::make_first(&conn, &world)?;
         let (journal, records) = Journal::open(dir, &options).map_err(|error| StoreError::from(error).at(dir))?;
@@ -71,7 +75,7 @@ impl Engine {
         let known = prices.query_map([], |r| r.get(0))?.collect::<Result<Vec<[u8; 16]>, _>>()?;
         drop(prices);
         shared.known_prices.add(known);
-        let writer = Writer {
+        let writer = SqliteWriter {
             conn,
             shared: shared.clone(),
             pace: options.commit_pace,
@@ -91,7 +95,7 @@ impl Engine {
             readers: Readers::new(path, thread.is_none()),
             kept,
             social: super::social::Days::default(),
-            lines: super::turns::Lines::default(),
+            lines: super::turns::TurnQueues::default(),
             writer: Mutex::new(thread),
             ids: Maker::new(world.clone()),
             options,
@@ -105,7 +109,7 @@ impl Engine {
 
 /// `None`: the writer is in the hands of a simulation.
 #[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "only a simulation goes without a thread"))]
-fn start_writer(writer: Writer, options: &Options) -> Result<Option<JoinHandle<()>>, StoreError> {
+fn start_writer(writer: SqliteWriter, options: &Options) -> Result<Option<JoinHandle<()>>, StoreError> {
     #[cfg(feature = "testing")]
     if let Some(simulated) = &options.simulated {
         simulated.take(super::writer::stepping::Stepping::new(writer)?);
@@ -173,14 +177,14 @@ fn load(conn: &Connection, now: i64, sure: i64) -> Result<Loaded, StoreError> {
 /// One entry: a hold opens, its end closes it.
 fn take_in(books: &mut Books, seqs: &mut IdMap<CallId, i64>, r: &Row<'_>) -> Result<(), StoreError> {
     let call = r.get::<_, Option<[u8; 16]>>(2)?.map(CallId);
-    let (Some(kind), Some(call)) = (Kind::from_code(r.get(1)?), call) else { return Ok(()) };
+    let (Some(kind), Some(call)) = (EntryKind::from_code(r.get(1)?), call) else { return Ok(()) };
     let pots = Pots { trial: r.get(5)?, paid: r.get(6)? };
     let lots = lots::from_text(r.get::<_, Option<String>>(13)?.as_deref());
     let at: i64 = r.get(7)?;
     let seq: i64 = r.get(0)?;
     match kind {
-        Kind::Hold => {
-            let mut open = Open {
+        EntryKind::Hold => {
+            let mut open = UnsettledHold {
                 account: AccountId(r.get(3)?),
                 key: KeyId(r.get(4)?),
                 held: pots,
@@ -199,18 +203,23 @@ fn take_in(books: &mut Books, seqs: &mut IdMap<CallId, i64>, r: &Row<'_>) -> Res
             books.open.insert(call, open);
             seqs.insert(call, seq);
         }
-        Kind::Settle | Kind::Void | Kind::Expire => {
+        EntryKind::Settle | EntryKind::Void | EntryKind::Expire => {
             books.open.remove(&call);
             seqs.remove(&call);
         }
-        Kind::Extend => {
+        EntryKind::Extend => {
             if let Some(open) = books.open.get_mut(&call) {
                 open.held = open.held.plus(pots);
                 open.lots.extend(lots);
                 open.counted.add(at, pots.total());
             }
         }
-        Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Refund | Kind::Lapse | Kind::Reopen => {}
+        EntryKind::WriteOff
+        | EntryKind::TopUp
+        | EntryKind::Adjust
+        | EntryKind::Refund
+        | EntryKind::Lapse
+        | EntryKind::Reopen => {}
     }
     Ok(())
 }
@@ -221,12 +230,12 @@ fn load_owners(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
             && let Some(found) = read::account(conn, open.account)?
         {
             let lots = read::lots(conn, open.account)?;
-            books.accounts.insert(open.account, AccountBook::of(&found, lots));
+            books.accounts.insert(open.account, AccountBalance::of(&found, lots));
         }
         if !books.keys.contains_key(&open.key)
             && let Some(found) = read::key(conn, open.key)?
         {
-            books.keys.insert(open.key, KeyBook::of(&found));
+            books.keys.insert(open.key, KeyBalance::of(&found));
         }
     }
     Ok(())
@@ -262,7 +271,7 @@ fn load_running_idem(conn: &Connection, books: &mut Books) -> Result<(), StoreEr
         if let Some(open) = books.open.get_mut(&call) {
             open.idem = Some(key_hash);
         }
-        let known = IdemBook { fingerprint: r.get(2)?, call, state: IdemState::Running, op: 0 };
+        let known = IdemKeys { fingerprint: r.get(2)?, call, state: IdemState::Running, op: 0 };
         books.idem.insert((account, key_hash), known);
     }
     Ok(())

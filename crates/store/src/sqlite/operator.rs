@@ -2,22 +2,22 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::Engine;
+use super::SqliteEngine;
 use super::writer::apply::Apply;
 use super::writer::ops::Op;
 use crate::error::StoreError;
 use crate::ids::AdminKeyId;
-use crate::operator::{AdminKey, CREATED, Done, NewAdminKey, OperatorEvent, REVOKED};
+use crate::operator::{AdminKey, Attribution, CREATED, NewAdminKey, OperatorEvent, REVOKED};
 
 /// What the writer is asked to write, with the row that says who and why.
 pub(super) enum OperatorOp {
-    Create(AdminKey, Done),
-    Revoke(AdminKeyId, i64, Done),
+    Create(AdminKey, Attribution),
+    Revoke(AdminKeyId, i64, Attribution),
 }
 
 const KEY: &str = "id, hash, prefix, name, created_at, expires_at, revoked_at";
 
-impl Engine {
+impl SqliteEngine {
     pub async fn create_admin_key(&self, new: NewAdminKey, secret: &str) -> Result<AdminKey, StoreError> {
         let (key, done) = new.made(self.ids.admin_key(), secret, self.now())?;
         let made = key.clone();
@@ -35,7 +35,7 @@ impl Engine {
         self.readers.read(move |c| Ok(c.prepare_cached(&sql)?.query_map([], key)?.collect::<Result<_, _>>()?)).await
     }
 
-    pub async fn revoke_admin_key(&self, id: AdminKeyId, done: Done) -> Result<Option<AdminKey>, StoreError> {
+    pub async fn revoke_admin_key(&self, id: AdminKeyId, done: Attribution) -> Result<Option<AdminKey>, StoreError> {
         let now = self.now();
         self.ask(|reply| Op::Operator(Box::new(OperatorOp::Revoke(id, now, done)), reply)).await?;
         let sql = format!("SELECT {KEY} FROM admin_key WHERE id = ?1");
@@ -101,7 +101,7 @@ impl Apply<'_> {
     pub(super) fn note_event(
         &mut self,
         at: i64,
-        done: &Done,
+        done: &Attribution,
         action: &str,
         subject: &str,
         detail: &str,

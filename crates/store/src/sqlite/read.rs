@@ -19,7 +19,7 @@ use crate::account::lots::{Lot, Lots};
 use crate::account::{Account, Key, KeyAndAccount, in_groups};
 use crate::call::counters::{COUNTERS, Columns, Counter, Counters};
 use crate::call::wish::{CallEntry, end_of_entries};
-use crate::call::{Ending, Page, StoredReply, UsageRow};
+use crate::call::{Ending, StoredReply, UsagePage, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
@@ -147,7 +147,7 @@ impl Readers {
         .await
     }
 
-    pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {
+    pub async fn usage(&self, account: Option<AccountId>, page: UsagePage) -> Result<Vec<UsageRow>, StoreError> {
         let before = page.before.map_or([0xff; 16], |c| c.0);
         self.read(move |c| {
             let accounts = match account {

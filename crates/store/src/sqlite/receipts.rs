@@ -5,16 +5,16 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::writer::apply::Apply;
 use super::writer::ops::Op;
-use super::{Engine, lock};
-use crate::call::row_hash::Seal;
+use super::{SqliteEngine, lock};
+use crate::call::row_hash::RowSeal;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::receipt::{KeyRecord, PublicKey, SecretKey};
-use crate::world::World;
+use crate::world::Clocks;
 
 const INSERT: &str = "INSERT INTO receipt_key (public, secret, from_at) VALUES (?1, ?2, ?3)";
 
-pub(super) fn make_first(conn: &Connection, world: &World) -> Result<(), StoreError> {
+pub(super) fn make_first(conn: &Connection, world: &Clocks) -> Result<(), StoreError> {
     if conn.query_row("SELECT EXISTS (SELECT 1 FROM receipt_key)", [], |r| r.get::<_, bool>(0))? {
         return Ok(());
     }
@@ -41,7 +41,7 @@ impl Apply<'_> {
     }
 }
 
-impl Engine {
+impl SqliteEngine {
     pub async fn rotate_receipt_key(&self) -> Result<(), StoreError> {
         let key = KeyRecord::draw(&self.world.random, self.now())?;
         self.ask(|reply| Op::ReceiptKey(Box::new(key), reply)).await
@@ -89,7 +89,7 @@ impl Engine {
         self.readers.read(find).await
     }
 
-    pub async fn seal_of(&self, account: AccountId, call: CallId) -> Result<Seal, StoreError> {
+    pub async fn seal_of(&self, account: AccountId, call: CallId) -> Result<RowSeal, StoreError> {
         self.readers.read(move |c| super::read::audit::seal_of(c, account, call)).await
     }
 

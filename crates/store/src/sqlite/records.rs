@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
 use tollgate_catalog::Money;
 
-use super::books::{AccountBook, KeyBook};
-use super::writer::ops::{CreditOp, Op, Reply};
-use super::{Audited, Engine, lock};
+use super::books::{AccountBalance, KeyBalance};
+use super::writer::ops::{CommitReply, CreditOp, Op};
+use super::{Audited, SqliteEngine, lock};
 use crate::account::limits::{Limits, Used};
 use crate::account::lots::Parts;
 use crate::account::{
@@ -16,23 +16,23 @@ use crate::account::{
     in_groups,
 };
 use crate::call::wish::CallEntry;
-use crate::call::{Page, UsageRow};
+use crate::call::{UsagePage, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::entries::{Entry, EntryPage};
 use crate::ledger::{self, Pots};
-use crate::report::{Report, Swept};
+use crate::report::{AuditReport, Swept};
 
-impl Engine {
-    /// As [`Engine::ask`], for as long as a hold would be waited for. Not in time: the operation
-    /// stays queued, and is done when the database takes it.
-    pub(super) async fn ask_in_time<T>(&self, make: impl FnOnce(Reply<T>) -> Op) -> Result<T, StoreError> {
+impl SqliteEngine {
+    /// As [`SqliteEngine::ask`], for as long as a hold would be waited for. Not in time: the
+    /// operation stays queued, and is done when the database takes it.
+    pub(super) async fn ask_in_time<T>(&self, make: impl FnOnce(CommitReply<T>) -> Op) -> Result<T, StoreError> {
         let asked = tokio::time::timeout(self.options.hold_deadline, self.ask(make)).await;
         asked.unwrap_or_else(|_| Err(StoreError::away("the commit takes too long")))
     }
 
     /// Queues an operation and waits for its outcome.
-    pub(super) async fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> Op) -> Result<T, StoreError> {
+    pub(super) async fn ask<T>(&self, make: impl FnOnce(CommitReply<T>) -> Op) -> Result<T, StoreError> {
         let (send, receive) = oneshot::channel();
         {
             let mut books = lock(&self.shared.books);
@@ -214,7 +214,7 @@ impl Engine {
         Ok(ChangedKeys { keys: found.into_iter().map(|found| self.live(found)).collect(), read_at })
     }
 
-    pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {
+    pub async fn usage(&self, account: Option<AccountId>, page: UsagePage) -> Result<Vec<UsageRow>, StoreError> {
         self.catch_up().await;
         self.readers.usage(account, page).await
     }
@@ -241,7 +241,7 @@ impl Engine {
         let Some((found, lots)) = self.readers.account_with_lots(id).await? else { return Ok(false) };
         // Nothing can be under way for an account the books do not know, so what was read is
         // current.
-        lock(&self.shared.books).accounts.entry(id).or_insert_with(|| AccountBook::of(&found, lots));
+        lock(&self.shared.books).accounts.entry(id).or_insert_with(|| AccountBalance::of(&found, lots));
         Ok(true)
     }
 
@@ -250,7 +250,7 @@ impl Engine {
             return Ok(true);
         }
         let Some(found) = self.readers.key(id).await? else { return Ok(false) };
-        lock(&self.shared.books).keys.entry(id).or_insert_with(|| KeyBook::of(&found));
+        lock(&self.shared.books).keys.entry(id).or_insert_with(|| KeyBalance::of(&found));
         Ok(true)
     }
 
@@ -286,12 +286,12 @@ impl Engine {
         self.readers.read(move |c| Ok(c.query_row(last, [], |r| r.get(0))?)).await
     }
 
-    pub async fn verify(&self, strict: bool) -> Result<Report, StoreError> {
+    pub async fn verify(&self, strict: bool) -> Result<AuditReport, StoreError> {
         let mut audited = self.shared.audited.lock().await;
         self.verify_all(&mut audited, strict).await
     }
 
-    async fn verify_all(&self, audited: &mut Option<Audited>, strict: bool) -> Result<Report, StoreError> {
+    async fn verify_all(&self, audited: &mut Option<Audited>, strict: bool) -> Result<AuditReport, StoreError> {
         self.flush().await?;
         // What the audit before has learnt is not needed any more, and is not to be gone on from if
         // this one fails.
@@ -304,7 +304,7 @@ impl Engine {
         Ok(report)
     }
 
-    pub async fn verify_changed(&self) -> Result<Report, StoreError> {
+    pub async fn verify_changed(&self) -> Result<AuditReport, StoreError> {
         let mut audited = self.shared.audited.lock().await;
         // While the ledger takes nothing there is nothing to look at, and what the audit knows
         // stays for the next round.

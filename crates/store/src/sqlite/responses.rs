@@ -3,12 +3,14 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::Engine;
-use super::kept::KeptOp;
+use super::SqliteEngine;
+use super::stored::ResponseOp;
 use crate::error::StoreError;
 use crate::ids::AccountId;
-use crate::response::quota::{NoRoom, Quota, Stored};
-use crate::response::{CHAIN_BYTES, CHAIN_LENGTH, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
+use crate::response::quota::{NoRoom, Quota, StorageUsed};
+use crate::response::{
+    AddedItem, CHAIN_BYTES, CHAIN_LENGTH, Item, ItemPage, NewResponse, StoredConversation, StoredResponse,
+};
 
 const COLUMNS: &str = "r.id, r.previous, r.conversation, r.created_at, r.expires_at, r.input, r.object";
 
@@ -24,49 +26,49 @@ fn response(r: &Row<'_>) -> rusqlite::Result<StoredResponse> {
     })
 }
 
-impl Engine {
-    async fn erase(&self, op: KeptOp) -> Result<u64, StoreError> {
+impl SqliteEngine {
+    async fn erase(&self, op: ResponseOp) -> Result<u64, StoreError> {
         // What erases needs no room.
         self.kept.write(op).await.map(Result::unwrap_or_default)
     }
 
-    pub async fn stored(&self, account: AccountId) -> Result<Stored, StoreError> {
+    pub async fn stored(&self, account: AccountId) -> Result<StorageUsed, StoreError> {
         self.kept.stored(account).await
     }
 
-    pub async fn keep_response(&self, new: NewResponse, quota: Quota) -> Result<Result<bool, NoRoom>, StoreError> {
-        Ok(self.kept.write(KeptOp::Keep(new, quota)).await?.map(|rows| rows > 0))
+    pub async fn store_response(&self, new: NewResponse, quota: Quota) -> Result<Result<bool, NoRoom>, StoreError> {
+        Ok(self.kept.write(ResponseOp::Keep(new, quota)).await?.map(|rows| rows > 0))
     }
 
     pub async fn delete_response(&self, account: AccountId, id: &str) -> Result<bool, StoreError> {
-        Ok(self.erase(KeptOp::Delete(account, id.to_owned())).await? > 0)
+        Ok(self.erase(ResponseOp::Delete(account, id.to_owned())).await? > 0)
     }
 
     pub async fn forget_responses(&self, now: i64) -> Result<u64, StoreError> {
-        self.erase(KeptOp::Forget(now)).await
+        self.erase(ResponseOp::Forget(now)).await
     }
 
     pub async fn create_conversation(
         &self,
         account: AccountId,
-        new: Conversation,
+        new: StoredConversation,
         items: Vec<Item>,
         quota: Quota,
     ) -> Result<Result<(), NoRoom>, StoreError> {
-        Ok(self.kept.write(KeptOp::Converse(account, new, items, quota)).await?.map(drop))
+        Ok(self.kept.write(ResponseOp::Converse(account, new, items, quota)).await?.map(drop))
     }
 
     pub async fn change_conversation(
         &self,
         account: AccountId,
-        new: Conversation,
+        new: StoredConversation,
         quota: Quota,
     ) -> Result<Result<bool, NoRoom>, StoreError> {
-        Ok(self.kept.write(KeptOp::Change(account, new, quota)).await?.map(|rows| rows > 0))
+        Ok(self.kept.write(ResponseOp::Change(account, new, quota)).await?.map(|rows| rows > 0))
     }
 
     pub async fn delete_conversation(&self, account: AccountId, id: &str) -> Result<bool, StoreError> {
-        Ok(self.erase(KeptOp::EndConversation(account, id.to_owned())).await? > 0)
+        Ok(self.erase(ResponseOp::EndConversation(account, id.to_owned())).await? > 0)
     }
 
     pub async fn add_items(
@@ -77,17 +79,22 @@ impl Engine {
         expires_at: i64,
         quota: Quota,
     ) -> Result<Result<bool, NoRoom>, StoreError> {
-        let op = KeptOp::Add(account, conversation.to_owned(), items, expires_at, quota);
+        let op = ResponseOp::Add(account, conversation.to_owned(), items, expires_at, quota);
         Ok(self.kept.write(op).await?.map(|rows| rows > 0))
     }
 
     pub async fn delete_item(&self, account: AccountId, conversation: &str, id: &str) -> Result<bool, StoreError> {
-        let op = KeptOp::DeleteItem(account, conversation.to_owned(), id.to_owned());
+        let op = ResponseOp::DeleteItem(account, conversation.to_owned(), id.to_owned());
         Ok(self.erase(op).await? > 0)
     }
 
-    pub async fn unsay(&self, account: AccountId, conversation: &str, said: Said) -> Result<bool, StoreError> {
-        Ok(self.erase(KeptOp::Unsay(account, conversation.to_owned(), said)).await? > 0)
+    pub async fn remove_said(
+        &self,
+        account: AccountId,
+        conversation: &str,
+        said: AddedItem,
+    ) -> Result<bool, StoreError> {
+        Ok(self.erase(ResponseOp::Unsay(account, conversation.to_owned(), said)).await? > 0)
     }
 
     pub async fn response(&self, account: AccountId, id: &str) -> Result<Option<StoredResponse>, StoreError> {
@@ -155,12 +162,12 @@ impl Engine {
         self.kept.read(find).await
     }
 
-    pub async fn conversation(&self, account: AccountId, id: &str) -> Result<Option<Conversation>, StoreError> {
+    pub async fn conversation(&self, account: AccountId, id: &str) -> Result<Option<StoredConversation>, StoreError> {
         let sql = "SELECT id, created_at, expires_at, metadata FROM conversation \
                    WHERE account_id = ?1 AND id = ?2 AND expires_at > ?3";
         let (id, now) = (id.to_owned(), self.now());
         let one = |r: &Row<'_>| {
-            Ok(Conversation { id: r.get(0)?, created_at: r.get(1)?, expires_at: r.get(2)?, metadata: r.get(3)? })
+            Ok(StoredConversation { id: r.get(0)?, created_at: r.get(1)?, expires_at: r.get(2)?, metadata: r.get(3)? })
         };
         let find = move |c: &rusqlite::Connection| {
             Ok(c.prepare_cached(sql)?.query_row(params![account.0, id, now], one).optional()?)

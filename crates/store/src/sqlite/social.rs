@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::writer::apply::Apply;
 use super::writer::ops::Op;
-use super::{Engine, lock};
+use super::{SqliteEngine, lock};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
 use crate::operator::pause::{PauseChange, PauseKind};
@@ -34,7 +34,7 @@ const KEPT: usize = 256;
 /// The most vain calls read at once.
 const VAINS_READ: i64 = 100_000;
 
-impl Engine {
+impl SqliteEngine {
     pub async fn change_pause(&self, change: PauseChange) -> Result<(), StoreError> {
         self.ask(|reply| Op::Social(Box::new(SocialOp::Change(change)), reply)).await
     }

@@ -9,16 +9,16 @@ use tokio::time::Instant;
 
 use self::rows::{TASK, TaskDone, TaskOp, read_task, with_price};
 use super::writer::ops::Op;
-use super::{Engine, lock};
+use super::{SqliteEngine, lock};
 use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, TaskId};
 use crate::task::{
-    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskState, TaskStep, Told, Webhook,
-    WebhookWish, Word,
+    BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskNaming, TaskPage, TaskState, TaskStep, Webhook,
+    WebhookOutcome, WebhookWish, Word,
 };
 
-impl Engine {
+impl SqliteEngine {
     /// Not durable in time: whatever became of it is put right by whoever finds it past its lease.
     pub async fn begin_task(&self, hold: Hold, new: NewTask) -> Result<BegunTask, HoldRefused> {
         let mut held = self.hold_for(hold, Some(new)).await?;
@@ -35,13 +35,18 @@ impl Engine {
         Ok(true)
     }
 
-    pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<Named, StoreError> {
+    pub async fn task_accepted(
+        &self,
+        id: TaskId,
+        upstream_id: String,
+        after_ms: i64,
+    ) -> Result<TaskNaming, StoreError> {
         let (call, at) = (id.call(), self.now());
         let known = self.task_row(call).await?.is_some_and(|task| task.upstream_id.is_some());
         let due_at = {
             let mut books = lock(&self.shared.books);
             if known || !books.leases.has(call) {
-                return Ok(Named::Stale);
+                return Ok(TaskNaming::Stale);
             }
             let step = TaskStep::new(id, 0, TaskState::Queued, Word::Queued, after_ms);
             books.leases.release(&step, self.steady())
@@ -49,26 +54,26 @@ impl Engine {
         self.name(TaskOp::Accepted { call, upstream_id, at, due_at }).await
     }
 
-    pub async fn task_found(&self, step: TaskStep, upstream_id: String) -> Result<Named, StoreError> {
+    pub async fn task_found(&self, step: TaskStep, upstream_id: String) -> Result<TaskNaming, StoreError> {
         let (call, fence, at) = (step.id.call(), step.fence, self.now());
         let due_at = self.steady().saturating_add(step.after_ms);
         let known = self.task_row(call).await?.is_some_and(|task| task.upstream_id.is_some());
         let holds = || lock(&self.shared.books).leases.holds(call, fence);
         if known || !holds() {
-            return Ok(Named::Stale);
+            return Ok(TaskNaming::Stale);
         }
         let named = self.name(TaskOp::Found { step: step.clone(), upstream_id, at, due_at }).await?;
         let mut books = lock(&self.shared.books);
-        if named == Named::Done && books.leases.holds(call, fence) {
+        if named == TaskNaming::Done && books.leases.holds(call, fence) {
             books.leases.release(&step, self.steady());
         }
         Ok(named)
     }
 
-    async fn name(&self, op: TaskOp) -> Result<Named, StoreError> {
+    async fn name(&self, op: TaskOp) -> Result<TaskNaming, StoreError> {
         match self.change(op).await {
-            Ok(()) => Ok(Named::Done),
-            Err(StoreError::Conflict(_)) => Ok(Named::Taken),
+            Ok(()) => Ok(TaskNaming::Done),
+            Err(StoreError::Conflict(_)) => Ok(TaskNaming::Taken),
             Err(error) => Err(error),
         }
     }
@@ -167,7 +172,7 @@ impl Engine {
         self.readers.read(find).await
     }
 
-    pub async fn told_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
+    pub async fn webhook_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
         self.task_row(id.call()).await
     }
 
@@ -235,7 +240,7 @@ impl Engine {
         Ok(found)
     }
 
-    pub async fn keep_result(&self, id: TaskId, result: String) -> Result<(), StoreError> {
+    pub async fn store_result(&self, id: TaskId, result: String) -> Result<(), StoreError> {
         self.change(TaskOp::Result { call: id.call(), result }).await
     }
 
@@ -260,7 +265,7 @@ impl Engine {
         self.ask_in_time(|reply| Op::TakeWebhooks { now, until: now.saturating_add(lease_ms), wish, reply }).await
     }
 
-    pub async fn told(&self, webhook: &Webhook, told: Told) -> Result<(), StoreError> {
+    pub async fn webhook_tried(&self, webhook: &Webhook, told: WebhookOutcome) -> Result<(), StoreError> {
         let (call, fence, now) = (webhook.task.call(), webhook.fence, self.steady());
         self.change(TaskOp::Told { call, fence, told, now }).await
     }

@@ -23,21 +23,21 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::time::Instant;
 
 use self::apply::{Apply, Outcome};
-use self::ops::{Op, Reply};
-use self::pace::{Next, Seen, Tries, is_late};
-use self::refused::Refused;
+use self::ops::{CommitReply, Op};
+use self::pace::{Next, Tries, WriterView, is_late};
+use self::refused::RefusedCall;
 use super::books::{Books, Nap};
 use super::open::old_holds::OldHolds;
 use super::{Shared, lock};
-use crate::call::group::Group;
+use crate::call::group::CommitGroup;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap};
-use crate::ledger::chain::Link;
+use crate::ledger::chain::ChainLink;
 
 /// How often the mark is moved from which a start reads the ledger.
 const WATERMARK: Duration = Duration::from_secs(1);
 
-pub(super) struct Writer {
+pub(super) struct SqliteWriter {
     pub conn: Connection,
     pub shared: Arc<Shared>,
     pub pace: Duration,
@@ -47,10 +47,10 @@ pub(super) struct Writer {
     pub open: IdMap<CallId, i64>,
     pub old: OldHolds,
     /// The ends of the hash chains written so far.
-    pub ends: IdMap<AccountId, Link>,
+    pub ends: IdMap<AccountId, ChainLink>,
     /// Calls that are in the books and not in the database, because it refused their hold or a part
     /// of it.
-    pub refused: IdMap<CallId, Refused>,
+    pub refused: IdMap<CallId, RefusedCall>,
     pub watermark_at: Instant,
     #[cfg(feature = "testing")]
     pub wal: std::path::PathBuf,
@@ -59,7 +59,7 @@ pub(super) struct Writer {
 pub(super) struct Batch {
     ops: Vec<Op>,
     first: u64,
-    group: Arc<Group>,
+    group: Arc<CommitGroup>,
     since: Instant,
 }
 
@@ -88,10 +88,10 @@ impl Batch {
 pub(super) struct Committed {
     outcomes: Vec<Outcome>,
     failed: Vec<u64>,
-    refused: IdMap<CallId, Refused>,
+    refused: IdMap<CallId, RefusedCall>,
     new_prices: Vec<[u8; 16]>,
     holds: Vec<(CallId, Option<i64>)>,
-    ends: IdMap<AccountId, Link>,
+    ends: IdMap<AccountId, ChainLink>,
     next_seq: i64,
 }
 
@@ -103,7 +103,7 @@ pub(super) enum Attempt {
     Later,
 }
 
-impl Writer {
+impl SqliteWriter {
     pub fn run(mut self) {
         let mut last_commit: Option<Instant> = None;
         while let Some(batch) = self.next_batch(last_commit) {
@@ -123,7 +123,7 @@ impl Writer {
         let mut tidied = false;
         let mut books = lock(&self.shared.books);
         loop {
-            let seen = Seen {
+            let seen = WriterView {
                 waited: books.queued_since.filter(|_| !books.queue.is_empty()).map(|since| since.elapsed()),
                 hurry: books.hurry,
                 stop: books.stop,
@@ -278,7 +278,7 @@ impl Writer {
     /// task's is found out again instead.
     fn keep_close(&self, op: Option<&Op>) {
         let Some(Op::Close(close)) = op else { return };
-        if close.task.is_none() && self.refused.get(&close.call) != Some(&Refused::Hold) {
+        if close.task.is_none() && self.refused.get(&close.call) != Some(&RefusedCall::Hold) {
             self.shared.journal.keep_close(close.call);
         }
     }
@@ -320,7 +320,7 @@ pub(super) fn is_refusal(error: &rusqlite::Error) -> bool {
 }
 
 fn answer(op: Op, outcome: Outcome) {
-    fn send<T>(reply: Reply<T>, value: Result<T, StoreError>) {
+    fn send<T>(reply: CommitReply<T>, value: Result<T, StoreError>) {
         if let Some(reply) = reply {
             // The asker may have gone; the operation is done all the same.
             let _ = reply.send(value);

@@ -2,11 +2,11 @@
 
 use super::{Engine, Store};
 use crate::account::change::AccountChange;
-use crate::account::{Account, Credit, Credited, Event, EventPage, Expiring, NewAccount};
+use crate::account::{Account, BalanceEvent, Credit, Credited, EventPage, Expiring, NewAccount};
 use crate::error::StoreError;
 use crate::ids::AccountId;
 use crate::ledger::bounds;
-use crate::operator::Done;
+use crate::operator::Attribution;
 
 impl Store {
     pub async fn create_account(&self, new: NewAccount) -> Result<Account, StoreError> {
@@ -32,7 +32,7 @@ impl Store {
         &self,
         id: AccountId,
         change: AccountChange,
-        done: Done,
+        done: Attribution,
     ) -> Result<Option<Account>, StoreError> {
         change.check()?;
         let Some(before) = self.account(id).await? else { return Ok(None) };
@@ -60,7 +60,7 @@ impl Store {
     }
 
     /// Top-ups, adjustments, refunds and expired credit of an account, newest first.
-    pub async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<Event>, StoreError> {
+    pub async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<BalanceEvent>, StoreError> {
         on_engine!(self, e => e.events(account, page).await)
     }
 }

@@ -3,9 +3,9 @@
 use super::{Engine, Store};
 use crate::account::Charged;
 use crate::call::group::{Closing, Held};
-use crate::call::refusals::Refused;
+use crate::call::refusals::RefusalRow;
 use crate::call::wish::CallEntry;
-use crate::call::{Close, Extend, Hold, HoldRefused, Mark, Page, UsageFacts, UsageRow};
+use crate::call::{Close, Extend, Hold, HoldRefused, Mark, UsageFacts, UsagePage, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
 
@@ -38,7 +38,7 @@ impl Store {
     /// one row for the rest of them ([`crate::REFUSALS_PER_MINUTE`]). Left out when the store is
     /// under pressure.
     pub fn note_refusal(&self, call: CallId, account: AccountId, reason: String, row: UsageFacts) {
-        self.write_refusals(self.refusals.note(Refused { call, account, reason, row }));
+        self.write_refusals(self.refusals.note(RefusalRow { call, account, reason, row }));
     }
 
     /// What a call was charged, whoever's it is; `None` when nothing was.
@@ -47,7 +47,7 @@ impl Store {
     }
 
     /// The usage log, newest first; of all accounts when none is named.
-    pub async fn usage(&self, account: Option<AccountId>, page: Page) -> Result<Vec<UsageRow>, StoreError> {
+    pub async fn usage(&self, account: Option<AccountId>, page: UsagePage) -> Result<Vec<UsageRow>, StoreError> {
         on_engine!(self, e => e.usage(account, page).await)
     }
 

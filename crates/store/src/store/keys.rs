@@ -6,7 +6,7 @@ use crate::account::{ChangedKeys, Key, KeyAndAccount, NewKey};
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId};
 use crate::ledger::bounds;
-use crate::operator::Done;
+use crate::operator::Attribution;
 
 impl Store {
     /// The caller made the secret and shows it once; kept are its hash and first characters.
@@ -30,7 +30,7 @@ impl Store {
 
     /// In force with the next hold, and on other replicas when they look for changed keys. `None`:
     /// no such key.
-    pub async fn change_key(&self, id: KeyId, change: KeyChange, done: Done) -> Result<Option<Key>, StoreError> {
+    pub async fn change_key(&self, id: KeyId, change: KeyChange, done: Attribution) -> Result<Option<Key>, StoreError> {
         change.check()?;
         let Some(before) = on_engine!(self, e => e.key(id).await)? else { return Ok(None) };
         if change == KeyChange::default() {

@@ -3,7 +3,7 @@
 use super::{Engine, Store};
 use crate::error::StoreError;
 use crate::ledger::entries::{Entry, EntryPage};
-use crate::report::Report;
+use crate::report::AuditReport;
 
 impl Store {
     /// The number of the last entry, once all before it are committed: up to there the ledger is as
@@ -18,19 +18,19 @@ impl Store {
     }
 
     /// Recomputes every balance, every charge and every hash from the entries.
-    pub async fn verify(&self) -> Result<Report, StoreError> {
+    pub async fn verify(&self) -> Result<AuditReport, StoreError> {
         on_engine!(self, e => e.verify(false).await)
     }
 
     /// The same, and nothing is let pass that a healthy ledger may have: losses, entries from
     /// before there was a hash chain.
-    pub async fn verify_strictly(&self) -> Result<Report, StoreError> {
+    pub async fn verify_strictly(&self) -> Result<AuditReport, StoreError> {
         on_engine!(self, e => e.verify(true).await)
     }
 
     /// The same for what has changed since the last audit of this process, or for everything when
     /// there is none to go on from: at the start, and after one that failed.
-    pub async fn verify_changed(&self) -> Result<Report, StoreError> {
+    pub async fn verify_changed(&self) -> Result<AuditReport, StoreError> {
         on_engine!(self, e => e.verify_changed().await)
     }
 }

@@ -4,7 +4,7 @@ use super::{Engine, Store};
 use crate::error::StoreError;
 use crate::ids::AdminKeyId;
 use crate::operator::pause::PauseChange;
-use crate::operator::{AdminKey, Done, NewAdminKey, OperatorEvent};
+use crate::operator::{AdminKey, Attribution, NewAdminKey, OperatorEvent};
 
 impl Store {
     /// The caller made the secret and shows it once. Who asked for it, and why, is a row.
@@ -21,7 +21,7 @@ impl Store {
     }
 
     /// `None`: no such key. Revoking twice keeps the first time, and the first row.
-    pub async fn revoke_admin_key(&self, id: AdminKeyId, done: Done) -> Result<Option<AdminKey>, StoreError> {
+    pub async fn revoke_admin_key(&self, id: AdminKeyId, done: Attribution) -> Result<Option<AdminKey>, StoreError> {
         on_engine!(self, e => e.revoke_admin_key(id, done).await)
     }
 

@@ -1,7 +1,7 @@
 //! The verbs of receipts, of the prices they name, and of the secrets that sign.
 
 use super::{Engine, Receipted, Store};
-use crate::call::row_hash::Seal;
+use crate::call::row_hash::RowSeal;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
 use crate::receipt::{self, PublicKeys};
@@ -16,7 +16,7 @@ impl Store {
         let Some(row) = self.usage_of(account, call).await? else {
             return Ok(Receipted::NoSuchCall);
         };
-        if on_engine!(self, e => e.seal_of(account, call).await)? == Seal::Changed {
+        if on_engine!(self, e => e.seal_of(account, call).await)? == RowSeal::Changed {
             return Err(StoreError::broken(format!("the usage row of {call} is not the one that was written")));
         }
         let now = on_engine!(self, e => e.now());

@@ -3,8 +3,8 @@
 use super::{Engine, Store};
 use crate::error::StoreError;
 use crate::ids::AccountId;
-use crate::response::quota::{NoRoom, Quota, Stored};
-use crate::response::{Chain, Conversation, Item, ItemPage, NewResponse, Said, StoredResponse};
+use crate::response::quota::{NoRoom, Quota, StorageUsed};
+use crate::response::{AddedItem, Chain, Item, ItemPage, NewResponse, StoredConversation, StoredResponse};
 
 /// Whether anything can have this id: PostgreSQL has no place for this character, so nothing has it
 /// anywhere.
@@ -14,14 +14,14 @@ fn may_be(id: &str) -> bool {
 
 impl Store {
     /// How much an account has stored of responses and conversations.
-    pub async fn stored(&self, account: AccountId) -> Result<Stored, StoreError> {
+    pub async fn stored(&self, account: AccountId) -> Result<StorageUsed, StoreError> {
         on_engine!(self, e => e.stored(account).await)
     }
 
     /// Keeps a response; durable when this returns. Everything it continues lives at least as long.
     /// `false`: there is one of this id, and it stays as it is.
-    pub async fn keep_response(&self, new: NewResponse, quota: Quota) -> Result<Result<bool, NoRoom>, StoreError> {
-        on_engine!(self, e => e.keep_response(new, quota).await)
+    pub async fn store_response(&self, new: NewResponse, quota: Quota) -> Result<Result<bool, NoRoom>, StoreError> {
+        on_engine!(self, e => e.store_response(new, quota).await)
     }
 
     pub async fn response(&self, account: AccountId, id: &str) -> Result<Option<StoredResponse>, StoreError> {
@@ -72,14 +72,14 @@ impl Store {
     pub async fn create_conversation(
         &self,
         account: AccountId,
-        new: Conversation,
+        new: StoredConversation,
         items: Vec<Item>,
         quota: Quota,
     ) -> Result<Result<(), NoRoom>, StoreError> {
         on_engine!(self, e => e.create_conversation(account, new, items, quota).await)
     }
 
-    pub async fn conversation(&self, account: AccountId, id: &str) -> Result<Option<Conversation>, StoreError> {
+    pub async fn conversation(&self, account: AccountId, id: &str) -> Result<Option<StoredConversation>, StoreError> {
         if !may_be(id) {
             return Ok(None);
         }
@@ -90,7 +90,7 @@ impl Store {
     pub async fn change_conversation(
         &self,
         account: AccountId,
-        new: Conversation,
+        new: StoredConversation,
         quota: Quota,
     ) -> Result<Result<bool, NoRoom>, StoreError> {
         on_engine!(self, e => e.change_conversation(account, new, quota).await)
@@ -144,8 +144,13 @@ impl Store {
 
     /// Takes back what a call said, under whichever of its ids it is there; what another said
     /// stays. `false`: it was not there.
-    pub async fn unsay(&self, account: AccountId, conversation: &str, said: Said) -> Result<bool, StoreError> {
-        on_engine!(self, e => e.unsay(account, conversation, said).await)
+    pub async fn remove_said(
+        &self,
+        account: AccountId,
+        conversation: &str,
+        said: AddedItem,
+    ) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.remove_said(account, conversation, said).await)
     }
 
     /// How many bytes of items a conversation has.

@@ -6,7 +6,8 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, TaskId};
 use crate::task::turns::{TurnWish, Turns};
 use crate::task::{
-    BegunTask, Leased, Named, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskPage, TaskStep, Told, Webhook, WebhookWish,
+    BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskNaming, TaskPage, TaskStep, Webhook,
+    WebhookOutcome, WebhookWish,
 };
 
 impl Store {
@@ -25,14 +26,19 @@ impl Store {
     /// The provider has taken it under this name: its creator knows, so no fence is asked for.
     /// Durable when this returns. Where another task has the name, this one's fate is unknown from
     /// now on.
-    pub async fn task_accepted(&self, id: TaskId, upstream_id: String, after_ms: i64) -> Result<Named, StoreError> {
+    pub async fn task_accepted(
+        &self,
+        id: TaskId,
+        upstream_id: String,
+        after_ms: i64,
+    ) -> Result<TaskNaming, StoreError> {
         on_engine!(self, e => e.task_accepted(id, upstream_id, after_ms).await)
     }
 
     /// Gives a task back that goes on, with the name under which its provider was found to have it.
     /// Durable when this returns. Where another task has the name nothing changes, and whoever
     /// looked for it still has it.
-    pub async fn task_found(&self, step: TaskStep, upstream_id: String) -> Result<Named, StoreError> {
+    pub async fn task_found(&self, step: TaskStep, upstream_id: String) -> Result<TaskNaming, StoreError> {
         on_engine!(self, e => e.task_found(step, upstream_id).await)
     }
 
@@ -73,8 +79,8 @@ impl Store {
     }
 
     /// The task a webhook tells of, also where its account has hidden it since.
-    pub async fn told_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
-        on_engine!(self, e => e.told_task(id).await)
+    pub async fn webhook_task(&self, id: TaskId) -> Result<Option<Task>, StoreError> {
+        on_engine!(self, e => e.webhook_task(id).await)
     }
 
     /// Which of these names at providers belong to tasks of ours, whosever they are and however
@@ -102,8 +108,8 @@ impl Store {
     }
 
     /// Another way to the finished file (a newer link, a copy).
-    pub async fn keep_result(&self, id: TaskId, result: String) -> Result<(), StoreError> {
-        on_engine!(self, e => e.keep_result(id, result).await)
+    pub async fn store_result(&self, id: TaskId, result: String) -> Result<(), StoreError> {
+        on_engine!(self, e => e.store_result(id, result).await)
     }
 
     /// Open tasks by state.
@@ -122,7 +128,7 @@ impl Store {
     }
 
     /// What became of one; nothing changes when somebody else has it by now.
-    pub async fn told(&self, webhook: &Webhook, told: Told) -> Result<(), StoreError> {
-        on_engine!(self, e => e.told(webhook, told).await)
+    pub async fn webhook_tried(&self, webhook: &Webhook, told: WebhookOutcome) -> Result<(), StoreError> {
+        on_engine!(self, e => e.webhook_tried(webhook, told).await)
     }
 }

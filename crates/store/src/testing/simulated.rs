@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::sqlite::writer::stepping::{Step, Stepping};
+use crate::sqlite::writer::stepping::{StepDone, Stepping};
 
 const DATABASE: &str = "tollgate.db";
 const WAL: &str = "tollgate.db-wal";
@@ -55,11 +55,11 @@ impl Simulated {
     }
 
     /// One try to commit what has queued.
-    pub fn commit(&self) -> Step {
+    pub fn commit(&self) -> StepDone {
         let mut writer = lock(&self.writer);
-        let Some(writer) = writer.as_mut() else { return Step::Idle };
+        let Some(writer) = writer.as_mut() else { return StepDone::Idle };
         let step = writer.step();
-        if step == Step::Committed && writer.syncs() {
+        if step == StepDone::Committed && writer.syncs() {
             self.disk.synced(WAL);
         }
         step

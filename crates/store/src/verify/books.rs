@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 use tollgate_catalog::{Money, Price};
 
 use crate::account::lots::CreditKey;
-use crate::call::row_hash::Seal;
+use crate::call::row_hash::RowSeal;
 use crate::ids::{AccountId, CallId};
-use crate::ledger::Kind;
+use crate::ledger::EntryKind;
 
 use super::Auditor;
 use super::rows::{AccountRow, ChargeRow, EntryRow, KeyRow};
@@ -21,26 +21,31 @@ pub(super) type Prices = HashMap<[u8; 16], Option<Price>>;
 /// The other side of every entry: revenue, cash, promotion, losses, corrections, as one sum, and
 /// all customers' money as their rows have it.
 #[derive(Default)]
-pub(super) struct Platform {
+pub(super) struct PlatformBooks {
     books: i128,
     customers: i128,
     /// Captured and written off, by day.
     days: BTreeMap<i64, (i128, i128)>,
 }
 
-impl Platform {
+impl PlatformBooks {
     pub fn entry(&mut self, e: &EntryRow<'_>) {
         // What goes to the platform; what comes from it is below zero. A write-off moves between
         // its own books.
         self.books += i128::from(match e.kind {
-            Kind::Settle => e.take.total(),
-            Kind::Lapse => e.pots.total(),
-            Kind::TopUp | Kind::Adjust | Kind::Refund => -e.pots.total(),
-            Kind::Hold | Kind::Extend | Kind::Void | Kind::Expire | Kind::WriteOff | Kind::Reopen => 0,
+            EntryKind::Settle => e.take.total(),
+            EntryKind::Lapse => e.pots.total(),
+            EntryKind::TopUp | EntryKind::Adjust | EntryKind::Refund => -e.pots.total(),
+            EntryKind::Hold
+            | EntryKind::Extend
+            | EntryKind::Void
+            | EntryKind::Expire
+            | EntryKind::WriteOff
+            | EntryKind::Reopen => 0,
         });
         match e.kind {
-            Kind::Settle => self.days.entry(e.at.div_euclid(DAY_MS)).or_default().0 += i128::from(e.take.total()),
-            Kind::WriteOff => self.days.entry(e.at.div_euclid(DAY_MS)).or_default().1 += i128::from(e.pots.paid),
+            EntryKind::Settle => self.days.entry(e.at.div_euclid(DAY_MS)).or_default().0 += i128::from(e.take.total()),
+            EntryKind::WriteOff => self.days.entry(e.at.div_euclid(DAY_MS)).or_default().1 += i128::from(e.pots.paid),
             _ => {}
         }
     }
@@ -151,7 +156,7 @@ impl Auditor {
     pub fn compared(&mut self, row: &ChargeRow) {
         let text = changed(row.call);
         let told = self.report.breaches.iter().any(|b| b.invariant == "I19" && b.rows.contains(&text));
-        if row.seal == Seal::Changed && !told {
+        if row.seal == RowSeal::Changed && !told {
             self.breach("I19", text);
         }
     }
@@ -160,9 +165,9 @@ impl Auditor {
     /// again.
     pub fn charge(&mut self, row: &ChargeRow) {
         match row.seal {
-            Seal::Whole => {}
-            Seal::Changed => self.breach("I19", changed(row.call)),
-            Seal::Missing => {
+            RowSeal::Whole => {}
+            RowSeal::Changed => self.breach("I19", changed(row.call)),
+            RowSeal::Missing => {
                 self.report.unhashed_rows += 1;
                 self.report.unhashed_until_ms = self.report.unhashed_until_ms.max(Some(row.ended_at));
             }

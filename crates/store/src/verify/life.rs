@@ -1,7 +1,7 @@
 //! The life of each hold: taken once, extended while open, ended once with all that was held.
 
 use crate::ids::{AccountId, CallId};
-use crate::ledger::{Kind, Pots};
+use crate::ledger::{EntryKind, Pots};
 
 use super::rows::EntryRow;
 use super::terms::CallTerms;
@@ -21,17 +21,17 @@ pub(super) struct OpenHold {
 impl Running {
     pub fn moves(&mut self, e: &EntryRow<'_>) {
         match e.kind {
-            Kind::Hold | Kind::Extend => {
+            EntryKind::Hold | EntryKind::Extend => {
                 self.available = self.available.minus(e.pots);
                 self.held = self.held.plus(e.pots);
             }
-            Kind::Settle | Kind::Void | Kind::Expire => {
+            EntryKind::Settle | EntryKind::Void | EntryKind::Expire => {
                 self.held = self.held.minus(e.pots);
                 self.available = self.available.plus(e.pots.minus(e.take));
             }
-            Kind::TopUp | Kind::Adjust | Kind::Refund => self.available = self.available.plus(e.pots),
-            Kind::Lapse => self.available = self.available.minus(e.pots),
-            Kind::WriteOff | Kind::Reopen => {}
+            EntryKind::TopUp | EntryKind::Adjust | EntryKind::Refund => self.available = self.available.plus(e.pots),
+            EntryKind::Lapse => self.available = self.available.minus(e.pots),
+            EntryKind::WriteOff | EntryKind::Reopen => {}
         }
     }
 }
@@ -39,13 +39,13 @@ impl Running {
 impl KeySums {
     pub fn entry(&mut self, e: &EntryRow<'_>) {
         match e.kind {
-            Kind::Hold | Kind::Extend => self.held += e.pots.total(),
-            Kind::Settle | Kind::Void | Kind::Expire => {
+            EntryKind::Hold | EntryKind::Extend => self.held += e.pots.total(),
+            EntryKind::Settle | EntryKind::Void | EntryKind::Expire => {
                 self.held -= e.pots.total();
                 self.spent += e.take.total();
             }
-            Kind::Refund => self.spent -= e.pots.total(),
-            Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Lapse | Kind::Reopen => {}
+            EntryKind::Refund => self.spent -= e.pots.total(),
+            EntryKind::WriteOff | EntryKind::TopUp | EntryKind::Adjust | EntryKind::Lapse | EntryKind::Reopen => {}
         }
     }
 }
@@ -54,7 +54,7 @@ impl Auditor {
     pub(super) fn hold_life(&mut self, e: &EntryRow<'_>) {
         let Some(call) = e.call else { return };
         match e.kind {
-            Kind::Hold => {
+            EntryKind::Hold => {
                 let mut terms = CallTerms::default();
                 let sound = self.terms.hold(&mut terms, e);
                 let expires_at = e.expires_at.unwrap_or(i64::MAX);
@@ -64,14 +64,14 @@ impl Auditor {
                 }
                 self.taken(call, e, sound, e.paid_only);
             }
-            Kind::Reopen => {
+            EntryKind::Reopen => {
                 let terms = CallTerms::default();
                 let hold = OpenHold { account: e.account, held: e.pots, expires_at: i64::MAX, paid_only: false, terms };
                 if self.open.insert(call, hold).is_some() {
                     self.breach("I4", format!("{call}: opened again while it was open"));
                 }
             }
-            Kind::Extend => match self.open.get_mut(&call) {
+            EntryKind::Extend => match self.open.get_mut(&call) {
                 Some(open) => {
                     open.held = open.held.plus(e.pots);
                     let (sound, paid_only) = (self.terms.hold(&mut open.terms, e), open.paid_only);
@@ -79,8 +79,8 @@ impl Auditor {
                 }
                 None => self.breach("I4", format!("{call}: extended without a hold")),
             },
-            Kind::Settle | Kind::Void | Kind::Expire => self.ended(call, e),
-            Kind::WriteOff | Kind::TopUp | Kind::Adjust | Kind::Refund | Kind::Lapse => {}
+            EntryKind::Settle | EntryKind::Void | EntryKind::Expire => self.ended(call, e),
+            EntryKind::WriteOff | EntryKind::TopUp | EntryKind::Adjust | EntryKind::Refund | EntryKind::Lapse => {}
         }
     }
 

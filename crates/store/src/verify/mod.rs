@@ -14,20 +14,20 @@ mod terms;
 
 use crate::call::row_hash;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
-use crate::ledger::chain::{Hash, Link, Packed};
-use crate::ledger::{Kind, Pots};
-use crate::report::{Breach, Report};
+use crate::ledger::chain::{ChainLink, Hash, Packed};
+use crate::ledger::{EntryKind, Pots};
+use crate::report::{AuditReport, Breach};
 use crate::world::FillRandom;
 
-use books::Platform;
+use books::PlatformBooks;
 use invariants::looked_at;
 pub use invariants::{INVARIANTS, Looked};
 use life::OpenHold;
 pub(crate) use online::Touched;
 pub(crate) use questions::QUESTIONS;
-pub(crate) use rows::{ACCOUNT, AccountRow, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, Stored};
+pub(crate) use rows::{ACCOUNT, AccountRow, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, StoredEntry};
 use sums::Sums;
-use terms::Terms;
+use terms::SpendingAudit;
 
 /// So many rows are shown per invariant; more would only say the same.
 const SHOWN: usize = 20;
@@ -48,7 +48,7 @@ struct Running {
     available: Pots,
     held: Pots,
     at: i64,
-    end: Link,
+    end: ChainLink,
     sums: Sums,
     /// Hashes of usage rows, those that its entries carry less those that its rows have. See
     /// [`Auditor::print`].
@@ -70,13 +70,13 @@ struct KeySums {
 pub(crate) struct Auditor {
     /// Drawn anew for each audit, so that nobody can choose rows whose prints cancel out.
     key: Hash,
-    report: Report,
+    report: AuditReport,
     accounts: IdMap<AccountId, Running>,
     keys: IdMap<KeyId, KeySums>,
     open: IdMap<CallId, OpenHold>,
-    platform: Platform,
+    platform: PlatformBooks,
     prices: books::Prices,
-    pub terms: Terms,
+    pub terms: SpendingAudit,
     lots_seen: usize,
     touched: Option<Touched>,
     /// Entries from before there was a chain.
@@ -114,7 +114,7 @@ impl Auditor {
     }
 
     /// Entries of one account must come in the order of `seq`.
-    pub fn entry(&mut self, stored: &Stored<'_>) {
+    pub fn entry(&mut self, stored: &StoredEntry<'_>) {
         self.report.entries += 1;
         self.report.last_seq = self.report.last_seq.max(stored.seq);
         let Some(e) = stored.read() else {
@@ -127,7 +127,7 @@ impl Auditor {
             self.keys.entry(key).or_default().entry(&e);
         }
         let print = match e.kind {
-            Kind::Settle | Kind::Void | Kind::Expire => {
+            EntryKind::Settle | EntryKind::Void | EntryKind::Expire => {
                 stored.content.reference.map(|text| self.print(&row_hash::referred(text).unwrap_or_default()))
             }
             _ => None,
@@ -136,7 +136,7 @@ impl Auditor {
         running.hashes = running.hashes.wrapping_add(print.unwrap_or(0));
         running.sums.entry(&e);
         running.moves(&e);
-        running.topped_up |= e.kind == Kind::TopUp && e.pots.paid > 0;
+        running.topped_up |= e.kind == EntryKind::TopUp && e.pots.paid > 0;
         let (a, h) = (running.available, running.held);
         // A clock that was far ahead is put right in one step; strictly, that is told.
         let late = crate::clock::ledger_time(running.at, e.at) != e.at;
@@ -148,8 +148,8 @@ impl Auditor {
             self.breach("I3", format!("{} at entry {}: available {a:?}, held {h:?}", e.account, e.seq));
         }
         let sound = match e.kind {
-            Kind::TopUp | Kind::Adjust => self.terms.credit(&e),
-            Kind::Lapse => self.terms.lapse(&e),
+            EntryKind::TopUp | EntryKind::Adjust => self.terms.credit(&e),
+            EntryKind::Lapse => self.terms.lapse(&e),
             _ => true,
         };
         if !sound {
@@ -165,7 +165,7 @@ impl Auditor {
     }
 
     /// The entry follows the one before it of its account.
-    fn linked(&mut self, stored: &Stored<'_>, account: AccountId) {
+    fn linked(&mut self, stored: &StoredEntry<'_>, account: AccountId) {
         let running = self.accounts.entry(account).or_default();
         let Some(link) = stored.link else {
             self.unchained += 1;
@@ -178,7 +178,7 @@ impl Auditor {
         // The chain is followed as it is stored, so that one break is one row and not all that come
         // after it.
         let hash = stored.hash.and_then(|hash| hash.try_into().ok()).unwrap_or_default();
-        let was = std::mem::replace(&mut running.end, Link { number: link, hash });
+        let was = std::mem::replace(&mut running.end, ChainLink { number: link, hash });
         if link != expected.number {
             let why = format!("link {link} follows link {}", was.number);
             self.breach("I19", format!("entry {} of {account}: {why}", stored.seq));
@@ -188,7 +188,7 @@ impl Auditor {
     }
 
     /// The result so far; what was learnt stays, for the next time.
-    pub fn finish(&mut self, strict: bool) -> Report {
+    pub fn finish(&mut self, strict: bool) -> AuditReport {
         let unseen: Vec<AccountId> = self.accounts.iter().filter(|(_, r)| !r.seen).map(|(id, _)| *id).collect();
         for id in unseen {
             self.breach("I1", format!("{id}: entries without an account"));

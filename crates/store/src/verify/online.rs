@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
-use crate::ledger::Kind;
-use crate::report::Report;
+use crate::ledger::EntryKind;
+use crate::report::AuditReport;
 
 use super::Auditor;
 use super::invariants::{Looked, looked_at};
@@ -33,16 +33,16 @@ impl Touched {
     pub fn entry(&mut self, e: &EntryRow<'_>) {
         self.accounts.insert(e.account);
         self.keys.extend(e.key);
-        let Some(call) = e.call.filter(|_| !matches!(e.kind, Kind::Hold | Kind::Extend)) else { return };
+        let Some(call) = e.call.filter(|_| !matches!(e.kind, EntryKind::Hold | EntryKind::Extend)) else { return };
         let nothing = Expected { account: e.account, charge: None, write_off: None, refunded: None };
         let expected = self.calls.entry(call).or_insert(nothing);
         match e.kind {
-            Kind::Settle | Kind::Void | Kind::Expire => {
+            EntryKind::Settle | EntryKind::Void | EntryKind::Expire => {
                 expected.charge = Some(e.take.total());
                 expected.write_off = Some(0);
             }
-            Kind::WriteOff => expected.write_off = Some(e.pots.paid),
-            Kind::Refund => expected.refunded = Some(e.pots.total()),
+            EntryKind::WriteOff => expected.write_off = Some(e.pots.paid),
+            EntryKind::Refund => expected.refunded = Some(e.pots.total()),
             _ => {}
         }
     }
@@ -84,7 +84,7 @@ impl Auditor {
     }
 
     /// The result for what was touched.
-    pub fn finish_online(&mut self, touched: &Touched) -> Report {
+    pub fn finish_online(&mut self, touched: &Touched) -> AuditReport {
         for account in &touched.accounts {
             let running = self.accounts.entry(*account).or_default();
             running.sums = super::Sums::default();

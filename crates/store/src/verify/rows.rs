@@ -3,12 +3,12 @@
 use crate::account::limits::Used;
 use crate::account::lots::CreditKey;
 use crate::call::counters::Counters;
-use crate::call::row_hash::Seal;
+use crate::call::row_hash::RowSeal;
 use crate::ids::{AccountId, CallId, KeyId};
-use crate::ledger::chain::{Content, Hash, Link};
-use crate::ledger::{Kind, Pots};
+use crate::ledger::chain::{ChainLink, Content, Hash};
+use crate::ledger::{EntryKind, Pots};
 
-/// The columns of an entry, in the order of [`Stored`]; PostgreSQL has `replica` after them.
+/// The columns of an entry, in the order of [`StoredEntry`]; PostgreSQL has `replica` after them.
 pub(crate) const ENTRY: &str = "seq, op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, price_id, model, \
      endpoint, expires_at, paid_only, reference, actor, reason, lots, link, hash";
 /// The columns of an account, in the order of [`AccountRow`]: id, pots, chain, used, topped up.
@@ -24,7 +24,7 @@ pub(crate) const CHARGE_COLUMNS: usize = 25;
 
 /// A ledger entry as it is stored.
 #[derive(Default)]
-pub(crate) struct Stored<'a> {
+pub(crate) struct StoredEntry<'a> {
     pub seq: i64,
     pub content: Content<'a>,
     pub link: Option<i64>,
@@ -34,7 +34,7 @@ pub(crate) struct Stored<'a> {
 /// A ledger entry as the audit reads it.
 pub(crate) struct EntryRow<'a> {
     pub seq: i64,
-    pub kind: Kind,
+    pub kind: EntryKind,
     pub account: AccountId,
     pub call: Option<CallId>,
     pub pots: Pots,
@@ -51,12 +51,12 @@ pub(crate) struct EntryRow<'a> {
     pub settling: bool,
 }
 
-impl<'a> Stored<'a> {
+impl<'a> StoredEntry<'a> {
     /// `None`: not of a kind we know, or without an account.
     pub fn read(&self) -> Option<EntryRow<'a>> {
         let c = &self.content;
-        let kind = Kind::from_code(c.kind)?;
-        let of_credit = matches!(kind, Kind::TopUp | Kind::Adjust | Kind::Lapse);
+        let kind = EntryKind::from_code(c.kind)?;
+        let of_credit = matches!(kind, EntryKind::TopUp | EntryKind::Adjust | EntryKind::Lapse);
         let id: Option<[u8; 16]> = c.op_id.first_chunk().copied();
         Some(EntryRow {
             seq: self.seq,
@@ -71,7 +71,7 @@ impl<'a> Stored<'a> {
             paid_only: c.paid_only.unwrap_or(false),
             lots: c.lots,
             credit: id.filter(|_| of_credit),
-            settling: kind == Kind::Extend && c.op_id.len() == 17,
+            settling: kind == EntryKind::Extend && c.op_id.len() == 17,
         })
     }
 }
@@ -81,7 +81,7 @@ pub(crate) struct AccountRow {
     pub id: AccountId,
     pub available: Pots,
     pub held: Pots,
-    pub end: Link,
+    pub end: ChainLink,
     pub used: Used,
     pub topped_up: bool,
 }
@@ -106,5 +106,5 @@ pub(crate) struct ChargeRow {
     pub counters: Counters,
     pub ended_at: i64,
     pub hash: Option<Hash>,
-    pub seal: Seal,
+    pub seal: RowSeal,
 }

@@ -4,7 +4,7 @@
 //! which cancel out in the sum still show.
 
 use crate::ids::CallId;
-use crate::ledger::Kind;
+use crate::ledger::EntryKind;
 
 use super::rows::{ChargeRow, EntryRow};
 
@@ -25,25 +25,25 @@ impl Sums {
     pub fn entry(&mut self, e: &EntryRow<'_>) {
         let Some(call) = e.call else { return };
         match e.kind {
-            Kind::Settle | Kind::Void | Kind::Expire => {
+            EntryKind::Settle | EntryKind::Void | EntryKind::Expire => {
                 self.charged = self.charged.wrapping_add(e.take.total());
                 self.calls += 1;
                 self.add(call, CHARGED, e.take.total());
             }
             // Given up by another replica before: that end does not count any more.
-            Kind::Reopen => {
+            EntryKind::Reopen => {
                 self.calls -= 1;
                 self.take(call, CHARGED, 0);
             }
-            Kind::WriteOff => {
+            EntryKind::WriteOff => {
                 self.written_off = self.written_off.wrapping_add(e.pots.paid);
                 self.add(call, WRITTEN_OFF, e.pots.paid);
             }
-            Kind::Refund => {
+            EntryKind::Refund => {
                 self.refunded = self.refunded.wrapping_add(e.pots.total());
                 self.add(call, REFUNDED, e.pots.total());
             }
-            Kind::Hold | Kind::Extend | Kind::TopUp | Kind::Adjust | Kind::Lapse => {}
+            EntryKind::Hold | EntryKind::Extend | EntryKind::TopUp | EntryKind::Adjust | EntryKind::Lapse => {}
         }
     }
 

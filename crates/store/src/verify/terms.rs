@@ -11,7 +11,7 @@ use crate::ledger::Pots;
 
 /// What stands in a row of an account or key, or in one of trial credit, and should.
 #[derive(Default)]
-pub(crate) struct Terms {
+pub(crate) struct SpendingAudit {
     lots: HashMap<AccountId, Lots>,
     accounts: HashMap<AccountId, Used>,
     keys: HashMap<KeyId, Used>,
@@ -25,7 +25,7 @@ pub(crate) struct CallTerms {
     held: i64,
 }
 
-impl Terms {
+impl SpendingAudit {
     /// A hold or an extension. `false`: it takes trial credit that is not there.
     pub fn hold(&mut self, call: &mut CallTerms, e: &EntryRow<'_>) -> bool {
         let parts = lots::from_text(e.lots);

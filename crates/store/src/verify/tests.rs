@@ -11,13 +11,13 @@ fn chained(auditor: &mut Auditor, seq: i64, content: Content<'_>) {
     let end = auditor.accounts.get(&AccountId(ACCOUNT)).map(|running| running.end).unwrap_or_default();
     let content = Content { account: &ACCOUNT, ..content };
     let link = content.after(&end);
-    auditor.entry(&Stored { seq, content, link: Some(link.number), hash: Some(&link.hash) });
+    auditor.entry(&StoredEntry { seq, content, link: Some(link.number), hash: Some(&link.hash) });
 }
 
 fn unchained(auditor: &mut Auditor, seq: i64) {
     let content =
-        Content { op_id: &[0; 17], kind: Kind::Adjust as i64, account: &ACCOUNT, at: seq, ..Content::default() };
-    auditor.entry(&Stored { seq, content, link: None, hash: None });
+        Content { op_id: &[0; 17], kind: EntryKind::Adjust as i64, account: &ACCOUNT, at: seq, ..Content::default() };
+    auditor.entry(&StoredEntry { seq, content, link: None, hash: None });
 }
 
 fn rows(auditor: &Auditor, invariant: &str) -> usize {
@@ -39,8 +39,14 @@ fn a_breach_shows_its_first_rows_and_no_more() {
 
 #[test]
 fn each_pot_alone_may_not_fall_below_nothing() {
-    let credit =
-        |trial, paid| Content { op_id: &[1; 17], kind: Kind::Adjust as i64, trial, paid, at: 1, ..Content::default() };
+    let credit = |trial, paid| Content {
+        op_id: &[1; 17],
+        kind: EntryKind::Adjust as i64,
+        trial,
+        paid,
+        at: 1,
+        ..Content::default()
+    };
     for (trial, paid, breaches) in [(0, 0, 0), (5, 5, 0), (-1, 5, 1), (5, -1, 1)] {
         let mut auditor = Auditor::default();
         chained(&mut auditor, 1, credit(trial, paid));
@@ -50,7 +56,7 @@ fn each_pot_alone_may_not_fall_below_nothing() {
     for (trial, paid) in [(1, 0), (0, 1)] {
         let mut auditor = Auditor::default();
         chained(&mut auditor, 1, credit(5, 5));
-        let void = Content { op_id: &[2; 17], kind: Kind::Void as i64, trial, paid, at: 2, ..Content::default() };
+        let void = Content { op_id: &[2; 17], kind: EntryKind::Void as i64, trial, paid, at: 2, ..Content::default() };
         chained(&mut auditor, 2, void);
         assert_eq!(rows(&auditor, "I3"), 1, "held {trial} {paid}");
     }
@@ -65,7 +71,7 @@ fn entries_from_before_the_chain_are_told_to_the_strict_and_none_may_follow_it()
     auditor.strictly();
     assert_eq!(rows(&auditor, "I19"), 1);
     let mut auditor = Auditor::default();
-    chained(&mut auditor, 1, Content { op_id: &[1; 17], kind: Kind::Adjust as i64, at: 1, ..Content::default() });
+    chained(&mut auditor, 1, Content { op_id: &[1; 17], kind: EntryKind::Adjust as i64, at: 1, ..Content::default() });
     auditor.strictly();
     assert_eq!(rows(&auditor, "I19"), 0);
     unchained(&mut auditor, 2);
@@ -73,7 +79,7 @@ fn entries_from_before_the_chain_are_told_to_the_strict_and_none_may_follow_it()
 }
 
 /// An entry of call 1, at the beginning of time.
-fn row(kind: Kind, trial: i64, paid: i64) -> EntryRow<'static> {
+fn row(kind: EntryKind, trial: i64, paid: i64) -> EntryRow<'static> {
     EntryRow {
         seq: 1,
         kind,
@@ -94,12 +100,12 @@ fn row(kind: Kind, trial: i64, paid: i64) -> EntryRow<'static> {
 #[test]
 fn a_day_of_loss_is_one_on_which_a_ten_thousandth_was_written_off() {
     let lost = |settled: &[i64], written_off: i64| {
-        let mut platform = Platform::default();
+        let mut platform = PlatformBooks::default();
         for paid in settled {
-            platform.entry(&EntryRow { take: Pots { trial: 0, paid: *paid }, ..row(Kind::Settle, 0, *paid) });
+            platform.entry(&EntryRow { take: Pots { trial: 0, paid: *paid }, ..row(EntryKind::Settle, 0, *paid) });
         }
         if written_off > 0 {
-            platform.entry(&row(Kind::WriteOff, 0, written_off));
+            platform.entry(&row(EntryKind::WriteOff, 0, written_off));
         }
         platform.days_of_loss().len()
     };
@@ -108,15 +114,15 @@ fn a_day_of_loss_is_one_on_which_a_ten_thousandth_was_written_off() {
     assert_eq!(lost(&[60_000, 40_000], 9), 0);
     assert_eq!(lost(&[], 1), 1, "nothing was captured at all");
     assert_eq!(lost(&[0], 0), 0);
-    let mut platform = Platform::default();
-    platform.entry(&row(Kind::TopUp, 0, 5));
+    let mut platform = PlatformBooks::default();
+    platform.entry(&row(EntryKind::TopUp, 0, 5));
     assert_eq!(platform.difference(), Some(-5));
     let mut auditor = Auditor::default();
     auditor.account(&AccountRow {
         id: AccountId(ACCOUNT),
         available: Pots { trial: 0, paid: 7 },
         held: Pots::default(),
-        end: Link::default(),
+        end: ChainLink::default(),
         used: Default::default(),
         topped_up: false,
     });
@@ -127,16 +133,16 @@ fn a_day_of_loss_is_one_on_which_a_ten_thousandth_was_written_off() {
 #[test]
 fn a_hold_ends_for_its_account_and_not_late() {
     let held = |auditor: &mut Auditor| {
-        auditor.hold_life(&EntryRow { expires_at: Some(1_000), ..row(Kind::Hold, 0, 5) });
+        auditor.hold_life(&EntryRow { expires_at: Some(1_000), ..row(EntryKind::Hold, 0, 5) });
     };
     let mut auditor = Auditor::default();
     held(&mut auditor);
-    auditor.hold_life(&EntryRow { account: AccountId([8; 16]), ..row(Kind::Void, 0, 5) });
+    auditor.hold_life(&EntryRow { account: AccountId([8; 16]), ..row(EntryKind::Void, 0, 5) });
     assert_eq!(rows(&auditor, "I6"), 1, "another account's");
     for (trial, paid, breaches) in [(5, 5, 0), (6, 5, 1), (5, 6, 1)] {
         let mut auditor = Auditor::default();
-        auditor.hold_life(&row(Kind::Hold, 5, 5));
-        auditor.hold_life(&EntryRow { take: Pots { trial, paid }, ..row(Kind::Settle, 5, 5) });
+        auditor.hold_life(&row(EntryKind::Hold, 5, 5));
+        auditor.hold_life(&EntryRow { take: Pots { trial, paid }, ..row(EntryKind::Settle, 5, 5) });
         assert_eq!(rows(&auditor, "I6"), breaches, "captured {trial} {paid}");
     }
     for (now, late) in [(121_000, 0), (121_001, 1)] {
@@ -152,7 +158,7 @@ fn what_is_listed_as_open_is_open_in_the_ledger() {
     let call = CallId([1; 16]);
     let open = || {
         let mut auditor = Auditor::default();
-        auditor.hold_life(&row(Kind::Hold, 0, 5));
+        auditor.hold_life(&row(EntryKind::Hold, 0, 5));
         auditor
     };
     for (task, of, breaches) in [(call, ACCOUNT, 0), (CallId([2; 16]), ACCOUNT, 1), (call, [8; 16], 1)] {
@@ -186,12 +192,12 @@ fn two_mistakes_that_cancel_out_in_the_sums_still_show() {
         counters: Default::default(),
         ended_at: 0,
         hash: None,
-        seal: crate::call::row_hash::Seal::Whole,
+        seal: crate::call::row_hash::RowSeal::Whole,
     };
     let settle = |call: u8, paid| EntryRow {
         call: Some(numbered(call)),
         take: Pots { trial: 0, paid },
-        ..row(Kind::Settle, 0, paid)
+        ..row(EntryKind::Settle, 0, paid)
     };
     let left = |usage: [ChargeRow; 2]| {
         let mut sums = Sums::default();
@@ -205,8 +211,8 @@ fn two_mistakes_that_cancel_out_in_the_sums_still_show() {
     assert!(left([charge(1, 5, 0, 0), charge(3, 7, 0, 0)]), "another call");
     // A hold that was given up is open again: its first end does not count.
     let mut sums = Sums::default();
-    sums.entry(&EntryRow { call: Some(numbered(1)), ..row(Kind::Void, 0, 5) });
-    sums.entry(&EntryRow { call: Some(numbered(1)), ..row(Kind::Reopen, 0, 0) });
+    sums.entry(&EntryRow { call: Some(numbered(1)), ..row(EntryKind::Void, 0, 5) });
+    sums.entry(&EntryRow { call: Some(numbered(1)), ..row(EntryKind::Reopen, 0, 0) });
     sums.entry(&settle(1, 5));
     sums.usage(&charge(1, 5, 0, 0));
     assert_eq!(sums.left(), None);
@@ -219,21 +225,21 @@ fn two_mistakes_that_cancel_out_in_the_sums_still_show() {
 #[test]
 fn trial_credit_is_not_taken_twice_nor_beyond_what_there_is() {
     let given = |amount| {
-        let mut terms = Terms::default();
-        let gift = EntryRow { credit: Some([9; 16]), expires_at: Some(100), ..row(Kind::TopUp, amount, 0) };
+        let mut terms = SpendingAudit::default();
+        let gift = EntryRow { credit: Some([9; 16]), expires_at: Some(100), ..row(EntryKind::TopUp, amount, 0) };
         assert!(terms.credit(&gift));
         terms
     };
     let lots = "09090909090909090909090909090909:5";
     let held = |amount: i64, trial: i64| {
         let mut terms = given(amount);
-        terms.hold(&mut Default::default(), &EntryRow { lots: Some(lots), ..row(Kind::Hold, trial, 0) })
+        terms.hold(&mut Default::default(), &EntryRow { lots: Some(lots), ..row(EntryKind::Hold, trial, 0) })
     };
     assert!(held(5, 5) && held(6, 7));
     assert!(!held(5, 4), "more of the credit than of trial money");
     assert!(!held(4, 5), "more than was given");
     let lapsed = |amount, at| {
-        let lapse = EntryRow { credit: Some([9; 16]), at, ..row(Kind::Lapse, amount, 0) };
+        let lapse = EntryRow { credit: Some([9; 16]), at, ..row(EntryKind::Lapse, amount, 0) };
         given(5).lapse(&lapse)
     };
     assert!(lapsed(5, 100));
@@ -242,7 +248,7 @@ fn trial_credit_is_not_taken_twice_nor_beyond_what_there_is() {
 
     let account = AccountId(ACCOUNT);
     let mut terms = given(10);
-    terms.hold(&mut Default::default(), &EntryRow { lots: Some(lots), ..row(Kind::Hold, 5, 0) });
+    terms.hold(&mut Default::default(), &EntryRow { lots: Some(lots), ..row(EntryKind::Hold, 5, 0) });
     let within =
         |available, held| terms.lots_within(account, Pots { trial: available, paid: 0 }, Pots { trial: held, paid: 0 });
     assert!(within(5, 5) && within(6, 6) && !within(4, 5) && !within(5, 4) && !within(0, 10) && !within(10, 0));
@@ -253,9 +259,9 @@ fn trial_credit_is_not_taken_twice_nor_beyond_what_there_is() {
 #[test]
 fn the_audit_that_goes_on_asks_for_what_changed() {
     let mut touched = Touched::default();
-    touched.entry(&EntryRow { take: Pots { trial: 0, paid: 4 }, ..row(Kind::Settle, 0, 5) });
-    touched.entry(&row(Kind::WriteOff, 0, 3));
-    touched.entry(&row(Kind::Refund, 1, 1));
+    touched.entry(&EntryRow { take: Pots { trial: 0, paid: 4 }, ..row(EntryKind::Settle, 0, 5) });
+    touched.entry(&row(EntryKind::WriteOff, 0, 3));
+    touched.entry(&row(EntryKind::Refund, 1, 1));
     let expected = format!("{:?}", touched.calls[&CallId([1; 16])]);
     for part in ["charge: Some(4)", "write_off: Some(3)", "refunded: Some(2)"] {
         assert!(expected.contains(part), "{expected}");
@@ -278,14 +284,14 @@ fn an_account_is_doubted_whose_rows_have_other_hashes_than_its_entries() {
         counters: Default::default(),
         ended_at: 5,
         hash,
-        seal: crate::call::row_hash::Seal::Whole,
+        seal: crate::call::row_hash::RowSeal::Whole,
     };
     let doubted = |key: u8, references: [Option<&str>; 2], rows: [ChargeRow; 2]| {
         let random: FillRandom = std::sync::Arc::new(move |bytes: &mut [u8]| bytes.fill(key));
         let mut auditor = Auditor::new(&random);
         for (n, reference) in (1..).zip(references) {
             let op_id = [n; 17];
-            let end = Content { op_id: &op_id, kind: Kind::Void as i64, at: 1, reference, ..Content::default() };
+            let end = Content { op_id: &op_id, kind: EntryKind::Void as i64, at: 1, reference, ..Content::default() };
             chained(&mut auditor, n.into(), end);
         }
         rows.iter().for_each(|row| auditor.usage(row));
@@ -310,7 +316,7 @@ fn an_account_is_doubted_whose_rows_have_other_hashes_than_its_entries() {
 
 #[test]
 fn a_changed_row_is_told_once_and_one_of_before_is_counted() {
-    use crate::call::row_hash::Seal;
+    use crate::call::row_hash::RowSeal;
     let row = |seal, ended_at| ChargeRow {
         account: AccountId(ACCOUNT),
         call: CallId([1; 16]),
@@ -324,12 +330,12 @@ fn a_changed_row_is_told_once_and_one_of_before_is_counted() {
         seal,
     };
     let mut auditor = Auditor::default();
-    auditor.charge(&row(Seal::Changed, 5));
-    auditor.compared(&row(Seal::Changed, 5));
-    auditor.compared(&row(Seal::Whole, 5));
+    auditor.charge(&row(RowSeal::Changed, 5));
+    auditor.compared(&row(RowSeal::Changed, 5));
+    auditor.compared(&row(RowSeal::Whole, 5));
     assert_eq!(rows(&auditor, "I19"), 1);
     for ended_at in [3, 9, 6] {
-        auditor.charge(&row(Seal::Missing, ended_at));
+        auditor.charge(&row(RowSeal::Missing, ended_at));
     }
     assert_eq!((auditor.report.unhashed_rows, auditor.report.unhashed_until_ms), (3, Some(9)));
 }

@@ -7,8 +7,8 @@ use tokio::task::JoinSet;
 use tollgate_catalog::Money;
 use tollgate_store::testing::{PostgresServer, run_sql};
 use tollgate_store::{
-    Credit, CreditKind, EntryPage, Hold, HoldRefused, NewTask, Options, Page, Place, Pot, Receipted, Standing, Store,
-    World,
+    ClockStanding, Clocks, Credit, CreditKind, DataLocation, EntryPage, Hold, HoldRefused, NewTask, Options, Pot,
+    Receipted, Store, UsagePage,
 };
 
 use crate::common::{House, idem, options, reply};
@@ -65,7 +65,7 @@ async fn reading_goes_on_while_a_row_is_locked(url: &str) {
     while h.store.ready() {
         assert!(matches!(h.hold(h.wish(&c, 10)).await, Err(HoldRefused::Unavailable)));
     }
-    assert_eq!(h.store.usage(Some(c.account), Page::default()).await.expect("the log").len(), 1);
+    assert_eq!(h.store.usage(Some(c.account), UsagePage::default()).await.expect("the log").len(), 1);
     assert!(h.store.usage_of(c.account, call).await.expect("a row").is_some());
     assert_eq!(h.store.entries_of(c.account, call).await.expect("entries").len(), 2);
     assert_eq!(h.store.charged(call).await.expect("a charge").map(|charged| charged.captured.nano()), Some(60));
@@ -157,13 +157,13 @@ pub async fn a_replica_two_hours_off_takes_no_credit(url: &str) {
     h.store.credit(credit).await.expect("trial credit");
     let own = h.clock.beside();
     own.set_wrong(7_200_000);
-    let world = World { now_ms: own.world(0).now_ms, ..h.clock.world(99 << 40) };
+    let world = Clocks { now_ms: own.world(0).now_ms, ..h.clock.world(99 << 40) };
     let dir = tempfile::tempdir().expect("a folder");
-    let place = Place { url: url.into(), data_dir: dir.path().into() };
+    let place = DataLocation { url: url.into(), data_dir: dir.path().into() };
     let off = Store::open(place, options(), world).await.expect("the replica starts").store;
     off.beat().await.expect("a beat");
     let state = off.clock_state();
-    assert_eq!((state.own_clock_ahead_ms, state.now_ms, state.state), (7_200_000, h.clock.now(), Standing::Right));
+    assert_eq!((state.own_clock_ahead_ms, state.now_ms, state.state), (7_200_000, h.clock.now(), ClockStanding::Right));
     assert_eq!(off.sweep(own.now()).await.expect("a sweep").lapsed, 0);
     assert_eq!(off.expiring(c.account).await.expect("read").len(), 1);
     let call = off.hold(h.wish(&c, 100)).await.expect("a hold").call;

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
 use tollgate_catalog::{Face, Money, Price, Uses};
-use tollgate_store::testing::{HandClock, OtherVersion, price};
+use tollgate_store::testing::{OtherVersion, TestClock, price};
 use tollgate_store::{
-    AccountId, CallId, Close, Counters, Credit, CreditKind, Ending, Extend, Held, Hold, HoldRefused, Idem, Key, KeyId,
-    Limits, Mark, NewAccount, NewKey, Options, Place, Pot, Recovered, Store, StoreError, StoredReply, UsageFacts, ids,
+    AccountId, CallId, Close, Counters, Credit, CreditKind, DataLocation, Ending, Extend, Held, Hold, HoldRefused,
+    Idem, Key, KeyId, Limits, Mark, NewAccount, NewKey, Options, Pot, Recovered, Store, StoreError, StoredReply,
+    UsageFacts, ids,
 };
 
 /// At this price 1,000 input tokens cost one nano-USD, so counters and money are the same number
@@ -22,9 +23,9 @@ pub fn unit_price() -> Arc<Price> {
 
 pub struct House {
     pub store: Store,
-    pub clock: HandClock,
+    pub clock: TestClock,
     pub maker: ids::Maker,
-    pub place: Place,
+    pub place: DataLocation,
     pub options: Options,
     pub recovered: Recovered,
     seed: u64,
@@ -57,12 +58,12 @@ impl House {
         // Houses on one database must not make the same ids.
         static SEED: AtomicU64 = AtomicU64::new(1);
         let dir = Arc::new(tempfile::tempdir().expect("a temporary directory"));
-        let place = Place { url: url.into(), data_dir: dir.path().into() };
+        let place = DataLocation { url: url.into(), data_dir: dir.path().into() };
         let seed = SEED.fetch_add(1, Ordering::Relaxed) << 32;
-        Self::open_in(dir, place, options, HandClock::default(), seed).await
+        Self::open_in(dir, place, options, TestClock::default(), seed).await
     }
 
-    async fn open_in(dir: Arc<TempDir>, place: Place, options: Options, clock: HandClock, seed: u64) -> Self {
+    async fn open_in(dir: Arc<TempDir>, place: DataLocation, options: Options, clock: TestClock, seed: u64) -> Self {
         let world = clock.world(seed);
         let opened = Store::open(place.clone(), options.clone(), world.clone()).await.expect("the store opens");
         let maker = ids::Maker::new(clock.world(seed + 1000));
@@ -103,7 +104,7 @@ impl House {
         for name in ["journal.0", "journal.1", "tollgate.db", "tollgate.db-wal"] {
             std::fs::copy(self.place.data_dir.join(name), dir.path().join(name)).expect("a copy");
         }
-        let place = Place { url: self.place.url.clone(), data_dir: dir.path().into() };
+        let place = DataLocation { url: self.place.url.clone(), data_dir: dir.path().into() };
         Self::open_in(dir, place, options, self.clock.clone(), self.seed + 500).await
     }
 
@@ -281,8 +282,8 @@ pub async fn start(url: &str, options: Options) -> Result<Store, StoreError> {
 }
 
 pub async fn start_in(url: &str, dir: &Path, options: Options) -> Result<Store, StoreError> {
-    let place = Place { url: url.into(), data_dir: dir.into() };
-    Ok(Store::open(place, options, HandClock::default().world(99 << 40)).await?.store)
+    let place = DataLocation { url: url.into(), data_dir: dir.into() };
+    Ok(Store::open(place, options, TestClock::default().world(99 << 40)).await?.store)
 }
 
 /// One answer of the database, by a connection that is not ours.

@@ -64,7 +64,7 @@ async fn a_fresh_file_is_its_schema_and_migrations() {
     assert_eq!(sqlite_done(made.path()), ("1,12".into(), "1 schema,2 0002-later,3 0003-later".into()));
     let kept = rusqlite::Connection::open(made.path().join("kept.db")).expect("the file");
     let schema = rusqlite::Connection::open_in_memory().expect("memory");
-    schema.execute_batch(include_str!("../../src/sqlite/kept/schema.sql")).expect("by hand");
+    schema.execute_batch(include_str!("../../src/sqlite/stored/schema.sql")).expect("by hand");
     assert_same(&sqlite_shape(&kept), &sqlite_shape(&schema));
     let why = start_in("sqlite", made.path(), options()).await.err().expect("a newer file").to_string();
     assert!(why.contains("tollgate.db was made by a newer version"), "{why}");

@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use crate::common::House;
-use tollgate_store::admin::{self, Audit, CallError, Command};
+use tollgate_store::admin::{self, AdminCommand, Audit, CallError};
 use tollgate_store::{Credit, CreditKind, INVARIANTS, Looked, NewAccount, Pot};
 
 /// The audit of every minute looks at what changed and finds what is wrong with it, and only that.
@@ -83,7 +83,7 @@ async fn the_strict_audit() {
 async fn the_socket_does_what_the_store_does() {
     let h = House::open("sqlite").await;
     let path = h.place.data_dir.join("admin.sock");
-    let none = admin::call(&path, &Command::LedgerVerify { how: Audit::Full }).await;
+    let none = admin::call(&path, &AdminCommand::LedgerVerify { how: Audit::Full }).await;
     assert!(matches!(none, Err(CallError::NoServer)));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let mut server = tokio::task::JoinSet::new();
@@ -98,7 +98,7 @@ async fn the_socket_does_what_the_store_does() {
         tokio::task::yield_now().await;
     }
     let new = NewAccount { name: "Ada".into(), ..NewAccount::default() };
-    let made = admin::call(&path, &Command::AccountCreate { account: new }).await.expect("an account");
+    let made = admin::call(&path, &AdminCommand::AccountCreate { account: new }).await.expect("an account");
     let account = made["account_id"].as_str().expect("an id").parse().expect("an account id");
     let credit = Credit {
         id: "pay-1".into(),
@@ -110,11 +110,11 @@ async fn the_socket_does_what_the_store_does() {
         reason: String::new(),
         actor: "operator".into(),
     };
-    let credited = admin::call(&path, &Command::Credit { credit }).await.expect("credit");
+    let credited = admin::call(&path, &AdminCommand::Credit { credit }).await.expect("credit");
     assert_eq!((&credited["applied"], &credited["account"]["paid_available_nano_usd"]), (&true.into(), &5.into()));
-    let report = admin::call(&path, &Command::LedgerVerify { how: Audit::Full }).await.expect("a report");
+    let report = admin::call(&path, &AdminCommand::LedgerVerify { how: Audit::Full }).await.expect("a report");
     assert_eq!(report["breaches"], serde_json::json!([]));
-    let missing = admin::call(&path, &Command::AccountShow { account: h.maker.account() }).await;
+    let missing = admin::call(&path, &AdminCommand::AccountShow { account: h.maker.account() }).await;
     assert!(matches!(missing, Err(CallError::Refused(_))));
     let mode = std::fs::metadata(&path).expect("the socket").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);

@@ -7,8 +7,8 @@ use crate::cable::Cable;
 use crate::common::{Customer, House, idem, options, reply};
 use tollgate_store::testing::PostgresServer;
 use tollgate_store::{
-    Chain, Change, Credit, CreditKind, Ending, Hold, HoldRefused, Named, NewLimits, NewResponse, NewTask, Options,
-    Page, Pot, Quota, SentTo, StoredResponse,
+    Chain, Change, Credit, CreditKind, Ending, Hold, HoldRefused, NewLimits, NewResponse, NewTask, Options, Pot, Quota,
+    SentTo, StoredResponse, TaskNaming, UsagePage,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,8 +56,8 @@ async fn two_replicas_give_one_name_once(url: &str) {
             two.store.task_accepted(ids[1], name.clone(), 60_000)
         );
         let mut said = [first.expect("asked"), second.expect("asked")];
-        said.sort_by_key(|named| *named == Named::Taken);
-        assert_eq!(said, [Named::Done, Named::Taken], "{name}");
+        said.sort_by_key(|named| *named == TaskNaming::Taken);
+        assert_eq!(said, [TaskNaming::Done, TaskNaming::Taken], "{name}");
     }
     two.close().await;
     one.close().await;
@@ -85,10 +85,10 @@ async fn a_response_kept_by_one_is_found_by_the_other(url: &str) {
         said: Vec::new(),
     };
     // Kept here, read there without any wait; continued there, read here.
-    one.store.keep_response(new("a", None), Quota::UNLIMITED).await.expect("asked").expect("room");
+    one.store.store_response(new("a", None), Quota::UNLIMITED).await.expect("asked").expect("room");
     assert_eq!(two.store.response(c.account, "a").await.expect("read"), Some(response("a", None)));
     assert_eq!(two.store.response(other.account, "a").await.expect("read"), None, "another's is not found");
-    two.store.keep_response(new("b", Some("a")), Quota::UNLIMITED).await.expect("asked").expect("room");
+    two.store.store_response(new("b", Some("a")), Quota::UNLIMITED).await.expect("asked").expect("room");
     let Chain::Whole(chain) = one.store.response_chain(c.account, "b").await.expect("read") else {
         panic!("not the whole chain")
     };
@@ -170,7 +170,8 @@ async fn two_sweepers_share_what_a_dead_replica_left(url: &str) {
     }
     assert_eq!(orphaned[0] + orphaned[1], 40, "each by one of them: {orphaned:?}");
     assert_eq!(one.pots(&c).await, (0, 10_000, 0, 0));
-    let rows = two.store.usage(Some(c.account), Page { limit: 100, ..Page::default() }).await.expect("reading");
+    let rows =
+        two.store.usage(Some(c.account), UsagePage { limit: 100, ..UsagePage::default() }).await.expect("reading");
     assert_eq!(rows.len(), 40, "one row each");
     for call in lost {
         let row = rows.iter().find(|row| row.call == call).expect("its row");

@@ -5,7 +5,7 @@
 use crate::common::House;
 use crate::hand::Hand;
 use tollgate_store::testing::PostgresServer;
-use tollgate_store::{AccountId, CallId, CreditKind, Pot, Receipted, Report, StoreError};
+use tollgate_store::{AccountId, AuditReport, CallId, CreditKind, Pot, Receipted, StoreError};
 
 /// Columns that may change: the refund of a call comes after its row and has its own entry (I11,
 /// I12).
@@ -53,11 +53,11 @@ async fn three_calls(h: &House) -> (AccountId, [CallId; 3]) {
     (c.account, [charged, free, refused])
 }
 
-async fn audit(h: &House) -> Report {
+async fn audit(h: &House) -> AuditReport {
     h.store.verify_strictly().await.expect("the audit runs")
 }
 
-fn broken(report: &Report) -> Vec<&'static str> {
+fn broken(report: &AuditReport) -> Vec<&'static str> {
     report.breaches.iter().map(|breach| breach.invariant).collect()
 }
 

@@ -3,13 +3,13 @@
 
 use crate::common::{Customer, House, options};
 use std::path::Path;
-use tollgate_store::testing::HandClock;
-use tollgate_store::{Conversation, Item, NoRoom, Options, Place, Quota, Store, Stored};
+use tollgate_store::testing::TestClock;
+use tollgate_store::{DataLocation, Item, NoRoom, Options, Quota, StorageUsed, Store, StoredConversation};
 
 const DAY: i64 = 86_400_000;
 
-fn talk(id: &str, now: i64) -> Conversation {
-    Conversation { id: id.into(), created_at: now, expires_at: now + DAY, metadata: "{}".into() }
+fn talk(id: &str, now: i64) -> StoredConversation {
+    StoredConversation { id: id.into(), created_at: now, expires_at: now + DAY, metadata: "{}".into() }
 }
 
 fn large(bytes: usize) -> Vec<Item> {
@@ -43,7 +43,7 @@ async fn what_is_stored_leaves_the_ledgers_file_alone_and_the_disk_when_it_is_er
     h.clock.advance(DAY + 1);
     while h.store.forget_responses(h.clock.now()).await.expect("swept") > 0 {}
     assert!(all(&dir) < 6 << 20, "{} bytes are left of what was erased", all(&dir));
-    assert_eq!(h.store.stored(c.account).await.expect("read"), Stored::default());
+    assert_eq!(h.store.stored(c.account).await.expect("read"), StorageUsed::default());
     h.close().await;
 }
 
@@ -75,8 +75,8 @@ impl Drop for Disk {
     }
 }
 
-async fn open(disk: &Disk, options: Options, clock: &HandClock, seed: u64) -> Store {
-    let place = Place { url: "sqlite".into(), data_dir: disk.0.path().join("data") };
+async fn open(disk: &Disk, options: Options, clock: &TestClock, seed: u64) -> Store {
+    let place = DataLocation { url: "sqlite".into(), data_dir: disk.0.path().join("data") };
     Store::open(place, options, clock.world(seed)).await.expect("the store opens").store
 }
 
@@ -106,7 +106,7 @@ async fn customer(store: &Store) -> Customer {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_disk_keeps_room_for_the_ledger() {
     let Some(disk) = Disk::mount("64m") else { return };
-    let clock = HandClock::default();
+    let clock = TestClock::default();
     let store = open(&disk, Options { disk_reserve: 24 << 20, ..options() }, &clock, 1).await;
     let c = customer(&store).await;
     let Err((stored, Ok(NoRoom::All))) = fill(&store, &c, clock.now(), 0).await else { panic!("it ends with no room") };
@@ -122,7 +122,7 @@ async fn the_disk_keeps_room_for_the_ledger() {
 #[tokio::test(flavor = "multi_thread")]
 async fn erasing_works_on_a_full_disk() {
     let Some(disk) = Disk::mount("48m") else { return };
-    let clock = HandClock::default();
+    let clock = TestClock::default();
     let store = open(&disk, Options { disk_reserve: 1 << 20, ..options() }, &clock, 2).await;
     let c = customer(&store).await;
     for n in 0..8 {
@@ -142,7 +142,7 @@ async fn erasing_works_on_a_full_disk() {
     for n in 0..more {
         assert!(store.delete_conversation(c.account, &format!("conv_{n}")).await.expect("erased"), "conv_{n}");
     }
-    assert_eq!(store.stored(c.account).await.expect("read"), Stored::default());
+    assert_eq!(store.stored(c.account).await.expect("read"), StorageUsed::default());
     // The disk has it back, for whoever needs it.
     std::io::Write::write_all(&mut filler, &vec![0u8; 4 << 20]).expect("room on the disk");
     customer(&store).await;

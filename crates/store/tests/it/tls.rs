@@ -3,8 +3,8 @@
 
 use crate::common::House;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use tollgate_store::testing::{HandClock, PostgresServer};
-use tollgate_store::{Options, Place, Store};
+use tollgate_store::testing::{PostgresServer, TestClock};
+use tollgate_store::{DataLocation, Options, Store};
 
 /// An authority, and a certificate of it for `name`: the authority's certificate, the server's, and
 /// the server's key.
@@ -22,8 +22,8 @@ fn certificates(name: &str) -> (String, String, String) {
 /// Opens a store and says why it could not.
 async fn opens(url: &str) -> Result<(), String> {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let place = Place { url: url.into(), data_dir: dir.path().into() };
-    match Store::open(place, Options::default(), HandClock::default().world(1)).await {
+    let place = DataLocation { url: url.into(), data_dir: dir.path().into() };
+    match Store::open(place, Options::default(), TestClock::default().world(1)).await {
         Ok(opened) => {
             opened.store.shut().await;
             Ok(())

@@ -1,14 +1,14 @@
 //! Whose fault a provider's error is, in the words of all four dialects. Money depends on it, so
 //! there is one table of words and one verdict; adaptors only bring the error here.
 
-use crate::{Blame, Fault, Reply, safe_text};
+use crate::{Blame, Fault, WholeReply, safe_text};
 use http::HeaderMap;
 use serde_json::Value;
 use tollgate_wire::UpstreamError;
 use tollgate_wire::error::Code;
 
 /// What an answer with an error status means.
-pub(crate) fn refused(reply: &Reply) -> Fault {
+pub(crate) fn refused(reply: &WholeReply) -> Fault {
     let error = UpstreamError::read(&reply.body);
     let fault = judge(reply.status, error.as_ref());
     let retry_after = retry_after(&reply.headers).or(fault.retry_after);

@@ -4,7 +4,7 @@
 pub(crate) mod judge;
 
 use crate::outgoing::outgoing;
-use crate::{Fault, Outgoing, Provider, Reply, Secret};
+use crate::{Fault, Outgoing, Provider, Secret, WholeReply};
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Uri};
@@ -24,7 +24,7 @@ pub trait Chat: Sync + std::fmt::Debug {
     fn request(&self, provider: &Provider, uri: Uri, ask: ChatAsk<'_>) -> Outgoing;
 
     /// What an answer with an error status means.
-    fn fault(&self, reply: &Reply) -> Fault {
+    fn fault(&self, reply: &WholeReply) -> Fault {
         judge::refused(reply)
     }
 

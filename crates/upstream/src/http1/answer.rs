@@ -4,7 +4,7 @@
 
 use super::connection::{Connection, closed};
 use super::head::Framing;
-use super::pool::Place;
+use super::pool::PoolSlot;
 use super::upgraded::Upgraded;
 use bytes::{Buf as _, Bytes};
 use std::fmt;
@@ -12,19 +12,19 @@ use std::io;
 use std::task::{Context, Poll, ready};
 
 /// A body that is still coming.
-pub struct Answer {
+pub struct IncomingBody {
     framing: Framing,
     /// What was read and not yet asked for.
     read: Bytes,
     /// `None` once there is nothing more to read.
     from: Option<Box<Connection>>,
     /// Where the connection goes afterwards, if it can be used again.
-    back: Option<Place>,
+    back: Option<PoolSlot>,
 }
 
-impl Answer {
-    pub(crate) fn new(framing: Framing, read: Bytes, from: Box<Connection>, back: Option<Place>) -> Answer {
-        let mut answer = Answer { framing, read, from: Some(from), back };
+impl IncomingBody {
+    pub(crate) fn new(framing: Framing, read: Bytes, from: Box<Connection>, back: Option<PoolSlot>) -> IncomingBody {
+        let mut answer = IncomingBody { framing, read, from: Some(from), back };
         if answer.framing.is_done() {
             answer.end();
         }
@@ -131,7 +131,7 @@ impl Framing {
     }
 }
 
-impl fmt::Debug for Answer {
+impl fmt::Debug for IncomingBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answer").field("framing", &self.framing).field("ended", &self.is_end()).finish_non_exhaustive()
     }

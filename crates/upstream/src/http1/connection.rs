@@ -1,7 +1,7 @@
 //! One connection: a request goes out, the head of its reply comes in. Both are done by the
 //! caller's own polling.
 
-use super::head::{self, Asked, Head};
+use super::head::{self, Asked, ResponseHead};
 use super::request::{Stuck, Written};
 use crate::cable::Cable;
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -46,7 +46,7 @@ impl Connection {
     /// Sends a request and waits for the head of its reply. What came with it is the start of the
     /// body. A provider may answer before it has read everything; nothing more is sent then, and
     /// the connection is of no further use.
-    pub async fn ask(&mut self, mut request: Written) -> Result<(Head, Bytes), Unanswered> {
+    pub async fn ask(&mut self, mut request: Written) -> Result<(ResponseHead, Bytes), Unanswered> {
         let mut read = BytesMut::new();
         let mut broken = false;
         let mut writing = true;
@@ -131,14 +131,14 @@ impl Connection {
 }
 
 /// A streamed body has its own limit: it may take long, but never stand still for long.
-fn poll_late(request: &mut Written, cx: &mut Context<'_>) -> Poll<Result<(Head, Bytes), Unanswered>> {
+fn poll_late(request: &mut Written, cx: &mut Context<'_>) -> Poll<Result<(ResponseHead, Bytes), Unanswered>> {
     let Some(flow) = request.flow() else { return Poll::Pending };
     ready!(flow.poll_late(cx));
     Poll::Ready(Err(if flow.starved { Unanswered::UploadLate } else { Unanswered::Late }))
 }
 
 /// The reply's head, if it is whole, and what follows it.
-fn take_head(read: &mut BytesMut, asked: &Asked) -> io::Result<Option<(Head, Bytes)>> {
+fn take_head(read: &mut BytesMut, asked: &Asked) -> io::Result<Option<(ResponseHead, Bytes)>> {
     loop {
         let mut bytes = std::mem::take(read).freeze();
         match head::read(&bytes, asked).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))? {

@@ -12,7 +12,7 @@ const MOST_HEADERS: usize = 100;
 pub(crate) const LONGEST: usize = 64 << 10;
 
 #[derive(Debug)]
-pub(crate) struct Head {
+pub(crate) struct ResponseHead {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub framing: Framing,
@@ -44,9 +44,9 @@ pub(crate) enum Framing {
 pub(crate) struct BadHead;
 
 /// Reads the head at the start of `bytes` and says how long it is; `None` when there is more to
-/// come. A head of 1xx says only that the reply will follow; its `Head` is `None`. Only 101 is a
-/// reply itself, where it was asked for.
-pub(crate) fn read(bytes: &Bytes, asked: &Asked) -> Result<Option<(usize, Option<Head>)>, BadHead> {
+/// come. A head of 1xx says only that the reply will follow; its `ResponseHead` is `None`. Only 101
+/// is a reply itself, where it was asked for.
+pub(crate) fn read(bytes: &Bytes, asked: &Asked) -> Result<Option<(usize, Option<ResponseHead>)>, BadHead> {
     let mut space = [const { std::mem::MaybeUninit::uninit() }; MOST_HEADERS];
     let mut parsed = httparse::Response::new(&mut []);
     let config = httparse::ParserConfig::default();
@@ -69,14 +69,16 @@ pub(crate) fn read(bytes: &Bytes, asked: &Asked) -> Result<Option<(usize, Option
     }
     if switches {
         return match is_switch(&headers, version, asked) {
-            true => Ok(Some((length, Some(Head { status, headers, framing: Framing::UntilClosed, stays: false })))),
+            true => {
+                Ok(Some((length, Some(ResponseHead { status, headers, framing: Framing::UntilClosed, stays: false }))))
+            }
             false => Err(BadHead),
         };
     }
     let without_body = asked.method == Method::HEAD || matches!(status.as_u16(), 204 | 304);
     let (framing, certain) = if without_body { (Framing::Length(0), true) } else { framing(&headers, version)? };
     let stays = certain && version == Version::HTTP_11 && !says(&headers, &CONNECTION, "close");
-    Ok(Some((length, Some(Head { status, headers, framing, stays }))))
+    Ok(Some((length, Some(ResponseHead { status, headers, framing, stays }))))
 }
 
 /// Whether a reply changes to the protocol that was asked for, and says so as it must (RFC 9110,

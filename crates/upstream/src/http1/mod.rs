@@ -11,7 +11,7 @@ mod pool;
 mod request;
 mod upgraded;
 
-pub use answer::Answer;
+pub use answer::IncomingBody;
 pub(crate) use connection::{Connection, Unanswered};
 pub(crate) use pool::Pool;
 pub(crate) use request::Written;

@@ -23,7 +23,7 @@ struct Idle {
 }
 
 /// Where a connection goes when it is free again.
-pub(crate) struct Place {
+pub(crate) struct PoolSlot {
     pool: Arc<Pool>,
     secure: bool,
     host: Authority,
@@ -35,7 +35,7 @@ impl Pool {
     }
 
     /// A connection to this host that can be used at once, and the place of any connection to it.
-    pub fn take(self: &Arc<Pool>, uri: &Uri) -> (Option<Box<Connection>>, Option<Place>) {
+    pub fn take(self: &Arc<Pool>, uri: &Uri) -> (Option<Box<Connection>>, Option<PoolSlot>) {
         let Some(place) = self.place(uri) else { return (None, None) };
         let mut hosts = self.lock(place.secure);
         let Some(idle) = hosts.get_mut(place.host.as_str()).filter(|idle| !idle.is_empty()) else {
@@ -54,9 +54,9 @@ impl Pool {
     }
 
     /// Where a connection to this host goes when it is free.
-    pub fn place(self: &Arc<Pool>, uri: &Uri) -> Option<Place> {
+    pub fn place(self: &Arc<Pool>, uri: &Uri) -> Option<PoolSlot> {
         let secure = uri.scheme_str() == Some("https");
-        uri.authority().map(|host| Place { pool: self.clone(), secure, host: host.clone() })
+        uri.authority().map(|host| PoolSlot { pool: self.clone(), secure, host: host.clone() })
     }
 
     /// Closes what nobody has used for too long, and forgets hosts without a connection.
@@ -81,7 +81,7 @@ impl fmt::Debug for Pool {
     }
 }
 
-impl Place {
+impl PoolSlot {
     pub fn put_back(self, connection: Box<Connection>) {
         if self.pool.most_idle == 0 {
             return;

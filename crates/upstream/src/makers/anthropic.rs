@@ -1,7 +1,7 @@
 //! Any provider that speaks Anthropic's messages.
 
 use crate::chat::{judge, key_in, post};
-use crate::{Chat, ChatAsk, Fault, Outgoing, Provider, Reply};
+use crate::{Chat, ChatAsk, Fault, Outgoing, Provider, WholeReply};
 use http::{HeaderName, HeaderValue, Uri};
 use tollgate_wire::Dialect;
 use tollgate_wire::UpstreamError;
@@ -35,7 +35,7 @@ impl Chat for Anthropic {
         request
     }
 
-    fn fault(&self, reply: &Reply) -> Fault {
+    fn fault(&self, reply: &WholeReply) -> Fault {
         judge::with_details(judge::refused(reply), UpstreamError::read(&reply.body).as_ref())
     }
 

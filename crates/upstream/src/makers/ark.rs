@@ -1,11 +1,14 @@
 //! Ark (Volcengine and BytePlus): family B.
 
 use crate::video::habits::DAY;
-use crate::video::judge::{Said, Table, Verdict, judge};
-use crate::video::likeness::Told;
+use crate::video::judge::{ProviderError, Table, Verdict, judge};
+use crate::video::likeness::Comparison;
 use crate::video::read::{PAGE, alike, billed, counted, id, next_page, path_part};
-use crate::video::{Asking, Ending, Habits, Handle, Job, Likeness, Link, Page, Report, Sought, Standing, Used, Video};
-use crate::{Fault, Outgoing, Reply};
+use crate::video::{
+    Asking, FileLink, Habits, Handle, Job, Likeness, Sought, TaskListPage, VideoFailure, VideoMaker, VideoReport,
+    VideoStanding, VideoUsage,
+};
+use crate::{Fault, Outgoing, WholeReply};
 use http::Method;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -26,13 +29,13 @@ const HABITS: Habits = Habits {
     reports: true,
 };
 
-const WORDS: &[(&str, Standing)] = &[
-    ("queued", Standing::Queued),
-    ("running", Standing::Running),
-    ("succeeded", Standing::Succeeded),
-    ("failed", Standing::Ended(Ending::Failed)),
-    ("cancelled", Standing::Ended(Ending::Cancelled)),
-    ("expired", Standing::Ended(Ending::Expired)),
+const WORDS: &[(&str, VideoStanding)] = &[
+    ("queued", VideoStanding::Queued),
+    ("running", VideoStanding::Running),
+    ("succeeded", VideoStanding::Succeeded),
+    ("failed", VideoStanding::Ended(VideoFailure::Failed)),
+    ("cancelled", VideoStanding::Ended(VideoFailure::Cancelled)),
+    ("expired", VideoStanding::Ended(VideoFailure::Expired)),
 ];
 
 const CODES: Table = &[
@@ -52,7 +55,7 @@ const CODES: Table = &[
     ("InternalServiceError", Verdict::Failed),
 ];
 
-impl Video for Ark {
+impl VideoMaker for Ark {
     fn speaks(&self, api: Api) -> bool {
         api == Api::Ark
     }
@@ -70,7 +73,7 @@ impl Video for Ark {
         asking.bearer(Method::POST, PATH, Some(&Value::Object(body)))
     }
 
-    fn created(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
+    fn created(&self, api: Api, reply: &WholeReply) -> Result<String, Fault> {
         let task = id(&reply.json()["id"]).filter(|_| reply.is_ok());
         task.ok_or_else(|| self.refused(api, reply))
     }
@@ -79,12 +82,12 @@ impl Video for Ark {
         asking.bearer(Method::GET, &format!("{PATH}/{}", path_part(task.id)?), None)
     }
 
-    fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault> {
+    fn polled(&self, task: &Handle<'_>, reply: &WholeReply) -> Result<VideoReport, Fault> {
         let json = reply.json();
-        let told = Report::told(&json, WORDS).filter(|_| reply.is_ok());
+        let told = VideoReport::from_status(&json, WORDS).filter(|_| reply.is_ok());
         let mut report = told.ok_or_else(|| self.refused(task.api, reply))?;
-        report.link = json["content"]["video_url"].as_str().and_then(Link::read);
-        if report.standing == Standing::Succeeded {
+        report.link = json["content"]["video_url"].as_str().and_then(FileLink::read);
+        if report.standing == VideoStanding::Succeeded {
             report.used = used(&json);
             report.length = billed(&json["duration"]);
         }
@@ -99,7 +102,7 @@ impl Video for Ark {
         asking.bearer(Method::GET, &format!("{PATH}?page_num={page}&page_size={PAGE}"), None)
     }
 
-    fn found(&self, sought: &Sought<'_>, cursor: Option<&str>, reply: &Reply) -> Result<Page, Fault> {
+    fn found(&self, sought: &Sought<'_>, cursor: Option<&str>, reply: &WholeReply) -> Result<TaskListPage, Fault> {
         let json = reply.json();
         let Some(items) = json["items"].as_array().filter(|_| reply.is_ok()) else {
             return Err(self.refused(sought.api, reply));
@@ -109,16 +112,16 @@ impl Video for Ark {
         // sure.
         let own = sought.body.get("safety_identifier").is_none();
         let ours = items.iter().find(|item| own && item["safety_identifier"] == sought.external_id);
-        Ok(Page { ours: ours.and_then(|item| id(&item["id"])), alike: alike(self, sought, items), next })
+        Ok(TaskListPage { ours: ours.and_then(|item| id(&item["id"])), alike: alike(self, sought, items), next })
     }
 
     /// By the identifier, ours or the caller's. Another name of the model speaks against it and is
     /// no proof.
     fn likeness(&self, sought: &Sought<'_>, entry: &Value) -> Likeness {
         let asked = sought.body.get("safety_identifier").and_then(Value::as_str).unwrap_or(sought.external_id);
-        let told = sought.compare(entry, &[]).max(Told::names(asked, &entry["safety_identifier"]));
-        match Told::names(sought.model, &entry["model"]) {
-            Told::Other => told.likeness(Likeness::Otherwise),
+        let told = sought.compare(entry, &[]).max(Comparison::names(asked, &entry["safety_identifier"]));
+        match Comparison::names(sought.model, &entry["model"]) {
+            Comparison::Other => told.likeness(Likeness::Otherwise),
             model => told.max(model).likeness(Likeness::Outside),
         }
     }
@@ -133,21 +136,22 @@ impl Video for Ark {
         self.cancel(asking, task)
     }
 
-    fn refused(&self, _api: Api, reply: &Reply) -> Fault {
+    fn refused(&self, _api: Api, reply: &WholeReply) -> Fault {
         let json = reply.json();
         let error = &json["error"];
-        let said =
-            error["code"].as_str().map(|code| Said { code, text: error["message"].as_str().unwrap_or_default() });
+        let said = error["code"]
+            .as_str()
+            .map(|code| ProviderError { code, text: error["message"].as_str().unwrap_or_default() });
         judge(reply, said, CODES)
     }
 }
 
 /// Tokens, and the length of what was made, for models that are sold by the second. Seconds of
 /// reference clips are in the tokens only.
-fn used(task: &Value) -> Used {
+fn used(task: &Value) -> VideoUsage {
     let (usage, duration) = (&task["usage"], &task["duration"]);
     let tokens = counted(&usage["total_tokens"]).or_else(|| counted(&usage["completion_tokens"]));
     let told = json!({"duration": duration, "usage": usage});
     let resolution = task["resolution"].as_str().map(str::to_owned);
-    Used { millis: billed(duration), tokens, resolution, raw: Used::raw(&told) }
+    VideoUsage { millis: billed(duration), tokens, resolution, raw: VideoUsage::raw(&told) }
 }

@@ -1,10 +1,12 @@
 //! DashScope: families A and E.
 
 use crate::video::habits::DAY;
-use crate::video::judge::{Said, Table, Verdict, judge};
+use crate::video::judge::{ProviderError, Table, Verdict, judge};
 use crate::video::read::{billed, id, path_part};
-use crate::video::{Asking, Ending, Habits, Handle, Job, Link, Report, Standing, Used, Video};
-use crate::{Fault, Outgoing, Reply};
+use crate::video::{
+    Asking, FileLink, Habits, Handle, Job, VideoFailure, VideoMaker, VideoReport, VideoStanding, VideoUsage,
+};
+use crate::{Fault, Outgoing, WholeReply};
 use http::{HeaderValue, Method};
 use serde_json::Value;
 use std::time::Duration;
@@ -23,15 +25,15 @@ const HABITS: Habits = Habits {
     reports: true,
 };
 
-const WORDS: &[(&str, Standing)] = &[
-    ("PENDING", Standing::Queued),
-    ("SUSPENDED", Standing::Queued),
-    ("RUNNING", Standing::Running),
-    ("SUCCEEDED", Standing::Succeeded),
-    ("FAILED", Standing::Ended(Ending::Failed)),
-    ("CANCELED", Standing::Ended(Ending::Cancelled)),
+const WORDS: &[(&str, VideoStanding)] = &[
+    ("PENDING", VideoStanding::Queued),
+    ("SUSPENDED", VideoStanding::Queued),
+    ("RUNNING", VideoStanding::Running),
+    ("SUCCEEDED", VideoStanding::Succeeded),
+    ("FAILED", VideoStanding::Ended(VideoFailure::Failed)),
+    ("CANCELED", VideoStanding::Ended(VideoFailure::Cancelled)),
     // An old or foreign id; it does not recover.
-    ("UNKNOWN", Standing::Ended(Ending::Forgotten)),
+    ("UNKNOWN", VideoStanding::Ended(VideoFailure::Forgotten)),
 ];
 
 const CODES: Table = &[
@@ -50,7 +52,7 @@ const CODES: Table = &[
     ("InternalError*", Verdict::Failed),
 ];
 
-impl Video for DashScope {
+impl VideoMaker for DashScope {
     fn speaks(&self, api: Api) -> bool {
         api == Api::DashScope
     }
@@ -73,7 +75,7 @@ impl Video for DashScope {
         Some(request)
     }
 
-    fn created(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
+    fn created(&self, api: Api, reply: &WholeReply) -> Result<String, Fault> {
         let task = id(&reply.json()["output"]["task_id"]).filter(|_| reply.is_ok());
         task.ok_or_else(|| self.refused(api, reply))
     }
@@ -82,18 +84,18 @@ impl Video for DashScope {
         asking.bearer(Method::GET, &format!("/api/v1/tasks/{}", path_part(task.id)?), None)
     }
 
-    fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault> {
+    fn polled(&self, task: &Handle<'_>, reply: &WholeReply) -> Result<VideoReport, Fault> {
         let json = reply.json();
         let output = &json["output"];
         let Some(word) = output["task_status"].as_str().filter(|_| reply.is_ok()) else {
             return Err(self.refused(task.api, reply));
         };
-        let mut report = Report::of(word, WORDS).because(output["code"].as_str(), output["message"].as_str());
-        report.link = output["video_url"].as_str().and_then(Link::read);
+        let mut report = VideoReport::of(word, WORDS).because(output["code"].as_str(), output["message"].as_str());
+        report.link = output["video_url"].as_str().and_then(FileLink::read);
         let usage = &json["usage"];
         report.used.millis = billed(&usage["duration"]).or_else(|| billed(&usage["video_duration"]));
         report.used.resolution = id(&usage["SR"]);
-        report.used.raw = Used::raw(usage);
+        report.used.raw = VideoUsage::raw(usage);
         let alone = || report.used.millis.filter(|_| usage["input_video_duration"].is_null());
         report.length = billed(&usage["output_video_duration"]).or_else(alone);
         Ok(report)
@@ -104,9 +106,11 @@ impl Video for DashScope {
         asking.bearer(Method::POST, &format!("/api/v1/tasks/{}/cancel", path_part(task.id)?), None)
     }
 
-    fn refused(&self, _api: Api, reply: &Reply) -> Fault {
+    fn refused(&self, _api: Api, reply: &WholeReply) -> Fault {
         let json = reply.json();
-        let said = json["code"].as_str().map(|code| Said { code, text: json["message"].as_str().unwrap_or_default() });
+        let said = json["code"]
+            .as_str()
+            .map(|code| ProviderError { code, text: json["message"].as_str().unwrap_or_default() });
         judge(reply, said, CODES)
     }
 }

@@ -2,11 +2,14 @@
 //! step; v2 is plainer.
 
 use crate::video::habits::DAY;
-use crate::video::judge::{Said, Table, Verdict, judge};
-use crate::video::likeness::Told;
+use crate::video::judge::{ProviderError, Table, Verdict, judge};
+use crate::video::likeness::Comparison;
 use crate::video::read::{PAGE, alike, billed, id, next_page, path_part};
-use crate::video::{Asking, Ending, Habits, Handle, Job, Likeness, Link, Page, Report, Sought, Standing, Used, Video};
-use crate::{Fault, Outgoing, Reply};
+use crate::video::{
+    Asking, FileLink, Habits, Handle, Job, Likeness, Sought, TaskListPage, VideoFailure, VideoMaker, VideoReport,
+    VideoStanding, VideoUsage,
+};
+use crate::{Fault, Outgoing, WholeReply};
 use http::Method;
 use serde_json::Value;
 use std::time::Duration;
@@ -29,18 +32,18 @@ const V1: Habits = Habits {
 
 const V2: Habits = Habits { remembers: Duration::from_secs(7 * DAY), finds: true, reports: true, ..V1 };
 
-const WORDS: &[(&str, Standing)] = &[
-    ("Preparing", Standing::Queued),
-    ("Queueing", Standing::Queued),
-    ("Processing", Standing::Running),
-    ("Success", Standing::Succeeded),
-    ("Fail", Standing::Ended(Ending::Failed)),
-    ("queued", Standing::Queued),
-    ("running", Standing::Running),
-    ("succeeded", Standing::Succeeded),
-    ("failed", Standing::Ended(Ending::Failed)),
-    ("cancelled", Standing::Ended(Ending::Cancelled)),
-    ("expired", Standing::Ended(Ending::Expired)),
+const WORDS: &[(&str, VideoStanding)] = &[
+    ("Preparing", VideoStanding::Queued),
+    ("Queueing", VideoStanding::Queued),
+    ("Processing", VideoStanding::Running),
+    ("Success", VideoStanding::Succeeded),
+    ("Fail", VideoStanding::Ended(VideoFailure::Failed)),
+    ("queued", VideoStanding::Queued),
+    ("running", VideoStanding::Running),
+    ("succeeded", VideoStanding::Succeeded),
+    ("failed", VideoStanding::Ended(VideoFailure::Failed)),
+    ("cancelled", VideoStanding::Ended(VideoFailure::Cancelled)),
+    ("expired", VideoStanding::Ended(VideoFailure::Expired)),
 ];
 
 const CODES: Table = &[
@@ -67,7 +70,7 @@ const CODES: Table = &[
     ("server_error", Verdict::Failed),
 ];
 
-impl Video for MiniMax {
+impl VideoMaker for MiniMax {
     fn speaks(&self, api: Api) -> bool {
         matches!(api, Api::MiniMaxV1 | Api::MiniMaxV2)
     }
@@ -83,7 +86,7 @@ impl Video for MiniMax {
         asking.bearer(Method::POST, path, Some(&Value::Object(body)))
     }
 
-    fn created(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
+    fn created(&self, api: Api, reply: &WholeReply) -> Result<String, Fault> {
         let json = reply.json();
         let task = id(&json["task_id"]).filter(|_| reply.is_ok() && base_code(&json).is_none());
         task.ok_or_else(|| self.refused(api, reply))
@@ -98,7 +101,7 @@ impl Video for MiniMax {
         asking.bearer(Method::GET, &path, None)
     }
 
-    fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault> {
+    fn polled(&self, task: &Handle<'_>, reply: &WholeReply) -> Result<VideoReport, Fault> {
         let json = reply.json();
         let report = if task.api == Api::MiniMaxV1 { first(&json) } else { second(&json["task"]) };
         report.filter(|_| reply.is_ok()).ok_or_else(|| self.refused(task.api, reply))
@@ -108,12 +111,12 @@ impl Video for MiniMax {
         asking.bearer(Method::GET, &format!("/v1/files/retrieve?file_id={}", path_part(file)?), None)
     }
 
-    fn filed(&self, reply: &Reply) -> Result<Option<Link>, Fault> {
+    fn filed(&self, reply: &WholeReply) -> Result<Option<FileLink>, Fault> {
         let json = reply.json();
         if !reply.is_ok() || base_code(&json).is_some() || !json["file"].is_object() {
             return Err(self.refused(Api::MiniMaxV1, reply));
         }
-        let link = |name: &str| json["file"][name].as_str().and_then(Link::read);
+        let link = |name: &str| json["file"][name].as_str().and_then(FileLink::read);
         Ok(link("download_url").or_else(|| link("backup_download_url")))
     }
 
@@ -124,34 +127,34 @@ impl Video for MiniMax {
     }
 
     /// The list has no id of ours: what was asked for and when must do.
-    fn found(&self, sought: &Sought<'_>, cursor: Option<&str>, reply: &Reply) -> Result<Page, Fault> {
+    fn found(&self, sought: &Sought<'_>, cursor: Option<&str>, reply: &WholeReply) -> Result<TaskListPage, Fault> {
         let json = reply.json();
         let list = ["tasks", "items", "data"].iter().find_map(|name| json[*name].as_array());
         let Some(list) = list.filter(|_| reply.is_ok()) else {
             return Err(self.refused(sought.api, reply));
         };
         let alike = alike(self, sought, list);
-        Ok(Page { ours: None, alike, next: next_page(cursor, list, sought.sent.0) })
+        Ok(TaskListPage { ours: None, alike, next: next_page(cursor, list, sought.sent.0) })
     }
 
     /// The list tells neither prompt nor model.
     fn likeness(&self, sought: &Sought<'_>, entry: &Value) -> Likeness {
         let asked = sought.body.get("ratio").filter(|ratio| **ratio != "adaptive" && !entry["ratio"].is_null());
-        let ratio = asked.map_or(Told::Same, |asked| Told::measures(asked, &entry["ratio"]));
+        let ratio = asked.map_or(Comparison::Same, |asked| Comparison::measures(asked, &entry["ratio"]));
         sought.compare(entry, &["resolution", "duration"]).max(ratio).likeness(Likeness::Outside)
     }
 
-    fn refused(&self, _api: Api, reply: &Reply) -> Fault {
+    fn refused(&self, _api: Api, reply: &WholeReply) -> Fault {
         let json = reply.json();
         if let Some((code, text)) = base_code(&json) {
-            return judge(reply, Some(Said { code: &code, text }), CODES);
+            return judge(reply, Some(ProviderError { code: &code, text }), CODES);
         }
         let error = &json["error"];
         let text = error["message"].as_str().unwrap_or_default();
         // v2 puts the number of v1 in brackets behind the text, and it says more than the type.
         let number = text.trim_end().strip_suffix(')').and_then(|text| text.rsplit_once('(')).map(|(_, number)| number);
         let number = number.filter(|number| CODES.iter().any(|(code, _)| code == number));
-        let said = number.or_else(|| error["type"].as_str()).map(|code| Said { code, text });
+        let said = number.or_else(|| error["type"].as_str()).map(|code| ProviderError { code, text });
         judge(reply, said, CODES)
     }
 }
@@ -163,21 +166,21 @@ fn base_code(json: &Value) -> Option<(String, &str)> {
     Some((code.to_string(), base["status_msg"].as_str().unwrap_or_default()))
 }
 
-fn first(json: &Value) -> Option<Report> {
+fn first(json: &Value) -> Option<VideoReport> {
     let word = json["status"].as_str().filter(|word| !word.is_empty())?;
     let base = base_code(json);
     let code = base.as_ref().map(|(code, _)| code.as_str());
-    let mut report = Report::of(word, WORDS).because(code, base.as_ref().map(|(_, text)| *text));
-    report.file = id(&json["file_id"]).filter(|_| report.standing == Standing::Succeeded);
+    let mut report = VideoReport::of(word, WORDS).because(code, base.as_ref().map(|(_, text)| *text));
+    report.file = id(&json["file_id"]).filter(|_| report.standing == VideoStanding::Succeeded);
     Some(report)
 }
 
-fn second(task: &Value) -> Option<Report> {
-    let mut report = Report::told(task, WORDS)?;
-    report.link = task["content"]["url"].as_str().and_then(Link::read);
+fn second(task: &Value) -> Option<VideoReport> {
+    let mut report = VideoReport::from_status(task, WORDS)?;
+    report.link = task["content"]["url"].as_str().and_then(FileLink::read);
     report.used.millis = billed(&task["usage"]["total_seconds"]);
     report.used.resolution = task["resolution"].as_str().map(str::to_owned);
-    report.used.raw = Used::raw(&task["usage"]);
+    report.used.raw = VideoUsage::raw(&task["usage"]);
     report.length = billed(&task["usage"]["output_seconds"]).or_else(|| billed(&task["duration"]));
     Some(report)
 }

@@ -7,11 +7,11 @@
 //! request that was sent and not answered may have been billed.
 
 use crate::outgoing::outgoing;
-use crate::{Blame, Fault, Outgoing, Provider, Reply, SocialAsk, SocialData, safe_text};
+use crate::{Blame, Fault, Outgoing, Provider, SocialAsk, SocialData, WholeReply, safe_text};
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
-use tollgate_media::social::{Refused, read_refused};
+use tollgate_media::social::{SupplierError, read_refused};
 use tollgate_wire::error::Code;
 
 /// The supplier, or a source of one's own.
@@ -41,14 +41,14 @@ impl SocialData for TikHub {
         Some(request)
     }
 
-    fn fault(&self, reply: &Reply) -> Fault {
+    fn fault(&self, reply: &WholeReply) -> Fault {
         let fault = judge(reply.status, &read_refused(&reply.body));
         Fault { retry_after: retry_after(&reply.headers).or(fault.retry_after), ..fault }
     }
 }
 
 /// Who is to blame for an error status, and what the client is told.
-fn judge(status: u16, said: &Refused) -> Fault {
+fn judge(status: u16, said: &SupplierError) -> Fault {
     let blank = Fault {
         blame: Blame::Provider,
         code: Code::SocialDataUpstreamError,
@@ -95,11 +95,11 @@ fn judge(status: u16, said: &Refused) -> Fault {
 }
 
 /// The supplier's word for a route it does not have, which is not a thing that was not found.
-fn no_such_route(said: &Refused) -> bool {
+fn no_such_route(said: &SupplierError) -> bool {
     said.bare || said.message.contains("endpoint data") || said.message == "Not Found"
 }
 
-fn shape_message(said: &Refused) -> String {
+fn shape_message(said: &SupplierError) -> String {
     let text = safe_text(&said.message, 300);
     let name = said.param.as_deref().map(|param| safe_text(param, 64)).unwrap_or_default();
     match (name.as_str(), text.as_str()) {
@@ -133,11 +133,11 @@ fn retry_after(headers: &HeaderMap) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BaseUrl, Secret, Settings, kind};
+    use crate::{BaseUrl, ProviderSettings, Secret, kind};
     use http::header::USER_AGENT;
 
     fn fault(status: u16, headers: &HeaderMap, body: &str) -> Fault {
-        TikHub.fault(&Reply { status, headers: headers.clone(), body: Bytes::from(body.to_owned()) })
+        TikHub.fault(&WholeReply { status, headers: headers.clone(), body: Bytes::from(body.to_owned()) })
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
             kind("tikhub").expect("a kind"),
             base,
             Some(Secret::new("sk-hidden")),
-            Settings::default(),
+            ProviderSettings::default(),
         )
         .expect("a provider");
         let get = provider.social(&SocialAsk::Get { path: "/a/b", query: "keyword=%E5" }).expect("a request");

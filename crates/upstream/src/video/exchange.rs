@@ -1,8 +1,8 @@
 //! The verbs: write, send, read. One exchange each; whether and when to repeat is the caller's
 //! decision, never ours.
 
-use super::{Alike, Asking, Found, Handle, Job, Link, Report, Sought, Standing, Video};
-use crate::{Answer, Body, Client, Fault, Outgoing, Reply, is_encoded};
+use super::{Alike, Asking, FileLink, Handle, Job, Sought, VideoMaker, VideoReport, VideoSearch, VideoStanding};
+use crate::{Client, Fault, IncomingBody, Outgoing, ReplyBody, WholeReply, is_encoded};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, LOCATION, RANGE};
 use http::{HeaderMap, Response};
@@ -19,11 +19,16 @@ const PAGES: usize = 50;
 const READING: Duration = Duration::from_secs(60);
 
 /// Waits until one more request may be sent; `false`: not now.
-pub type Turn<'a> = dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> + Sync + 'a;
+pub type SendTurn<'a> = dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> + Sync + 'a;
 
 /// Creates a task and gives the provider's id of it. Send once: a fault with `maybe_charged` means
 /// that the task may exist.
-pub async fn create(client: &Client, video: &dyn Video, asking: &Asking<'_>, job: &Job<'_>) -> Result<String, Fault> {
+pub async fn create(
+    client: &Client,
+    video: &dyn VideoMaker,
+    asking: &Asking<'_>,
+    job: &Job<'_>,
+) -> Result<String, Fault> {
     let request = video.create(asking, job).ok_or_else(Fault::unreachable)?;
     let reply = exchange_fresh(client, asking, request).await?;
     match job.plan.call {
@@ -37,15 +42,16 @@ pub async fn create(client: &Client, video: &dyn Video, asking: &Asking<'_>, job
 /// is the caller's.
 pub async fn poll(
     client: &Client,
-    video: &dyn Video,
+    video: &dyn VideoMaker,
     asking: &Asking<'_>,
     task: &Handle<'_>,
-    turn: &Turn<'_>,
-) -> Result<Report, Fault> {
+    turn: &SendTurn<'_>,
+) -> Result<VideoReport, Fault> {
     let request = video.poll(asking, task).ok_or_else(Fault::unreachable)?;
     let reply = exchange(client, asking, request).await?;
     let mut report = video.polled(task, &reply)?;
-    if let Some(id) = report.file.as_deref().filter(|_| report.standing == Standing::Succeeded && report.link.is_none())
+    if let Some(id) =
+        report.file.as_deref().filter(|_| report.standing == VideoStanding::Succeeded && report.link.is_none())
     {
         if !turn().await {
             return Err(Fault::no_turn());
@@ -56,7 +62,12 @@ pub async fn poll(
 }
 
 /// The link of a finished file; asked again, a fresh one.
-pub async fn file(client: &Client, video: &dyn Video, asking: &Asking<'_>, id: &str) -> Result<Option<Link>, Fault> {
+pub async fn file(
+    client: &Client,
+    video: &dyn VideoMaker,
+    asking: &Asking<'_>,
+    id: &str,
+) -> Result<Option<FileLink>, Fault> {
     let Some(request) = video.file(asking, id) else { return Ok(None) };
     let reply = exchange(client, asking, request).await?;
     video.filed(&reply)
@@ -67,11 +78,11 @@ pub async fn file(client: &Client, video: &dyn Video, asking: &Asking<'_>, id: &
 /// further.
 pub async fn find(
     client: &Client,
-    video: &dyn Video,
+    video: &dyn VideoMaker,
     asking: &Asking<'_>,
     sought: &Sought<'_>,
-    turn: &Turn<'_>,
-) -> Result<Option<Found>, Fault> {
+    turn: &SendTurn<'_>,
+) -> Result<Option<VideoSearch>, Fault> {
     let mut cursor: Option<String> = None;
     let mut alike = Vec::new();
     for page in 0..PAGES {
@@ -82,7 +93,7 @@ pub async fn find(
         let reply = exchange(client, asking, request).await?;
         let mut page = video.found(sought, cursor.as_deref(), &reply)?;
         if let Some(ours) = page.ours {
-            return Ok(Some(Found::Exactly(ours)));
+            return Ok(Some(VideoSearch::Exactly(ours)));
         }
         // New entries push others to the next page, where they are seen again.
         page.alike.retain(|one: &Alike| alike.iter().all(|other: &Alike| other.id != one.id));
@@ -90,22 +101,32 @@ pub async fn find(
         cursor = page.next;
         if cursor.is_none() {
             let nothing = alike.is_empty();
-            return Ok(Some(if nothing { Found::Nothing } else { Found::Perhaps { alike, whole: true } }));
+            return Ok(Some(if nothing { VideoSearch::Nothing } else { VideoSearch::Perhaps { alike, whole: true } }));
         }
     }
     // There was more than we read: that it was not seen does not mean that it is not there.
-    Ok(Some(Found::Perhaps { alike, whole: false }))
+    Ok(Some(VideoSearch::Perhaps { alike, whole: false }))
 }
 
 /// Asks the provider to drop a task. `Ok(false)` where it cannot or will not.
-pub async fn cancel(client: &Client, video: &dyn Video, asking: &Asking<'_>, task: &Handle<'_>) -> Result<bool, Fault> {
+pub async fn cancel(
+    client: &Client,
+    video: &dyn VideoMaker,
+    asking: &Asking<'_>,
+    task: &Handle<'_>,
+) -> Result<bool, Fault> {
     let Some(request) = video.cancel(asking, task) else { return Ok(false) };
     Ok(exchange(client, asking, request).await?.is_ok())
 }
 
 /// Asks the provider to delete a task that has ended, and its video with it. `Ok(false)` where it
 /// cannot or will not.
-pub async fn forget(client: &Client, video: &dyn Video, asking: &Asking<'_>, task: &Handle<'_>) -> Result<bool, Fault> {
+pub async fn forget(
+    client: &Client,
+    video: &dyn VideoMaker,
+    asking: &Asking<'_>,
+    task: &Handle<'_>,
+) -> Result<bool, Fault> {
     let Some(request) = video.forget(asking, task) else { return Ok(false) };
     Ok(exchange(client, asking, request).await?.is_ok())
 }
@@ -114,7 +135,7 @@ pub async fn forget(client: &Client, video: &dyn Video, asking: &Asking<'_>, tas
 /// [`create`].
 pub async fn remix(
     client: &Client,
-    video: &dyn Video,
+    video: &dyn VideoMaker,
     asking: &Asking<'_>,
     task: &Handle<'_>,
     prompt: &str,
@@ -126,10 +147,10 @@ pub async fn remix(
 
 /// A file that is being read.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenFile {
     pub status: u16,
     pub headers: HeaderMap,
-    pub body: Body,
+    pub body: ReplyBody,
 }
 
 /// Two clients: one for providers, one for links that only they have written.
@@ -145,12 +166,12 @@ pub struct Reach<'a> {
 /// address, unless the provider is configured otherwise.
 pub async fn fetch(
     reach: Reach<'_>,
-    video: &dyn Video,
+    video: &dyn VideoMaker,
     asking: &Asking<'_>,
     task: &Handle<'_>,
-    link: &Link,
+    link: &FileLink,
     range: Option<&http::HeaderValue>,
-) -> Result<Opened, Fault> {
+) -> Result<OpenFile, Fault> {
     let mut request = video.content(asking, task, link).ok_or_else(Fault::garbage)?;
     for redirects in [1, 0] {
         if let Some(range) = range {
@@ -172,7 +193,11 @@ pub async fn fetch(
             return Err(Fault::encoded());
         }
         if brings_a_file(status, &head.headers) || status == 416 {
-            return Ok(Opened { status, headers: head.headers, body: Body::new(body, asking.provider.settings.idle) });
+            return Ok(OpenFile {
+                status,
+                headers: head.headers,
+                body: ReplyBody::new(body, asking.provider.settings.idle),
+            });
         }
         return Err(Fault::no_file(status));
     }
@@ -185,24 +210,24 @@ fn brings_a_file(status: u16, headers: &HeaderMap) -> bool {
     matches!(status, 200 | 206) && headers.get(CONTENT_LENGTH).is_none_or(|length| length != "0")
 }
 
-async fn exchange(client: &Client, asking: &Asking<'_>, request: Outgoing) -> Result<Reply, Fault> {
+async fn exchange(client: &Client, asking: &Asking<'_>, request: Outgoing) -> Result<WholeReply, Fault> {
     read(asking, client.send(asking.provider, request).await?).await
 }
 
 /// For what makes something: a connection that breaks says nothing of whether it was made, so none
 /// is used that may be closing already.
-async fn exchange_fresh(client: &Client, asking: &Asking<'_>, request: Outgoing) -> Result<Reply, Fault> {
+async fn exchange_fresh(client: &Client, asking: &Asking<'_>, request: Outgoing) -> Result<WholeReply, Fault> {
     read(asking, client.send_fresh(asking.provider, request).await?).await
 }
 
-async fn read(asking: &Asking<'_>, response: Response<Answer>) -> Result<Reply, Fault> {
+async fn read(asking: &Asking<'_>, response: Response<IncomingBody>) -> Result<WholeReply, Fault> {
     let (head, body) = response.into_parts();
     let body = match is_encoded(&head.headers) {
         // What it has done cannot be read.
         true if head.status.is_success() => return Err(Fault { maybe_charged: true, ..Fault::encoded() }),
         // The status alone must do.
         true => Bytes::new(),
-        false => Body::new(body, asking.provider.settings.idle).whole(REPLY, Instant::now() + READING).await?,
+        false => ReplyBody::new(body, asking.provider.settings.idle).whole(REPLY, Instant::now() + READING).await?,
     };
-    Ok(Reply { status: head.status.as_u16(), headers: head.headers, body })
+    Ok(WholeReply { status: head.status.as_u16(), headers: head.headers, body })
 }

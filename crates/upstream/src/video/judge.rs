@@ -2,7 +2,7 @@
 //! comes as 400 and as 429.
 
 use super::read::text;
-use crate::{Blame, Fault, Reply, safe_text};
+use crate::{Blame, Fault, WholeReply, safe_text};
 use tollgate_wire::error::Code;
 
 /// What a provider's code means for us.
@@ -23,7 +23,7 @@ pub(crate) enum Verdict {
 }
 
 /// What a provider said went wrong.
-pub(crate) struct Said<'a> {
+pub(crate) struct ProviderError<'a> {
     pub code: &'a str,
     pub text: &'a str,
 }
@@ -37,7 +37,7 @@ const CODE: usize = 100;
 
 /// What a reply that is no success means. `said` is `None` when the provider's own shape of errors
 /// was not found in it.
-pub(crate) fn judge(reply: &Reply, said: Option<Said<'_>>, table: Table) -> Fault {
+pub(crate) fn judge(reply: &WholeReply, said: Option<ProviderError<'_>>, table: Table) -> Fault {
     let verdict = said.as_ref().and_then(|said| {
         let fits = |row: &str| row.strip_suffix('*').map_or(row == said.code, |start| said.code.starts_with(start));
         table.iter().find(|(row, _)| fits(row)).map(|(_, verdict)| *verdict)
@@ -82,7 +82,7 @@ fn by_status(status: u16, own_words: bool) -> Verdict {
     }
 }
 
-fn caller(said: Option<&Said<'_>>) -> Fault {
+fn caller(said: Option<&ProviderError<'_>>) -> Fault {
     let parts = said.map(|said| (safe_text(said.code, CODE), text(said.text, TEXT)));
     let message = match parts {
         Some((code, text)) if !code.is_empty() && !text.is_empty() => format!("{code}: {text}"),
@@ -94,7 +94,7 @@ fn caller(said: Option<&Said<'_>>) -> Fault {
     Fault { try_other: false, ..base(Blame::Caller, code, message) }
 }
 
-fn failed(status: u16, said: Option<&Said<'_>>) -> String {
+fn failed(status: u16, said: Option<&ProviderError<'_>>) -> String {
     match said.map(|said| safe_text(said.code, CODE)).filter(|code| !code.is_empty()) {
         Some(code) => format!("The provider failed (HTTP {status}, {code})."),
         None => format!("The provider failed (HTTP {status})."),
@@ -118,7 +118,7 @@ fn base(blame: Blame, code: Code, message: String) -> Fault {
     }
 }
 
-fn retry_after(reply: &Reply) -> Option<u32> {
+fn retry_after(reply: &WholeReply) -> Option<u32> {
     let value = reply.headers.get("retry-after")?.to_str().ok()?;
     value.trim().parse::<u64>().ok().and_then(|seconds| u32::try_from(seconds.clamp(1, 60)).ok())
 }

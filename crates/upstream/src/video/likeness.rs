@@ -55,37 +55,37 @@ pub trait Remembers: Sync + fmt::Debug {
 
 /// What an entry tells, beside what was sent; of several things the worst counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Told {
+pub(crate) enum Comparison {
     Same,
     /// Not told, or in a way that cannot be read.
     Unclear,
     Other,
 }
 
-impl Told {
+impl Comparison {
     /// Lengths, sizes, resolutions and ratios, in any spelling.
-    pub fn measures(asked: &Value, told: &Value) -> Told {
+    pub fn measures(asked: &Value, told: &Value) -> Comparison {
         match (measure(asked), measure(told)) {
-            (Some(asked), Some(told)) if asked == told => Told::Same,
-            (Some(asked), Some(told)) if asked.0 == told.0 => Told::Other,
-            _ => Told::Unclear,
+            (Some(asked), Some(told)) if asked == told => Comparison::Same,
+            (Some(asked), Some(told)) if asked.0 == told.0 => Comparison::Other,
+            _ => Comparison::Unclear,
         }
     }
 
     /// Names that providers give back as they were sent.
-    pub fn names(asked: &str, told: &Value) -> Told {
+    pub fn names(asked: &str, told: &Value) -> Comparison {
         match told.as_str().filter(|told| !told.is_empty()) {
-            Some(told) if told == asked => Told::Same,
-            Some(_) => Told::Other,
-            None => Told::Unclear,
+            Some(told) if told == asked => Comparison::Same,
+            Some(_) => Comparison::Other,
+            None => Comparison::Unclear,
         }
     }
 
     /// How far the entry is like ours; `same`: where nothing speaks against it.
     pub fn likeness(self, same: Likeness) -> Likeness {
         match (self, same) {
-            (Told::Other, _) => Likeness::None,
-            (Told::Unclear, Likeness::Outside | Likeness::Whole) => Likeness::Unclear,
+            (Comparison::Other, _) => Likeness::None,
+            (Comparison::Unclear, Likeness::Outside | Likeness::Whole) => Likeness::Unclear,
             _ => same,
         }
     }
@@ -93,14 +93,14 @@ impl Told {
 
 impl Sought<'_> {
     /// Whether an entry was made while ours was sent, and has these measures of it.
-    pub(crate) fn compare(&self, entry: &Value, names: &[&str]) -> Told {
+    pub(crate) fn compare(&self, entry: &Value, names: &[&str]) -> Comparison {
         let time = match made_at(entry) {
-            Some(at) if (self.sent.0..=self.sent.1).contains(&at) => Told::Same,
-            Some(_) => Told::Other,
-            None => Told::Unclear,
+            Some(at) if (self.sent.0..=self.sent.1).contains(&at) => Comparison::Same,
+            Some(_) => Comparison::Other,
+            None => Comparison::Unclear,
         };
         let asked = |name: &str| self.body.get(name).unwrap_or(&Value::Null);
-        names.iter().map(|name| Told::measures(asked(name), &entry[*name])).fold(time, Told::max)
+        names.iter().map(|name| Comparison::measures(asked(name), &entry[*name])).fold(time, Comparison::max)
     }
 
     /// Whether the prompt an entry tells is ours.

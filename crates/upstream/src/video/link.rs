@@ -2,7 +2,7 @@
 
 /// Where the file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct FileLink {
     pub url: String,
     /// Unix seconds, where the link itself says.
     pub expires_at: Option<i64>,
@@ -12,9 +12,9 @@ pub struct Link {
     pub needs_key: bool,
 }
 
-impl Link {
+impl FileLink {
     /// `None` unless it is an http(s) link.
-    pub(crate) fn read(url: &str) -> Option<Link> {
+    pub(crate) fn read(url: &str) -> Option<FileLink> {
         if !(url.starts_with("https://") || url.starts_with("http://")) || url.len() > 8192 {
             return None;
         }
@@ -25,7 +25,7 @@ impl Link {
             .or_else(|| signed("X-Tos-Date", "X-Tos-Expires"))
             .or_else(|| signed("X-Amz-Date", "X-Amz-Expires"))
             .or_else(|| signed("X-Goog-Date", "X-Goog-Expires"));
-        Some(Link { url: url.to_owned(), expires_at, carries_expires: plain.is_some(), needs_key: false })
+        Some(FileLink { url: url.to_owned(), expires_at, carries_expires: plain.is_some(), needs_key: false })
     }
 }
 
@@ -73,10 +73,10 @@ mod tests {
             ("https://h/Expires=5/v.mp4", None, false),
             ("https://h/v.mp4?Expires=soon", None, false),
         ] {
-            let link = Link::read(url).expect("a link");
+            let link = FileLink::read(url).expect("a link");
             assert_eq!((link.expires_at, link.carries_expires), (expires_at, carries), "{url}");
         }
-        assert!(Link::read("ftp://h/v.mp4").is_none() && Link::read("").is_none());
+        assert!(FileLink::read("ftp://h/v.mp4").is_none() && FileLink::read("").is_none());
     }
 
     #[test]

@@ -13,24 +13,24 @@ pub(crate) mod read;
 mod report;
 mod request;
 
-pub use exchange::{Opened, Reach, Turn, cancel, create, fetch, file, find, forget, poll, remix};
+pub use exchange::{OpenFile, Reach, SendTurn, cancel, create, fetch, file, find, forget, poll, remix};
 pub use habits::Habits;
 pub use likeness::{Alike, Likeness, Remembers};
-pub use link::Link;
-pub use report::{Ending, Found, Page, Report, Standing, Used};
+pub use link::FileLink;
+pub use report::{TaskListPage, VideoFailure, VideoReport, VideoSearch, VideoStanding, VideoUsage};
 pub use request::{Asking, Handle, Job, Sought};
 
-use crate::{Fault, Outgoing, Reply};
+use crate::{Fault, Outgoing, WholeReply};
 use serde_json::Value;
 use tollgate_media::video::Api;
 
 /// Who speaks an API, whether or not such a provider is configured.
-pub fn speaker(api: Api) -> Option<&'static dyn Video> {
+pub fn speaker(api: Api) -> Option<&'static dyn VideoMaker> {
     crate::KINDS.iter().filter_map(|kind| kind.video).find(|video| video.speaks(api))
 }
 
 /// How one provider makes videos. What a provider does not have is `None`.
-pub trait Video: Sync + std::fmt::Debug {
+pub trait VideoMaker: Sync + std::fmt::Debug {
     fn speaks(&self, api: Api) -> bool;
 
     fn habits(&self, api: Api) -> &'static Habits;
@@ -38,16 +38,16 @@ pub trait Video: Sync + std::fmt::Debug {
     fn create(&self, asking: &Asking<'_>, job: &Job<'_>) -> Option<Outgoing>;
 
     /// The provider's id of the new task, or why there is none.
-    fn created(&self, api: Api, reply: &Reply) -> Result<String, Fault>;
+    fn created(&self, api: Api, reply: &WholeReply) -> Result<String, Fault>;
 
     /// The same of a remix, whose source may be gone.
-    fn remixed(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
+    fn remixed(&self, api: Api, reply: &WholeReply) -> Result<String, Fault> {
         self.created(api, reply)
     }
 
     fn poll(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing>;
 
-    fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault>;
+    fn polled(&self, task: &Handle<'_>, reply: &WholeReply) -> Result<VideoReport, Fault>;
 
     /// A further step from a finished task's file id to its link.
     fn file(&self, _asking: &Asking<'_>, _file: &str) -> Option<Outgoing> {
@@ -55,7 +55,7 @@ pub trait Video: Sync + std::fmt::Debug {
     }
 
     /// `None` when the provider has no link yet.
-    fn filed(&self, _reply: &Reply) -> Result<Option<Link>, Fault> {
+    fn filed(&self, _reply: &WholeReply) -> Result<Option<FileLink>, Fault> {
         Ok(None)
     }
 
@@ -65,8 +65,8 @@ pub trait Video: Sync + std::fmt::Debug {
         None
     }
 
-    fn found(&self, _sought: &Sought<'_>, _cursor: Option<&str>, _reply: &Reply) -> Result<Page, Fault> {
-        Ok(Page::default())
+    fn found(&self, _sought: &Sought<'_>, _cursor: Option<&str>, _reply: &WholeReply) -> Result<TaskListPage, Fault> {
+        Ok(TaskListPage::default())
     }
 
     /// How far an entry of its list is like a task whose creation was lost.
@@ -90,10 +90,10 @@ pub trait Video: Sync + std::fmt::Debug {
 
     /// The bytes of the finished file; the key goes along only where the link is the provider's
     /// own.
-    fn content(&self, asking: &Asking<'_>, _task: &Handle<'_>, link: &Link) -> Option<Outgoing> {
+    fn content(&self, asking: &Asking<'_>, _task: &Handle<'_>, link: &FileLink) -> Option<Outgoing> {
         asking.plain(&link.url)
     }
 
     /// What a reply that is not the one hoped for means.
-    fn refused(&self, api: Api, reply: &Reply) -> Fault;
+    fn refused(&self, api: Api, reply: &WholeReply) -> Fault;
 }

@@ -1,6 +1,6 @@
 //! Reading numbers and texts that providers write as they please.
 
-use super::{Alike, Likeness, Sought, Video};
+use super::{Alike, Likeness, Sought, VideoMaker};
 use serde_json::Value;
 
 /// Seconds as milliseconds, from a number or a text such as `"5.1"`, without passing through
@@ -113,7 +113,7 @@ pub(crate) fn measure(value: &Value) -> Option<(char, [u64; 2])> {
 
 /// The entries of a list that may be the task sought. One without an id can be nobody's, and may be
 /// ours.
-pub(crate) fn alike(video: &dyn Video, sought: &Sought<'_>, entries: &[Value]) -> Vec<Alike> {
+pub(crate) fn alike(video: &dyn VideoMaker, sought: &Sought<'_>, entries: &[Value]) -> Vec<Alike> {
     let read = |entry: &Value| match (video.likeness(sought, entry), id(&entry["id"])) {
         (Likeness::None, _) => None,
         (likeness, Some(id)) => Some(Alike { id, likeness, entry: entry.clone() }),

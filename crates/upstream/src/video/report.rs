@@ -1,23 +1,23 @@
 //! What a poll found out.
 
-use super::{Alike, Link, read};
+use super::{Alike, FileLink, read};
 use crate::safe_text;
 use serde_json::Value;
 use tollgate_media::video::Failure;
 
 /// Where the provider says a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum VideoStanding {
     Queued,
     Running,
     Succeeded,
     /// It will never succeed.
-    Ended(Ending),
+    Ended(VideoFailure),
 }
 
 /// The ways not to succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum VideoFailure {
     Failed,
     Cancelled,
     /// It waited or ran too long at the provider.
@@ -28,7 +28,7 @@ pub enum Ending {
 
 /// What the provider counted, where it says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct VideoUsage {
     /// Milliseconds of video it bills.
     pub millis: Option<u64>,
     pub tokens: Option<u64>,
@@ -40,8 +40,8 @@ pub struct Used {
 
 /// One poll's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    pub standing: Standing,
+pub struct VideoReport {
+    pub standing: VideoStanding,
     /// A status word nobody has seen before; the task counts as running.
     pub strange: Option<String>,
     pub progress: Option<u8>,
@@ -49,16 +49,16 @@ pub struct Report {
     /// more: an edit's source counts too.
     pub length: Option<u64>,
     /// The finished file. Success without a link is not yet success.
-    pub link: Option<Link>,
+    pub link: Option<FileLink>,
     /// The file step leads to the link.
     pub file: Option<String>,
-    pub used: Used,
+    pub used: VideoUsage,
     pub failure: Option<Failure>,
 }
 
 /// Where a lost task was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum VideoSearch {
     /// It carries our id.
     Exactly(String),
     /// Tasks of the right kind and time; one of them may be it. Where the list was not read to its
@@ -70,7 +70,7 @@ pub enum Found {
 
 /// One page of a provider's list, or its answer about our id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct TaskListPage {
     /// The task that carries our id.
     pub ours: Option<String>,
     /// Tasks that may be the one.
@@ -87,44 +87,44 @@ const TEXT: usize = 1024;
 /// Used where a provider gives a text but no code.
 pub(crate) const TASK_FAILED: &str = "task_failed";
 
-impl Report {
+impl VideoReport {
     /// From a status word and the provider's table of words.
-    pub(crate) fn of(word: &str, words: &[(&str, Standing)]) -> Report {
+    pub(crate) fn of(word: &str, words: &[(&str, VideoStanding)]) -> VideoReport {
         let known = words.iter().find(|(name, _)| *name == word).map(|(_, standing)| *standing);
-        Report {
-            standing: known.unwrap_or(Standing::Running),
+        VideoReport {
+            standing: known.unwrap_or(VideoStanding::Running),
             strange: known.is_none().then(|| safe_text(word, 64)),
             progress: None,
             length: None,
             link: None,
             file: None,
-            used: Used::default(),
+            used: VideoUsage::default(),
             failure: None,
         }
     }
 
     /// From an object with a `status` and, when it has ended badly, an `error` of `code` and
     /// `message`. `None`: it has no status.
-    pub(crate) fn told(object: &Value, words: &[(&str, Standing)]) -> Option<Report> {
+    pub(crate) fn from_status(object: &Value, words: &[(&str, VideoStanding)]) -> Option<VideoReport> {
         let error = &object["error"];
         let code = read::id(&error["code"]);
-        Some(Report::of(object["status"].as_str()?, words).because(code.as_deref(), error["message"].as_str()))
+        Some(VideoReport::of(object["status"].as_str()?, words).because(code.as_deref(), error["message"].as_str()))
     }
 
     /// Adds the reason when the task has ended badly. The text is made safe for the caller.
-    pub(crate) fn because(mut self, code: Option<&str>, text: Option<&str>) -> Report {
-        let Standing::Ended(ending) = self.standing else { return self };
+    pub(crate) fn because(mut self, code: Option<&str>, text: Option<&str>) -> VideoReport {
+        let VideoStanding::Ended(ending) = self.standing else { return self };
         let code = code.filter(|code| !code.is_empty()).unwrap_or(match ending {
-            Ending::Failed => TASK_FAILED,
-            Ending::Cancelled => "task_cancelled",
-            Ending::Expired => "task_expired",
-            Ending::Forgotten => "task_unknown",
+            VideoFailure::Failed => TASK_FAILED,
+            VideoFailure::Cancelled => "task_cancelled",
+            VideoFailure::Expired => "task_expired",
+            VideoFailure::Forgotten => "task_unknown",
         });
         let otherwise = match ending {
-            Ending::Failed => "The provider could not make the video.",
-            Ending::Cancelled => "The task was cancelled at the provider.",
-            Ending::Expired => "The task expired at the provider.",
-            Ending::Forgotten => "The provider does not know the task any more.",
+            VideoFailure::Failed => "The provider could not make the video.",
+            VideoFailure::Cancelled => "The task was cancelled at the provider.",
+            VideoFailure::Expired => "The task expired at the provider.",
+            VideoFailure::Forgotten => "The provider does not know the task any more.",
         };
         let text = text.map(|text| read::text(text, TEXT)).filter(|text| !text.is_empty());
         let message = text.unwrap_or_else(|| otherwise.to_owned());
@@ -134,11 +134,11 @@ impl Report {
 
     /// The video can be fetched.
     pub fn is_ready(&self) -> bool {
-        self.standing == Standing::Succeeded && self.link.is_some()
+        self.standing == VideoStanding::Succeeded && self.link.is_some()
     }
 }
 
-impl Used {
+impl VideoUsage {
     /// Whether another resolution was made than this one. What is not told is no other.
     pub fn is_other_than(&self, resolution: &str) -> bool {
         let plain = |text: &str| text.trim().to_ascii_lowercase().trim_end_matches('p').to_owned();
@@ -165,7 +165,7 @@ mod tests {
             (Some("2K"), "768P", true),
             (None, "720P", false),
         ] {
-            let used = Used { resolution: told.map(str::to_owned), ..Used::default() };
+            let used = VideoUsage { resolution: told.map(str::to_owned), ..VideoUsage::default() };
             assert_eq!(used.is_other_than(asked), other, "{told:?} {asked}");
         }
     }

@@ -11,8 +11,8 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tollgate_upstream::{
-    Answer, BaseUrl, Blame, Body, ChatAsk, Client, ClientSettings, Fault, Provider, ProviderKind, Secret, Settings,
-    kind, read_whole,
+    BaseUrl, Blame, ChatAsk, Client, ClientSettings, Fault, IncomingBody, Provider, ProviderKind, ProviderSettings,
+    ReplyBody, Secret, kind, read_whole,
 };
 use tollgate_wire::error::Code;
 
@@ -113,19 +113,23 @@ fn openai() -> &'static ProviderKind {
     kind("openai").unwrap()
 }
 
-fn provider(address: SocketAddr, settings: Settings) -> Provider {
+fn provider(address: SocketAddr, settings: ProviderSettings) -> Provider {
     let base = BaseUrl::parse(&format!("http://{address}/v1")).unwrap();
     Provider::new("test", openai(), base, Some(Secret::new("sk-hidden")), settings).unwrap()
 }
 
 /// For those who see the limits reached; whoever does not want to see them has the long ones of
 /// [`patient`].
-fn quick() -> Settings {
-    Settings { first_byte: Duration::from_millis(300), idle: Duration::from_millis(300), ..Settings::default() }
+fn quick() -> ProviderSettings {
+    ProviderSettings {
+        first_byte: Duration::from_millis(300),
+        idle: Duration::from_millis(300),
+        ..ProviderSettings::default()
+    }
 }
 
-fn patient() -> Settings {
-    Settings { first_byte: A_WHILE, idle: A_WHILE, ..Settings::default() }
+fn patient() -> ProviderSettings {
+    ProviderSettings { first_byte: A_WHILE, idle: A_WHILE, ..ProviderSettings::default() }
 }
 
 /// Longer than any machine stands still.
@@ -135,7 +139,7 @@ fn client() -> Client {
     Client::new(ClientSettings { connect_timeout: Duration::from_secs(1), ..ClientSettings::default() })
 }
 
-async fn ask(client: &Client, provider: &Provider) -> Result<http::Response<Answer>, Fault> {
+async fn ask(client: &Client, provider: &Provider) -> Result<http::Response<IncomingBody>, Fault> {
     let body = Bytes::from_static(b"{\"model\":\"m\"}");
     let ask = ChatAsk { body, call_id: "call_77", model: "m", stream: false, passed: &[] };
     client.send(provider, provider.chat(ask).unwrap()).await
@@ -191,7 +195,7 @@ async fn nobody_there_means_nothing_sent() {
 async fn a_tls_handshake_that_hangs_ends_in_time() {
     let server = server(vec![]).await;
     let base = BaseUrl::parse(&format!("https://{}/v1", server.address)).unwrap();
-    let provider = Provider::new("tls", openai(), base, None, Settings::default()).unwrap();
+    let provider = Provider::new("tls", openai(), base, None, ProviderSettings::default()).unwrap();
     let start = Instant::now();
     let fault = ask(&client(), &provider).await.unwrap_err();
     assert!(start.elapsed() < A_WHILE);
@@ -202,7 +206,7 @@ async fn a_tls_handshake_that_hangs_ends_in_time() {
 #[tokio::test]
 async fn an_unknown_host_means_nothing_sent() {
     let base = BaseUrl::parse("http://nobody.invalid/v1").unwrap();
-    let provider = Provider::new("dns", openai(), base, None, Settings::default()).unwrap();
+    let provider = Provider::new("dns", openai(), base, None, ProviderSettings::default()).unwrap();
     let fault = ask(&client(), &provider).await.unwrap_err();
     assert!(!fault.sent && !fault.message.contains("invalid"));
 }
@@ -244,7 +248,7 @@ async fn chunks_come_as_they_are_sent() {
     let server = server(script).await;
     let provider = provider(server.address, patient());
     let response = ask(&client(), &provider).await.unwrap();
-    let mut body = Body::new(response.into_body(), provider.settings.idle);
+    let mut body = ReplyBody::new(response.into_body(), provider.settings.idle);
     assert_eq!(body.chunk().await.unwrap().unwrap(), "abc");
     // A call that was given up loses nothing.
     assert!(timeout(Duration::from_millis(20), body.chunk()).await.is_err());
@@ -265,7 +269,7 @@ async fn a_body_may_take_longer_than_the_idle_limit_if_it_is_never_idle_for_so_l
     script.push(Step::Send("0\r\n\r\n"));
     let server = server(script).await;
     let idle = Duration::from_secs(2);
-    let provider = provider(server.address, Settings { idle, ..patient() });
+    let provider = provider(server.address, ProviderSettings { idle, ..patient() });
     let response = ask(&client(), &provider).await.unwrap();
     let start = Instant::now();
     assert_eq!(read_whole(response.into_body(), 100, idle).await.unwrap(), "aaaaa");
@@ -278,7 +282,7 @@ async fn silence_in_the_middle_is_idle() {
     let server = server(script).await;
     let provider = provider(server.address, patient());
     let response = ask(&client(), &provider).await.unwrap();
-    let mut body = Body::new(response.into_body(), Duration::from_secs(1));
+    let mut body = ReplyBody::new(response.into_body(), Duration::from_secs(1));
     assert_eq!(body.chunk().await.unwrap().unwrap(), "abc");
     server.tell.add_permits(1);
     assert_eq!(body.chunk().await.unwrap().unwrap(), "d");
@@ -346,9 +350,9 @@ async fn an_error_text_is_read_within_bounds() {
 #[tokio::test]
 async fn dropping_the_body_cancels_upstream() {
     let mut server = server(vec![Step::Send(STREAM), Step::Send("3\r\nabc\r\n"), Step::Hang]).await;
-    let provider = provider(server.address, Settings::default());
+    let provider = provider(server.address, ProviderSettings::default());
     let response = ask(&client(), &provider).await.unwrap();
-    let mut body = Body::new(response.into_body(), provider.settings.idle);
+    let mut body = ReplyBody::new(response.into_body(), provider.settings.idle);
     body.chunk().await.unwrap();
     drop(body);
     timeout(A_WHILE, server.closed.recv()).await.expect("closed");
@@ -448,7 +452,7 @@ fn large(body: Bytes) -> ChatAsk<'static> {
 #[tokio::test]
 async fn an_answer_may_come_before_the_request_is_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let provider = provider(listener.local_addr().unwrap(), Settings::default());
+    let provider = provider(listener.local_addr().unwrap(), ProviderSettings::default());
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
@@ -467,7 +471,7 @@ async fn an_answer_may_come_before_the_request_is_sent() {
 #[tokio::test]
 async fn a_large_body_arrives_whole() {
     let mut server = server(vec![Step::Send(OK)]).await;
-    let provider = provider(server.address, Settings::default());
+    let provider = provider(server.address, ProviderSettings::default());
     let body = Bytes::from("0123456789".repeat(100_000));
     let response = client().send(&provider, provider.chat(large(body.clone())).unwrap()).await.unwrap();
     assert_eq!(response.status(), 200);
@@ -482,7 +486,7 @@ async fn pieces_stay_apart_that_arrive_together() {
     let server = server(vec![Step::Send(together)]).await;
     let provider = provider(server.address, patient());
     let response = ask(&client(), &provider).await.unwrap();
-    let mut body = Body::new(response.into_body(), provider.settings.idle);
+    let mut body = ReplyBody::new(response.into_body(), provider.settings.idle);
     for piece in ["one", "two", "three"] {
         assert_eq!(body.chunk().await.unwrap().unwrap(), piece);
     }

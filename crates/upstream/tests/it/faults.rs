@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::HeaderMap;
-use tollgate_upstream::{Blame, Chat, Fault, Reply, kind};
+use tollgate_upstream::{Blame, Chat, Fault, WholeReply, kind};
 use tollgate_wire::error::Code;
 use tollgate_wire::{StreamFault, UpstreamError};
 
@@ -10,8 +10,8 @@ fn chat(name: &str) -> &'static dyn Chat {
     kind(name).and_then(|kind| kind.chat).expect("a kind that takes conversations")
 }
 
-fn reply(status: u16, headers: HeaderMap, body: &str) -> Reply {
-    Reply { status, headers, body: Bytes::copy_from_slice(body.as_bytes()) }
+fn reply(status: u16, headers: HeaderMap, body: &str) -> WholeReply {
+    WholeReply { status, headers, body: Bytes::copy_from_slice(body.as_bytes()) }
 }
 
 fn fault(status: u16, body: &str) -> Fault {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tollgate_upstream::{Client, ClientSettings, Fetched, Reachable, Room, Unfetched};
+use tollgate_upstream::{ByteBudget, Client, ClientSettings, FetchedFile, Reachable, Unfetched};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and then the picture";
 const OUTSIDE: &str = "127.0.0.1";
@@ -64,13 +64,18 @@ fn client() -> Client {
     Client::reaching(ClientSettings::default(), Reachable::Outside(Arc::new(also)), None)
 }
 
-async fn fetch_within(url: &str, limit: usize, room: &Room, patience: Duration) -> Result<Fetched, Unfetched> {
+async fn fetch_within(
+    url: &str,
+    limit: usize,
+    room: &ByteBudget,
+    patience: Duration,
+) -> Result<FetchedFile, Unfetched> {
     let client = client();
     client.fetch(&client.address(url)?, limit, room, patience).await
 }
 
-async fn fetch(url: &str) -> Result<Fetched, Unfetched> {
-    fetch_within(url, 1 << 20, &Room::new(1 << 20), Duration::from_secs(10)).await
+async fn fetch(url: &str) -> Result<FetchedFile, Unfetched> {
+    fetch_within(url, 1 << 20, &ByteBudget::new(1 << 20), Duration::from_secs(10)).await
 }
 
 #[tokio::test]
@@ -115,7 +120,7 @@ async fn a_name_that_leads_inside_is_not_reached() {
     let public = Client::public(ClientSettings::default());
     let url = format!("http://localhost:{}/a.png", inside.address.port());
     let address = public.address(&url).unwrap();
-    let outcome = public.fetch(&address, 1 << 20, &Room::new(1 << 20), Duration::from_secs(5)).await;
+    let outcome = public.fetch(&address, 1 << 20, &ByteBudget::new(1 << 20), Duration::from_secs(5)).await;
     assert_eq!((outcome, inside.asked()), (Err(Unfetched::Unreachable), 0));
 }
 
@@ -149,15 +154,16 @@ async fn sizes_are_bounded_while_the_bytes_come() {
     let big = [PNG, &[0; 4000]].concat();
     let told = Server::at(OUTSIDE, ok("", &big)).await;
     let long = Duration::from_secs(10);
-    let fetch =
-        async |url: &str, limit, room: &Room| fetch_within(url, limit, room, long).await.map(|one| one.bytes.len());
-    assert_eq!(fetch(&told.url(), 4_100, &Room::new(4_100)).await, Ok(big.len()));
-    assert_eq!(fetch(&told.url(), 4_000, &Room::new(10_000)).await, Err(Unfetched::TooLarge));
+    let fetch = async |url: &str, limit, room: &ByteBudget| {
+        fetch_within(url, limit, room, long).await.map(|one| one.bytes.len())
+    };
+    assert_eq!(fetch(&told.url(), 4_100, &ByteBudget::new(4_100)).await, Ok(big.len()));
+    assert_eq!(fetch(&told.url(), 4_000, &ByteBudget::new(10_000)).await, Err(Unfetched::TooLarge));
     // Without a length, until the connection ends.
     let untold = Server::at(OUTSIDE, [b"HTTP/1.0 200 OK\r\n\r\n", &big[..]].concat()).await;
-    assert_eq!(fetch(&untold.url(), 4_000, &Room::new(10_000)).await, Err(Unfetched::TooLarge));
+    assert_eq!(fetch(&untold.url(), 4_000, &ByteBudget::new(10_000)).await, Err(Unfetched::TooLarge));
     // Each is small enough, both are not.
-    let room = Room::new(5_000);
+    let room = ByteBudget::new(5_000);
     assert_eq!(fetch(&told.url(), 4_100, &room).await, Ok(big.len()));
     assert_eq!(fetch(&told.url(), 4_100, &room).await, Err(Unfetched::TooMuch));
 }
@@ -166,7 +172,7 @@ async fn sizes_are_bounded_while_the_bytes_come() {
 async fn what_else_goes_wrong_is_told_without_the_servers_words() {
     let silent = Server::at(OUTSIDE, "").await;
     let began = Instant::now();
-    let outcome = fetch_within(&silent.url(), 100, &Room::new(100), Duration::from_millis(200)).await;
+    let outcome = fetch_within(&silent.url(), 100, &ByteBudget::new(100), Duration::from_millis(200)).await;
     assert_eq!(outcome, Err(Unfetched::Late));
     assert!(began.elapsed() < Duration::from_secs(5));
     let half = Server::at(OUTSIDE, "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n\u{1}").await;

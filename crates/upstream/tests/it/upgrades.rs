@@ -13,7 +13,8 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
 use tollgate_upstream::{
-    BaseUrl, Blame, Client, ClientSettings, Outgoing, Payload, Provider, Secret, Settings, Upgrade, kind, read_whole,
+    BaseUrl, Blame, Client, ClientSettings, Outgoing, Payload, Provider, ProviderSettings, Secret, Upgrade, kind,
+    read_whole,
 };
 use tollgate_wire::error::Code;
 
@@ -23,7 +24,7 @@ const PROOF: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
 
-fn provider(scheme: &str, address: SocketAddr, settings: Settings) -> Provider {
+fn provider(scheme: &str, address: SocketAddr, settings: ProviderSettings) -> Provider {
     let base = BaseUrl::parse(&format!("{scheme}://{address}/v1")).unwrap();
     Provider::new("test", kind("openai").unwrap(), base, Some(Secret::new("sk-hidden")), settings).unwrap()
 }
@@ -87,7 +88,7 @@ fn client() -> Client {
 async fn a_changed_connection_carries_bytes_both_ways_and_is_never_used_again() {
     let early = Box::leak(format!("{SWITCHED}and more").into_boxed_str());
     let mut server = server(early).await;
-    let (client, provider) = (client(), provider("http", server.address, Settings::default()));
+    let (client, provider) = (client(), provider("http", server.address, ProviderSettings::default()));
     let upgrade = client.upgrade(&provider, handshake(&provider)).await.unwrap();
     let Upgrade::Switched(reply) = upgrade else { panic!("{upgrade:?}") };
     assert_eq!((reply.status().as_u16(), reply.headers()["upgrade"].as_bytes()), (101, &b"websocket"[..]));
@@ -125,7 +126,7 @@ async fn a_refusal_is_an_ordinary_reply() {
     let refused =
         "HTTP/1.1 401 No\r\ncontent-length: 47\r\n\r\n{\"error\":{\"code\":\"invalid_api_key\",\"message\":1}}";
     let mut server = server(refused).await;
-    let (client, provider) = (client(), provider("http", server.address, Settings::default()));
+    let (client, provider) = (client(), provider("http", server.address, ProviderSettings::default()));
     let upgrade = client.upgrade(&provider, handshake(&provider)).await.unwrap();
     let Upgrade::Refused(reply) = upgrade else { panic!("{upgrade:?}") };
     let refused = client.refused(&provider, reply).await;
@@ -140,7 +141,7 @@ async fn a_refusal_is_an_ordinary_reply() {
 
 async fn server_of(answer: &'static str) -> (Server, Provider) {
     let server = server(answer).await;
-    let provider = provider("http", server.address, Settings::default());
+    let provider = provider("http", server.address, ProviderSettings::default());
     (server, provider)
 }
 
@@ -164,7 +165,7 @@ async fn nobody_changes_the_protocol_unasked_or_to_another() {
 #[tokio::test]
 async fn a_handshake_has_the_limits_of_any_request() {
     let silent = server("").await;
-    let quick = Settings { first_byte: Duration::from_millis(300), ..Settings::default() };
+    let quick = ProviderSettings { first_byte: Duration::from_millis(300), ..ProviderSettings::default() };
     let provider = provider("http", silent.address, quick);
     let fault = client().upgrade(&provider, handshake(&provider)).await.unwrap_err();
     assert_eq!((fault.blame, fault.code), (Blame::Provider, Code::UpstreamTimeout));
@@ -187,7 +188,7 @@ async fn a_websocket_through_tls() {
     let config = config.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key.into()).unwrap();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let provider = provider("https", listener.local_addr().unwrap(), Settings::default());
+    let provider = provider("https", listener.local_addr().unwrap(), ProviderSettings::default());
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();

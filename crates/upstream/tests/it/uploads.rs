@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tollgate_upstream::{
-    BaseUrl, Blame, Client, ClientSettings, Fault, Outgoing, Payload, Provider, Settings, UploadStream, kind,
+    BaseUrl, Blame, Client, ClientSettings, Fault, Outgoing, Payload, Provider, ProviderSettings, UploadStream, kind,
     read_whole,
 };
 use tollgate_wire::error::Code;
@@ -80,7 +80,7 @@ fn text(text: &'static str) -> Bytes {
 
 fn provider(address: impl std::fmt::Display) -> Provider {
     let base = BaseUrl::parse(&format!("http://{address}/v1")).unwrap();
-    Provider::new("test", kind("openai").unwrap(), base, None, Settings::default()).unwrap()
+    Provider::new("test", kind("openai").unwrap(), base, None, ProviderSettings::default()).unwrap()
 }
 
 fn request(provider: &Provider, body: Payload) -> Outgoing {
@@ -396,7 +396,7 @@ mod in_memory {
 
     #[tokio::test(start_paused = true)]
     async fn an_upload_may_take_long_but_never_stand_still() {
-        let first_byte = Settings::default().first_byte.as_secs();
+        let first_byte = ProviderSettings::default().first_byte.as_secs();
         assert_eq!(first_byte, 120);
         let began = Instant::now();
         let slow = outcome(&[100, 100, 100, 100], 40, |end| async {

@@ -2,21 +2,21 @@
 //! else as it came.
 
 use super::build::{Array, Object};
-use super::tree::{Kind, Node};
+use super::tree::{Node, NodeKind};
 use super::write::write_raw;
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// One step on the path to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Key<'a> {
+pub enum EditKey<'a> {
     Name(&'a str),
     Index(usize),
 }
 
 /// What becomes of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change<'c> {
+pub enum EditChange<'c> {
     /// It stays as it was written.
     Keep,
     /// It goes, and its name with it.
@@ -27,16 +27,16 @@ pub enum Change<'c> {
     Enter,
 }
 
-impl Change<'_> {
+impl EditChange<'_> {
     pub fn drop_if(goes: bool) -> Self {
-        if goes { Change::Drop } else { Change::Keep }
+        if goes { EditChange::Drop } else { EditChange::Keep }
     }
 }
 
 impl<'a> Node<'a> {
     /// The value anew. `change` is asked for each member and item on the way, with its path from
     /// here.
-    pub fn edited<'c>(&self, mut change: impl FnMut(&[Key<'_>], &Node<'a>) -> Change<'c>) -> Vec<u8> {
+    pub fn edited<'c>(&self, mut change: impl FnMut(&[EditKey<'_>], &Node<'a>) -> EditChange<'c>) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.raw.len());
         self.write_edited(&mut Vec::with_capacity(8), &mut change, &mut out);
         out
@@ -44,34 +44,34 @@ impl<'a> Node<'a> {
 
     fn write_edited<'p, 'c>(
         &'p self,
-        path: &mut Vec<Key<'p>>,
-        change: &mut impl FnMut(&[Key<'_>], &Node<'a>) -> Change<'c>,
+        path: &mut Vec<EditKey<'p>>,
+        change: &mut impl FnMut(&[EditKey<'_>], &Node<'a>) -> EditChange<'c>,
         out: &mut Vec<u8>,
     ) {
         match &self.kind {
-            Kind::Map(members) => {
+            NodeKind::Map(members) => {
                 let mut object = Object::begin(out);
                 for (name, value) in members {
-                    path.push(Key::Name(name));
+                    path.push(EditKey::Name(name));
                     match change(path, value) {
-                        Change::Keep => object.raw(name, value.raw),
-                        Change::Drop => {}
-                        Change::Put(new) => object.raw(name, &new),
-                        Change::Enter => value.write_edited(path, change, object.key(name)),
+                        EditChange::Keep => object.raw(name, value.raw),
+                        EditChange::Drop => {}
+                        EditChange::Put(new) => object.raw(name, &new),
+                        EditChange::Enter => value.write_edited(path, change, object.key(name)),
                     }
                     path.pop();
                 }
                 object.end();
             }
-            Kind::List(items) => {
+            NodeKind::List(items) => {
                 let mut list = Array::begin(out);
                 for (index, item) in items.iter().enumerate() {
-                    path.push(Key::Index(index));
+                    path.push(EditKey::Index(index));
                     match change(path, item) {
-                        Change::Keep => list.raw(item.raw),
-                        Change::Drop => {}
-                        Change::Put(new) => list.raw(&new),
-                        Change::Enter => item.write_edited(path, change, list.item()),
+                        EditChange::Keep => list.raw(item.raw),
+                        EditChange::Drop => {}
+                        EditChange::Put(new) => list.raw(&new),
+                        EditChange::Enter => item.write_edited(path, change, list.item()),
                     }
                     path.pop();
                 }
@@ -106,11 +106,11 @@ mod tests {
         let text = r#"{"a":[{"x":1.50,"y":[ 1 ]},7,null],"b":{"x":2},"c":{"x":3}}"#;
         let node = Node::read(text).unwrap();
         let edited = node.edited(|path, value| match path {
-            [Key::Name("a")] | [Key::Name("a"), Key::Index(0)] => Change::Enter,
-            [Key::Name("a"), Key::Index(_)] => Change::drop_if(value.is_null()),
-            [Key::Name("a"), Key::Index(0), Key::Name("y")] => Change::Put("[2]".into()),
-            [Key::Name("b")] => Change::Drop,
-            _ => Change::Keep,
+            [EditKey::Name("a")] | [EditKey::Name("a"), EditKey::Index(0)] => EditChange::Enter,
+            [EditKey::Name("a"), EditKey::Index(_)] => EditChange::drop_if(value.is_null()),
+            [EditKey::Name("a"), EditKey::Index(0), EditKey::Name("y")] => EditChange::Put("[2]".into()),
+            [EditKey::Name("b")] => EditChange::Drop,
+            _ => EditChange::Keep,
         });
         assert_eq!(String::from_utf8(edited).unwrap(), r#"{"a":[{"x":1.50,"y":[2]},7],"c":{"x":3}}"#);
         assert_eq!(&text[node.get("b").unwrap().place_in(text)], r#"{"x":2}"#);

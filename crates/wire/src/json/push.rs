@@ -2,11 +2,11 @@
 //! its bytes; nothing is kept but which brackets are open. A name or a plain value may come in
 //! several pieces, the last of which may be empty.
 
-use super::{Broken, DEPTH, plain_run};
+use super::{BrokenJson, DEPTH, plain_run};
 
 /// One step through a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum JsonStep {
     Open { list: bool },
     Close,
     Name { last: bool },
@@ -18,7 +18,7 @@ pub enum Step {
 
 /// Who is told.
 pub trait Steps {
-    fn step(&mut self, step: Step, text: &[u8]) -> Result<(), Broken>;
+    fn step(&mut self, step: JsonStep, text: &[u8]) -> Result<(), BrokenJson>;
 }
 
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Default for Push {
 
 impl Push {
     /// The next piece of the text.
-    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Steps) -> Result<(), Broken> {
+    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Steps) -> Result<(), BrokenJson> {
         let mut at = 0;
         while at < bytes.len() {
             at = match self.state {
@@ -112,7 +112,7 @@ impl Push {
     }
 
     /// Was that all?
-    pub fn finish(&self) -> Result<(), Broken> {
+    pub fn finish(&self) -> Result<(), BrokenJson> {
         match self.state {
             State::After if self.open.is_empty() => Ok(()),
             State::Number(digits) if self.open.is_empty() && digits.may_end() => Ok(()),
@@ -120,15 +120,15 @@ impl Push {
         }
     }
 
-    fn broken(&self, at: usize) -> Broken {
-        Broken::Syntax { at: self.before + at }
+    fn broken(&self, at: usize) -> BrokenJson {
+        BrokenJson::Syntax { at: self.before + at }
     }
 
     /// A bracket, a separator, blanks, or the beginning of a name or value.
-    fn mark(&mut self, bytes: &[u8], at: usize, sink: &mut impl Steps) -> Result<usize, Broken> {
+    fn mark(&mut self, bytes: &[u8], at: usize, sink: &mut impl Steps) -> Result<usize, BrokenJson> {
         let blanks = bytes[at..].iter().take_while(|byte| b" \n\r\t".contains(byte)).count();
         if blanks > 0 {
-            sink.step(Step::Blank, &bytes[at..at + blanks])?;
+            sink.step(JsonStep::Blank, &bytes[at..at + blanks])?;
             return Ok(at + blanks);
         }
         let value = matches!(self.state, State::Value | State::ValueOrEnd);
@@ -139,12 +139,12 @@ impl Push {
             }
             mark @ (b'{' | b'[') if value => {
                 if self.open.len() == DEPTH as usize {
-                    return Err(Broken::Depth);
+                    return Err(BrokenJson::Depth);
                 }
                 let list = mark == b'[';
                 self.open.push(list);
                 self.state = if list { State::ValueOrEnd } else { State::NameOrEnd };
-                self.told(Step::Open { list }, bytes, at, sink)
+                self.one_byte(JsonStep::Open { list }, bytes, at, sink)
             }
             mark @ (b'}' | b']') => {
                 let list = mark == b']';
@@ -154,15 +154,15 @@ impl Push {
                 }
                 self.open.pop();
                 self.state = State::After;
-                self.told(Step::Close, bytes, at, sink)
+                self.one_byte(JsonStep::Close, bytes, at, sink)
             }
             b',' if self.state == State::After && !self.open.is_empty() => {
                 self.state = if self.open.last() == Some(&true) { State::Value } else { State::Name };
-                self.told(Step::Comma, bytes, at, sink)
+                self.one_byte(JsonStep::Comma, bytes, at, sink)
             }
             b':' if self.state == State::Colon => {
                 self.state = State::Value;
-                self.told(Step::Colon, bytes, at, sink)
+                self.one_byte(JsonStep::Colon, bytes, at, sink)
             }
             b't' if value => self.word(bytes, at, b"true", 0, sink),
             b'f' if value => self.word(bytes, at, b"false", 0, sink),
@@ -174,7 +174,7 @@ impl Push {
         }
     }
 
-    fn told(&self, step: Step, bytes: &[u8], at: usize, sink: &mut impl Steps) -> Result<usize, Broken> {
+    fn one_byte(&self, step: JsonStep, bytes: &[u8], at: usize, sink: &mut impl Steps) -> Result<usize, BrokenJson> {
         sink.step(step, &bytes[at..=at])?;
         Ok(at + 1)
     }
@@ -187,8 +187,8 @@ impl Push {
         mut at: usize,
         (name, mut escape): (bool, Escape),
         sink: &mut impl Steps,
-    ) -> Result<usize, Broken> {
-        let piece = |last| if name { Step::Name { last } } else { Step::Plain { last } };
+    ) -> Result<usize, BrokenJson> {
+        let piece = |last| if name { JsonStep::Name { last } } else { JsonStep::Plain { last } };
         loop {
             if escape == Escape::None {
                 at += plain_run(&bytes[at..]);
@@ -221,7 +221,7 @@ impl Push {
         word: &'static [u8],
         done: usize,
         sink: &mut impl Steps,
-    ) -> Result<usize, Broken> {
+    ) -> Result<usize, BrokenJson> {
         let rest = &word[done..];
         let here = rest.len().min(bytes.len() - at);
         if bytes[at..at + here] != rest[..here] {
@@ -229,12 +229,18 @@ impl Push {
         }
         let last = here == rest.len();
         self.state = if last { State::After } else { State::Word { word, done: done + here } };
-        sink.step(Step::Plain { last }, &bytes[at..at + here])?;
+        sink.step(JsonStep::Plain { last }, &bytes[at..at + here])?;
         Ok(at + here)
     }
 
-    fn number_from(&mut self, bytes: &[u8], at: usize, first: Digits, sink: &mut impl Steps) -> Result<usize, Broken> {
-        sink.step(Step::Plain { last: false }, &bytes[at..=at])?;
+    fn number_from(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        first: Digits,
+        sink: &mut impl Steps,
+    ) -> Result<usize, BrokenJson> {
+        sink.step(JsonStep::Plain { last: false }, &bytes[at..=at])?;
         self.state = State::Number(first);
         Ok(at + 1)
     }
@@ -245,7 +251,7 @@ impl Push {
         from: usize,
         mut digits: Digits,
         sink: &mut impl Steps,
-    ) -> Result<usize, Broken> {
+    ) -> Result<usize, BrokenJson> {
         let mut at = from;
         while let Some(more) = bytes.get(at).and_then(|byte| digits.then(*byte)) {
             digits = more;
@@ -256,7 +262,7 @@ impl Push {
             return Err(self.broken(at));
         }
         self.state = if last { State::After } else { State::Number(digits) };
-        sink.step(Step::Plain { last }, &bytes[from..at])?;
+        sink.step(JsonStep::Plain { last }, &bytes[from..at])?;
         Ok(at)
     }
 }
@@ -276,15 +282,15 @@ mod tests {
     }
 
     impl Steps for Copy {
-        fn step(&mut self, step: Step, text: &[u8]) -> Result<(), Broken> {
+        fn step(&mut self, step: JsonStep, text: &[u8]) -> Result<(), BrokenJson> {
             self.text.extend_from_slice(text);
-            self.names += usize::from(step == Step::Name { last: true });
-            self.plain += usize::from(step == Step::Plain { last: true });
+            self.names += usize::from(step == JsonStep::Name { last: true });
+            self.plain += usize::from(step == JsonStep::Plain { last: true });
             Ok(())
         }
     }
 
-    fn in_pieces(text: &[u8], size: usize) -> Result<Copy, Broken> {
+    fn in_pieces(text: &[u8], size: usize) -> Result<Copy, BrokenJson> {
         let (mut push, mut copy) = (Push::default(), Copy::default());
         for piece in text.chunks(size) {
             push.feed(piece, &mut copy)?;

@@ -104,8 +104,8 @@ proptest! {
 fn depth_has_a_limit() {
     let nested = |levels: usize| [vec![b'['; levels], vec![b']'; levels]].concat();
     assert!(accepts(&nested(128)));
-    assert_eq!(Scan::new(&nested(129)).skip(), Err(Broken::Depth));
-    assert_eq!(Scan::new(&vec![b'['; 1_000_000]).skip(), Err(Broken::Depth));
+    assert_eq!(Scan::new(&nested(129)).skip(), Err(BrokenJson::Depth));
+    assert_eq!(Scan::new(&vec![b'['; 1_000_000]).skip(), Err(BrokenJson::Depth));
 }
 
 #[test]

@@ -4,18 +4,18 @@
 //! numbers as they were written, so what is not understood can be sent on unchanged. Strings are
 //! borrowed where they hold no escape.
 
-use super::{Broken, Scan, whole_number};
+use super::{BrokenJson, Scan, whole_number};
 use std::borrow::Cow;
 
 /// A value and its exact text.
 #[derive(Clone, Debug)]
 pub struct Node<'a> {
     pub raw: &'a str,
-    pub kind: Kind<'a>,
+    pub kind: NodeKind<'a>,
 }
 
 #[derive(Clone, Debug)]
-pub enum Kind<'a> {
+pub enum NodeKind<'a> {
     Null,
     Bool(bool),
     Number,
@@ -29,38 +29,38 @@ pub type Members<'a> = [(Cow<'a, str>, Node<'a>)];
 
 impl<'a> Node<'a> {
     /// Reads a whole text.
-    pub fn read(text: &'a str) -> Result<Node<'a>, Broken> {
+    pub fn read(text: &'a str) -> Result<Node<'a>, BrokenJson> {
         let mut scan = Scan::new(text.as_bytes());
         let node = Self::scan(text, &mut scan)?;
         scan.end()?;
         Ok(node)
     }
 
-    fn scan(text: &'a str, scan: &mut Scan<'a>) -> Result<Node<'a>, Broken> {
+    fn scan(text: &'a str, scan: &mut Scan<'a>) -> Result<Node<'a>, BrokenJson> {
         let first = scan.peek();
         let start = scan.at();
         let kind = match first {
-            Some(b'"') => Kind::Text(scan.string()?.of(text)),
+            Some(b'"') => NodeKind::Text(scan.string()?.of(text)),
             Some(b'{') => {
                 let mut members = Vec::new();
                 scan.object(|key, scan| {
                     members.push((key.of(text), Self::scan(text, scan)?));
-                    Ok::<(), Broken>(())
+                    Ok::<(), BrokenJson>(())
                 })?;
-                Kind::Map(members)
+                NodeKind::Map(members)
             }
             Some(b'[') => {
                 let mut items = Vec::new();
                 scan.array(|scan| {
                     items.push(Self::scan(text, scan)?);
-                    Ok::<(), Broken>(())
+                    Ok::<(), BrokenJson>(())
                 })?;
-                Kind::List(items)
+                NodeKind::List(items)
             }
-            Some(b't') => Kind::Bool(true),
-            Some(b'f') => Kind::Bool(false),
-            Some(b'n') => Kind::Null,
-            _ => Kind::Number,
+            Some(b't') => NodeKind::Bool(true),
+            Some(b'f') => NodeKind::Bool(false),
+            Some(b'n') => NodeKind::Null,
+            _ => NodeKind::Number,
         };
         if !matches!(first, Some(b'"' | b'{' | b'[')) {
             scan.skip()?;
@@ -80,33 +80,33 @@ impl<'a> Node<'a> {
 
     pub fn members(&self) -> &Members<'a> {
         match &self.kind {
-            Kind::Map(members) => members,
+            NodeKind::Map(members) => members,
             _ => &[],
         }
     }
 
     pub fn items(&self) -> &[Node<'a>] {
         match &self.kind {
-            Kind::List(items) => items,
+            NodeKind::List(items) => items,
             _ => &[],
         }
     }
 
     pub fn is_null(&self) -> bool {
-        matches!(self.kind, Kind::Null)
+        matches!(self.kind, NodeKind::Null)
     }
 
     pub fn is_map(&self) -> bool {
-        matches!(self.kind, Kind::Map(_))
+        matches!(self.kind, NodeKind::Map(_))
     }
 
     pub fn is_list(&self) -> bool {
-        matches!(self.kind, Kind::List(_))
+        matches!(self.kind, NodeKind::List(_))
     }
 
     pub fn text(&self) -> Option<&Cow<'a, str>> {
         match &self.kind {
-            Kind::Text(text) => Some(text),
+            NodeKind::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -123,14 +123,14 @@ impl<'a> Node<'a> {
 
     pub fn bool(&self) -> Option<bool> {
         match self.kind {
-            Kind::Bool(value) => Some(value),
+            NodeKind::Bool(value) => Some(value),
             _ => None,
         }
     }
 
     pub fn number(&self) -> Option<u64> {
         match self.kind {
-            Kind::Number => whole_number(self.raw.as_bytes()),
+            NodeKind::Number => whole_number(self.raw.as_bytes()),
             _ => None,
         }
     }
@@ -138,18 +138,18 @@ impl<'a> Node<'a> {
     /// Says nothing as a count: zero, null or empty, or holds nothing else.
     pub fn is_zero(&self) -> bool {
         match &self.kind {
-            Kind::Null | Kind::Bool(false) => true,
-            Kind::Bool(true) => false,
-            Kind::Number => self.number() == Some(0),
-            Kind::Text(text) => text.is_empty(),
-            Kind::List(items) => items.iter().all(Node::is_zero),
-            Kind::Map(members) => members.iter().all(|(_, value)| value.is_zero()),
+            NodeKind::Null | NodeKind::Bool(false) => true,
+            NodeKind::Bool(true) => false,
+            NodeKind::Number => self.number() == Some(0),
+            NodeKind::Text(text) => text.is_empty(),
+            NodeKind::List(items) => items.iter().all(Node::is_zero),
+            NodeKind::Map(members) => members.iter().all(|(_, value)| value.is_zero()),
         }
     }
 
     /// The exact text of a number.
     pub fn decimal(&self) -> Option<&'a str> {
-        matches!(self.kind, Kind::Number).then_some(self.raw)
+        matches!(self.kind, NodeKind::Number).then_some(self.raw)
     }
 }
 

@@ -4,14 +4,14 @@
 //! the fixed order written here, and what no detail claims is plain input or output. So the
 //! counters always add up to the totals and none can be negative.
 
-use super::names::{Shape, Slot};
-use super::{Report, Usage};
+use super::names::{Slot, UsageShape};
+use super::{Usage, UsageReport};
 
-pub(super) fn counters(shape: Shape, report: &Report) -> Option<Usage> {
+pub(super) fn counters(shape: UsageShape, report: &UsageReport) -> Option<Usage> {
     let usage = match shape {
-        Shape::Chat | Shape::Responses => inclusive(report)?,
-        Shape::Anthropic => anthropic(report)?,
-        Shape::Gemini => gemini(report)?,
+        UsageShape::Chat | UsageShape::Responses => inclusive(report)?,
+        UsageShape::Anthropic => anthropic(report)?,
+        UsageShape::Gemini => gemini(report)?,
     };
     (usage.input_total() > 0 || usage.output_total() > 0).then_some(usage)
 }
@@ -30,7 +30,7 @@ fn lives(written: u64, long: Option<u64>) -> (u64, u64) {
 }
 
 /// What was written to a cache: the total, or the sum of the parts when only those are told.
-fn written(report: &Report, total: Slot, short: Slot, long: Slot) -> Option<u64> {
+fn written(report: &UsageReport, total: Slot, short: Slot, long: Slot) -> Option<u64> {
     report.get(total).or_else(|| match (report.get(short), report.get(long)) {
         (None, None) => None,
         (short, long) => Some(short.unwrap_or(0) + long.unwrap_or(0)),
@@ -38,12 +38,12 @@ fn written(report: &Report, total: Slot, short: Slot, long: Slot) -> Option<u64>
 }
 
 /// Sound or pictures that were not read from a cache.
-fn fresh(report: &Report, all: Slot, cached: Slot) -> Option<u64> {
+fn fresh(report: &UsageReport, all: Slot, cached: Slot) -> Option<u64> {
     report.get(all).map(|all| all.saturating_sub(report.get(cached).unwrap_or(0)))
 }
 
 /// Splits totals that include everything.
-fn split(report: &Report, input: u64, output: u64) -> Usage {
+fn split(report: &UsageReport, input: u64, output: u64) -> Usage {
     let mut rest = input;
     let cache_read = take(&mut rest, report.get(Slot::CacheRead));
     let writes = take(&mut rest, written(report, Slot::CacheWrite, Slot::WriteShort, Slot::WriteLong));
@@ -74,7 +74,7 @@ fn split(report: &Report, input: u64, output: u64) -> Usage {
 /// One of the two is derived from the total when only that is there. Some providers leave reasoning
 /// out of the completion and only count it in the total; the total then says so and the reasoning
 /// is added.
-fn inclusive(report: &Report) -> Option<Usage> {
+fn inclusive(report: &UsageReport) -> Option<Usage> {
     let (input, output) = match (report.get(Slot::Input), report.get(Slot::Output), report.get(Slot::Total)) {
         (Some(input), Some(output), total) => {
             let reasoning = report.get(Slot::Reasoning).unwrap_or(0);
@@ -92,7 +92,7 @@ fn inclusive(report: &Report) -> Option<Usage> {
 /// iterations that the totals leave out (compaction, advice of another model) are added.
 ///
 /// A stream that broke after its first event has told its input only: output absent is output zero.
-fn anthropic(report: &Report) -> Option<Usage> {
+fn anthropic(report: &UsageReport) -> Option<Usage> {
     let input = report.get(Slot::Input)?;
     let mut output = report.get(Slot::Output).unwrap_or(0);
     let reasoning = take(&mut output, report.get(Slot::Reasoning));
@@ -115,7 +115,7 @@ fn anthropic(report: &Report) -> Option<Usage> {
 /// Gemini: cached tokens are inside the prompt, thoughts and tool results stand beside it, and a
 /// number that is zero is left out. Tool results are input. A total that leaves no room for
 /// thoughts beside the candidates says that they are inside.
-fn gemini(report: &Report) -> Option<Usage> {
+fn gemini(report: &UsageReport) -> Option<Usage> {
     let tool = report.get(Slot::ToolIn).unwrap_or(0);
     let thoughts = report.get(Slot::Reasoning).unwrap_or(0);
     let (prompt, output) = match (report.get(Slot::Input), report.get(Slot::Output), report.get(Slot::Total)) {

@@ -16,7 +16,7 @@ pub fn read_duration_ms(text: &[u8]) -> Option<u64> {
             b"seconds" => seconds = milliseconds(value),
             _ => {}
         }
-        Ok::<(), crate::json::Broken>(())
+        Ok::<(), crate::json::BrokenJson>(())
     })
     .ok()?;
     scan.end().ok()?;

@@ -3,7 +3,7 @@
 //! Providers report overlapping numbers, each in its own shape (cached tokens inside the prompt or
 //! beside it, reasoning inside the completion or beside it). Here each token is in exactly one
 //! counter, none is ever negative, and the sums give the provider's totals back.
-//! [`Report`] reads a shape, [`Usage::write`] writes one.
+//! [`UsageReport`] reads a shape, [`Usage::write`] writes one.
 
 mod counters;
 mod duration;
@@ -12,8 +12,8 @@ mod report;
 mod write;
 
 pub use duration::read_duration_ms;
-pub use names::Shape;
-pub use report::Report;
+pub use names::UsageShape;
+pub use report::UsageReport;
 
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@ use Name::{Also, Aside, Entries, Modes, Number, Object, Other};
 
 /// How a provider reports usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Shape {
+pub enum UsageShape {
     /// Chat completions, OpenAI's own and those of compatible servers (DeepSeek, Qwen, Moonshot,
     /// xAI, …).
     Chat,
@@ -72,26 +72,26 @@ impl Name {
     }
 }
 
-impl Shape {
+impl UsageShape {
     pub(super) fn names(self) -> &'static [Name] {
         match self {
-            Shape::Chat => CHAT,
-            Shape::Anthropic => ANTHROPIC,
-            Shape::Responses => RESPONSES,
-            Shape::Gemini => GEMINI,
+            UsageShape::Chat => CHAT,
+            UsageShape::Anthropic => ANTHROPIC,
+            UsageShape::Responses => RESPONSES,
+            UsageShape::Gemini => GEMINI,
         }
     }
 
     /// Names the members of a report that nobody counts and that are not zero.
     pub fn uncounted(self, report: &Node<'_>, tell: &mut dyn FnMut(&str)) {
-        uncounted(self.names(), report, tell);
+        report_uncounted(self.names(), report, tell);
     }
 }
 
-fn uncounted(names: &[Name], report: &Node<'_>, tell: &mut dyn FnMut(&str)) {
+fn report_uncounted(names: &[Name], report: &Node<'_>, tell: &mut dyn FnMut(&str)) {
     for (member, value) in report.members() {
         match names.iter().find(|name| name.key() == member) {
-            Some(Object(_, inner) | Other(_, inner)) => uncounted(inner, value, tell),
+            Some(Object(_, inner) | Other(_, inner)) => report_uncounted(inner, value, tell),
             Some(_) => {}
             None if !value.is_zero() => tell(member),
             None => {}

@@ -5,25 +5,25 @@
 //! number so cannot be believed about the others, and the caller falls back on its own count.
 //! Unknown names are passed over.
 
-use super::names::{Name, SLOTS, Shape, Slot};
+use super::names::{Name, SLOTS, Slot, UsageShape};
 use super::{MOST, Usage, counters};
-use crate::json::{Broken, Scan, whole_number};
+use crate::json::{BrokenJson, Scan, whole_number};
 
 /// The numbers of one report, or of several reports of the same stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
-    shape: Shape,
+pub struct UsageReport {
+    shape: UsageShape,
     numbers: [Option<u64>; SLOTS],
 }
 
-impl Report {
+impl UsageReport {
     /// Nothing reported yet.
-    pub fn new(shape: Shape) -> Report {
-        Report { shape, numbers: [None; SLOTS] }
+    pub fn new(shape: UsageShape) -> UsageReport {
+        UsageReport { shape, numbers: [None; SLOTS] }
     }
 
     /// Reads the JSON text of a usage object; `None` when its shape is odd.
-    pub fn read(shape: Shape, text: &[u8]) -> Option<Report> {
+    pub fn read(shape: UsageShape, text: &[u8]) -> Option<UsageReport> {
         let mut scan = Scan::new(text);
         let read = Self::scan(shape, &mut scan).ok()?;
         scan.end().ok()?;
@@ -38,7 +38,7 @@ impl Report {
     /// Takes a later report of the same stream: per number the last non-null wins, nothing is
     /// added up, and an all-zero report after a non-zero one is ignored.
     /// False when it was ignored.
-    pub fn merge(&mut self, later: &Report) -> bool {
+    pub fn merge(&mut self, later: &UsageReport) -> bool {
         if later.all_zero() && !self.all_zero() {
             return false;
         }
@@ -57,7 +57,7 @@ impl Report {
     }
 
     /// Reads the object the scan stands on. `Ok(None)`: valid JSON, odd shape.
-    pub fn scan(shape: Shape, scan: &mut Scan<'_>) -> Result<Option<Report>, Broken> {
+    pub fn scan(shape: UsageShape, scan: &mut Scan<'_>) -> Result<Option<UsageReport>, BrokenJson> {
         if scan.peek() != Some(b'{') {
             scan.skip()?;
             return Ok(None);
@@ -68,7 +68,7 @@ impl Report {
         for (number, other) in numbers.iter_mut().zip(reading.other) {
             *number = number.or(other);
         }
-        Ok((!reading.odd).then_some(Report { shape, numbers }))
+        Ok((!reading.odd).then_some(UsageReport { shape, numbers }))
     }
 }
 
@@ -79,14 +79,14 @@ struct Reading {
 }
 
 impl Reading {
-    fn object(&mut self, names: &'static [Name], scan: &mut Scan<'_>) -> Result<(), Broken> {
+    fn object(&mut self, names: &'static [Name], scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         scan.object(|key, scan| match names.iter().find(|name| key.raw() == name.key().as_bytes()) {
             Some(name) => self.member(name, scan),
             None => scan.skip(),
         })
     }
 
-    fn member(&mut self, name: &'static Name, scan: &mut Scan<'_>) -> Result<(), Broken> {
+    fn member(&mut self, name: &'static Name, scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         match name {
             Name::Number(_, slot) => {
                 if let Some(number) = self.number(scan)? {
@@ -112,7 +112,7 @@ impl Reading {
         Ok(())
     }
 
-    fn number(&mut self, scan: &mut Scan<'_>) -> Result<Option<u64>, Broken> {
+    fn number(&mut self, scan: &mut Scan<'_>) -> Result<Option<u64>, BrokenJson> {
         let text = scan.value()?;
         let number = whole_number(text).filter(|number| *number <= MOST);
         self.odd |= number.is_none() && text != b"null";
@@ -120,7 +120,7 @@ impl Reading {
     }
 
     /// One `{modality, tokenCount}`; several of the same kind add up.
-    fn mode(&mut self, sound: Slot, pictures: Slot, scan: &mut Scan<'_>) -> Result<(), Broken> {
+    fn mode(&mut self, sound: Slot, pictures: Slot, scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         if scan.peek() != Some(b'{') {
             self.odd = true;
             return scan.skip();
@@ -149,7 +149,7 @@ impl Reading {
     }
 
     /// One iteration, added when it is of a kind that the totals leave out.
-    fn entry(&mut self, kinds: &[&str], names: &'static [Name], scan: &mut Scan<'_>) -> Result<(), Broken> {
+    fn entry(&mut self, kinds: &[&str], names: &'static [Name], scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         if scan.peek() != Some(b'{') {
             self.odd = true;
             return scan.skip();

@@ -4,23 +4,23 @@
 //! always right: pictures and sound are input and output for Anthropic, cache writes are prompt for
 //! Gemini. Details that are zero are written only where strict clients insist on them.
 
-use super::{Shape, Usage};
+use super::{Usage, UsageShape};
 use crate::json::Object;
 
 impl Usage {
     /// Writes the usage object of this shape.
-    pub fn write(&self, shape: Shape, out: &mut Vec<u8>) {
+    pub fn write(&self, shape: UsageShape, out: &mut Vec<u8>) {
         self.write_with(shape, out, |_| {});
     }
 
     /// The same with more behind it that is no count of tokens.
-    pub fn write_with(&self, shape: Shape, out: &mut Vec<u8>, more: impl FnOnce(&mut Object<'_>)) {
+    pub fn write_with(&self, shape: UsageShape, out: &mut Vec<u8>, more: impl FnOnce(&mut Object<'_>)) {
         let mut object = Object::begin(out);
         match shape {
-            Shape::Chat => self.chat(&mut object),
-            Shape::Anthropic => self.anthropic(&mut object),
-            Shape::Responses => self.responses(&mut object),
-            Shape::Gemini => self.gemini(&mut object),
+            UsageShape::Chat => self.chat(&mut object),
+            UsageShape::Anthropic => self.anthropic(&mut object),
+            UsageShape::Responses => self.responses(&mut object),
+            UsageShape::Gemini => self.gemini(&mut object),
         }
         more(&mut object);
         object.end();

@@ -1,16 +1,16 @@
 //! Forms in one piece, byte by byte, and forms that must be refused.
 
 use proptest::prelude::*;
-use tollgate_wire::multipart::{Bad, Limits, Part, Reader};
+use tollgate_wire::multipart::{Bad, FormLimits, FormPart, FormReader};
 
 const TYPE: &str = "multipart/form-data; boundary=XX";
 
-fn read(body: &[u8], piece: usize) -> Result<Vec<Part>, Bad> {
-    limited(TYPE, body, piece, Limits::default())
+fn read(body: &[u8], piece: usize) -> Result<Vec<FormPart>, Bad> {
+    limited(TYPE, body, piece, FormLimits::default())
 }
 
-fn limited(content_type: &str, body: &[u8], piece: usize, limits: Limits) -> Result<Vec<Part>, Bad> {
-    let mut reader = Reader::new(content_type, limits)?;
+fn limited(content_type: &str, body: &[u8], piece: usize, limits: FormLimits) -> Result<Vec<FormPart>, Bad> {
+    let mut reader = FormReader::new(content_type, limits)?;
     for chunk in body.chunks(piece.max(1)) {
         reader.push(chunk)?;
     }
@@ -80,13 +80,13 @@ fn refused() {
     for content_type in
         ["multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=\"a\nb\""]
     {
-        assert_eq!(Reader::new(content_type, Limits::default()).err(), Some(Bad::NoBoundary), "{content_type}");
+        assert_eq!(FormReader::new(content_type, FormLimits::default()).err(), Some(Bad::NoBoundary), "{content_type}");
     }
 }
 
 #[test]
 fn limits() {
-    let small = Limits { parts: 2, field_bytes: 4, file_bytes: 8 };
+    let small = FormLimits { parts: 2, field_bytes: 4, file_bytes: 8 };
     let field = "Content-Disposition: form-data; name=\"a\"";
     let file = "Content-Disposition: form-data; name=\"a\"; filename=\"f\"";
     for (parts, outcome) in [
@@ -102,11 +102,11 @@ fn limits() {
         }
     }
     // A body that never ends is refused while it comes, not at its end.
-    let mut reader = Reader::new(TYPE, small).expect("a reader");
+    let mut reader = FormReader::new(TYPE, small).expect("a reader");
     reader.push(format!("--XX\r\n{file}\r\n\r\n").as_bytes()).expect("headers");
     assert!((0..10).any(|_| reader.push(b"12345678") == Err(Bad::TooLong)));
     assert_eq!(reader.field(), Some("a"), "and by its name");
-    let mut reader = Reader::new(TYPE, small).expect("a reader");
+    let mut reader = FormReader::new(TYPE, small).expect("a reader");
     reader.push(b"--XX\r\n").expect("a boundary");
     assert!((0..20).any(|_| reader.push(&[b'x'; 1000]) == Err(Bad::TooLong)));
 }

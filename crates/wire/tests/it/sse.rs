@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::time::Instant;
-use tollgate_wire::sse::{Cutter, Data, Frame, TooLong, join};
+use tollgate_wire::sse::{Cutter, EventData, Frame, TooLong, join};
 
 /// One event of a stream.
 #[derive(Debug, PartialEq)]
@@ -20,9 +20,9 @@ struct Event {
 impl Event {
     fn of(frame: Frame, raw: Bytes) -> Event {
         let data = match frame.data {
-            Data::None => None,
-            Data::One(place) => Some(raw.slice(place)),
-            Data::Many => Some(Bytes::from(join(&raw, b'\n'))),
+            EventData::None => None,
+            EventData::One(place) => Some(raw.slice(place)),
+            EventData::Many => Some(Bytes::from(join(&raw, b'\n'))),
         };
         Event { data, name: frame.name.map(|place| raw.slice(place)), raw }
     }

@@ -1,7 +1,7 @@
 //! `[[social.PLATFORM.CAPABILITY.param]]` and `require_one_of`.
 
 use crate::form::{Form, did_you_mean};
-use crate::social::{Kind, Param, Value};
+use crate::social::{Param, ParamKind, ParamValue};
 
 /// Longer than any cursor seen; a query string has to carry it.
 const LONGEST: usize = 16_384;
@@ -20,7 +20,7 @@ pub(super) fn read(form: &mut Form<'_>) -> Vec<Param> {
 }
 
 fn one(name: String, form: &mut Form<'_>) -> Param {
-    let kind = form.choice("type", &Kind::ALL).unwrap_or(Kind::Text);
+    let kind = form.choice("type", &ParamKind::ALL).unwrap_or(ParamKind::Text);
     let text_keys = form.texts("text_keys");
     let allowed = form.texts("allowed");
     let param = Param {
@@ -45,16 +45,16 @@ fn one(name: String, form: &mut Form<'_>) -> Param {
 }
 
 fn consistent(param: &Param, form: &Form<'_>) {
-    if param.kind == Kind::Text && !form.has("max_length") {
+    if param.kind == ParamKind::Text && !form.has("max_length") {
         form.mistake("max_length", "is missing: a text needs a limit");
     }
     for key in ["min_length", "max_length", "text_keys", "allowed_strict"] {
-        if param.kind != Kind::Text && form.has(key) {
+        if param.kind != ParamKind::Text && form.has(key) {
             form.mistake(key, "is for parameters of type string");
         }
     }
     for key in ["min", "max"] {
-        if param.kind != Kind::Integer && form.has(key) {
+        if param.kind != ParamKind::Integer && form.has(key) {
             form.mistake(key, "is for parameters of type integer");
         }
     }
@@ -69,11 +69,11 @@ fn consistent(param: &Param, form: &Form<'_>) {
     }
 }
 
-fn value(form: &mut Form<'_>, key: &str, kind: Kind) -> Option<Value> {
+fn value(form: &mut Form<'_>, key: &str, kind: ParamKind) -> Option<ParamValue> {
     match kind {
-        Kind::Text => form.opt_text(key).map(Value::Text),
-        Kind::Integer => form.opt_int(key, i64::MIN..=i64::MAX).map(Value::Integer),
-        Kind::Boolean => form.opt_flag(key).map(Value::Boolean),
+        ParamKind::Text => form.opt_text(key).map(ParamValue::Text),
+        ParamKind::Integer => form.opt_int(key, i64::MIN..=i64::MAX).map(ParamValue::Integer),
+        ParamKind::Boolean => form.opt_flag(key).map(ParamValue::Boolean),
     }
 }
 

@@ -1,17 +1,17 @@
 //! Every refusal of every parameter of every cell, generated from the table; and what passes.
 
 use super::shipped;
-use tollgate_catalog::social::{Cell, Kind, Param, Value, Wrong};
+use tollgate_catalog::social::{Cell, Param, ParamKind, ParamValue, Wrong};
 
 /// A value that passes.
 pub fn good(param: &Param) -> String {
     match param.kind {
-        Kind::Text if !param.choices().is_empty() => param.choices()[0].clone(),
-        Kind::Text => {
+        ParamKind::Text if !param.choices().is_empty() => param.choices()[0].clone(),
+        ParamKind::Text => {
             param.example.clone().unwrap_or_else(|| "7411193113223371043".chars().take(param.max_length).collect())
         }
-        Kind::Integer => param.min.unwrap_or(1).max(1).to_string(),
-        Kind::Boolean => "true".to_owned(),
+        ParamKind::Integer => param.min.unwrap_or(1).max(1).to_string(),
+        ParamKind::Boolean => "true".to_owned(),
     }
 }
 
@@ -74,7 +74,7 @@ fn values(cell: &Cell, param: &Param) -> usize {
     let name = param.name.as_str();
     let mut bad: Vec<(String, Wrong)> = Vec::new();
     match param.kind {
-        Kind::Text => {
+        ParamKind::Text => {
             // A letter of three bytes: characters are counted, not bytes.
             bad.push(("搜".repeat(param.max_length + 1), Wrong::TooLong));
             if param.choices().is_empty() {
@@ -89,14 +89,14 @@ fn values(cell: &Cell, param: &Param) -> usize {
                 ]);
             }
         }
-        Kind::Integer => {
+        ParamKind::Integer => {
             for text in ["x", "1.0", "+1", "1e3", "0x1", "9223372036854775808", "１", "--1", "-"] {
                 bad.push((text.to_owned(), Wrong::Type));
             }
             bad.extend(param.min.map(|min| ((min - 1).to_string(), Wrong::Range)));
             bad.extend(param.max.map(|max| ((max + 1).to_string(), Wrong::Range)));
         }
-        Kind::Boolean => bad.extend(["yes", "2", "on", "tru"].map(|text| (text.to_owned(), Wrong::Type))),
+        ParamKind::Boolean => bad.extend(["yes", "2", "on", "tru"].map(|text| (text.to_owned(), Wrong::Type))),
     }
     for (value, wrong) in &bad {
         refused(cell, &with(cell, name, value), name, *wrong);
@@ -147,7 +147,7 @@ fn what_passes_is_what_is_sent() {
     assert_eq!(sent("douyin", "trending", &[]), "");
     let cell = shipped().social.cell("douyin", "comments").expect("a cell");
     let checked = cell.check(&[("aweme_id", "7411193113223371043"), ("cursor", "20")]).expect("a good call");
-    assert_eq!(checked.get(cell, "cursor"), Some(&Value::Integer(20)));
+    assert_eq!(checked.get(cell, "cursor"), Some(&ParamValue::Integer(20)));
 }
 
 #[test]

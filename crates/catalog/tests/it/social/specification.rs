@@ -4,7 +4,7 @@
 use super::notation::{self, Named, Written};
 use super::shipped;
 use sha2::{Digest as _, Sha256};
-use tollgate_catalog::social::{Capability, Cell, Kind, Param, Value};
+use tollgate_catalog::social::{Capability, Cell, Param, ParamKind, ParamValue};
 
 /// The tables of section 4.2.
 const TABLES: &str = include_str!("specification.md");
@@ -85,9 +85,9 @@ fn all_101_pairs_exist_with_names_order_types_flags_groups_and_prices() {
 
 fn different(theirs: &Named, ours: &Param) -> Option<String> {
     let kind = match ours.kind {
-        Kind::Text => 's',
-        Kind::Integer => 'i',
-        Kind::Boolean => 'b',
+        ParamKind::Text => 's',
+        ParamKind::Integer => 'i',
+        ParamKind::Boolean => 'b',
     };
     if theirs.kind.is_some_and(|written| written != kind) {
         return Some(format!("type {:?}, ours {kind}", theirs.kind));
@@ -95,7 +95,7 @@ fn different(theirs: &Named, ours: &Param) -> Option<String> {
     if theirs.required.is_some_and(|required| required != ours.required) {
         return Some(format!("required {:?}, ours {}", theirs.required, ours.required));
     }
-    if theirs.default.is_some() && theirs.default != ours.default.as_ref().map(Value::to_string) {
+    if theirs.default.is_some() && theirs.default != ours.default.as_ref().map(ParamValue::to_string) {
         return Some(format!("default {:?}, ours {:?}", theirs.default, ours.default));
     }
     if theirs.max.is_some() && theirs.max != ours.max.map(|max| max.to_string()) {
@@ -167,7 +167,7 @@ fn numbers_stand_for_the_words_that_the_document_pairs_them_with() {
             for (number, word) in notes(name).iter().enumerate() {
                 for given in [word.clone(), number.to_string()] {
                     let checked = cell.check(&[("keyword", "x"), (name, given.as_str())]).expect("a good call");
-                    assert_eq!(checked.get(cell, name), Some(&Value::Text(word.clone())), "{key} {name} {given}");
+                    assert_eq!(checked.get(cell, name), Some(&ParamValue::Text(word.clone())), "{key} {name} {given}");
                 }
             }
             compared += 1;

@@ -44,9 +44,9 @@ fn call(minute: i64, input: u64, output: u64, nano: i64) -> UsageRow {
     }
 }
 
-const EXACT: Terms = Terms { ratio: 1_000_000, relative: 0, absolute: Money::ZERO, window_ms: 120_000 };
+const EXACT: Tolerance = Tolerance { ratio: 1_000_000, relative: 0, absolute: Money::ZERO, window_ms: 120_000 };
 
-fn reconcile(bill: &str, terms: Terms, calls: &[UsageRow]) -> Report {
+fn reconcile(bill: &str, terms: Tolerance, calls: &[UsageRow]) -> BillReport {
     let rows = file::read(bill).expect("a readable bill");
     let mut bill = Bill::read(&rows, terms).expect("a bill");
     for call in calls {
@@ -56,7 +56,7 @@ fn reconcile(bill: &str, terms: Terms, calls: &[UsageRow]) -> Report {
 }
 
 /// Matched, differing, only billed, only ours.
-fn counts(report: &Report) -> [usize; 4] {
+fn counts(report: &BillReport) -> [usize; 4] {
     [report.matched, report.differing, report.only_billed, report.only_ours]
 }
 
@@ -132,7 +132,7 @@ fn columns_that_are_empty_and_lines_without_tokens() {
 fn tolerance_and_ratio() {
     let bill = format!("call,amount\n{},0.000000850\n{},0.000000701\n", id(1), id(2));
     let calls = [call(1, 1, 1, 1_000), call(2, 1, 1, 1_000)];
-    let at = |relative, absolute| Terms { ratio: 800_000, relative, absolute: Money::from_nano(absolute), ..EXACT };
+    let at = |relative, absolute| Tolerance { ratio: 800_000, relative, absolute: Money::from_nano(absolute), ..EXACT };
     assert_eq!(counts(&reconcile(&bill, at(0, 0), &calls)), [0, 2, 0, 0]);
     assert_eq!(counts(&reconcile(&bill, at(100_000, 0), &calls)), [1, 1, 0, 0], "a tenth of 800 is 80");
     assert_eq!(counts(&reconcile(&bill, at(0, 99), &calls)), [2, 0, 0, 0]);

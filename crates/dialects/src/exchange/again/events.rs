@@ -6,13 +6,13 @@
 //! original was read is put together and laid into it. What a writer adds where the provider left
 //! it out is listed in `is_repair`. A stream that ends broken is compared up to where it breaks.
 
-use super::super::meter::Meter;
-use super::super::reader::Reader;
-use super::super::writer::Writer;
+use super::super::meter::StreamMeter;
+use super::super::reader::DialectReader;
+use super::super::writer::DialectWriter;
 use super::golden::{events, facts, originals};
 use super::lay::{Lay, is_whole, says_anything, value};
 use super::notes::{Notes, What};
-use crate::hub::{Event, Known, Members, Names, Restore};
+use crate::hub::{Event, Known, RestMembers, Restore, ToolNames};
 use serde_json::Value;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::Node;
@@ -21,7 +21,7 @@ use tollgate_wire::json::Node;
 pub(super) struct Step {
     pub text: String,
     /// `None`: an event that nobody knows, told by its name.
-    known: Option<Members>,
+    known: Option<RestMembers>,
     pub written: Vec<Value>,
     finishes: bool,
 }
@@ -34,10 +34,10 @@ fn values(out: Vec<u8>) -> Vec<Value> {
 /// Reads a stream into the hub and writes it again. What is written at the end belongs to the last
 /// step.
 pub(super) fn steps(from: Dialect, events: &[String]) -> Vec<Step> {
-    let mut reader = Reader::new(from, from, "");
-    let mut restore = Restore::new(Names::default());
-    let mut meter = Meter::new(from);
-    let mut writer = Writer::new(from, from, &facts(from, events), &Names::default());
+    let mut reader = DialectReader::new(from, from, "");
+    let mut restore = Restore::new(ToolNames::default());
+    let mut meter = StreamMeter::new(from);
+    let mut writer = DialectWriter::new(from, from, &facts(from, events), &ToolNames::default());
     let mut steps: Vec<Step> = Vec::new();
     let mut ended = false;
     for text in events {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::Node;
-use tollgate_wire::sse::{self, Cutter, Data, Frame};
+use tollgate_wire::sse::{self, Cutter, EventData, Frame};
 
 pub(super) struct Original {
     pub name: String,
@@ -59,9 +59,9 @@ pub(super) fn model(events: &[String]) -> String {
 
 fn data(raw: &[u8], frame: &Frame) -> Option<String> {
     let data = match &frame.data {
-        Data::None => return None,
-        Data::One(place) => raw[place.clone()].to_vec(),
-        Data::Many => sse::join(raw, b' '),
+        EventData::None => return None,
+        EventData::One(place) => raw[place.clone()].to_vec(),
+        EventData::Many => sse::join(raw, b' '),
     };
     Some(String::from_utf8(data.trim_ascii().to_vec()).unwrap()).filter(|data| !data.is_empty())
 }

@@ -5,11 +5,11 @@
 //! stand as they came, and where the writer says otherwise it is noted.
 
 use super::notes::{Notes, What};
-use crate::hub::{Known, Members, entry, says};
+use crate::hub::{Known, RestMembers, entry, says};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use tollgate_wire::Dialect;
-use tollgate_wire::json::{Kind, Node};
+use tollgate_wire::json::{Node, NodeKind};
 
 /// Puts objects together and remembers what a stream may say before or after the event it stands
 /// in.
@@ -28,12 +28,12 @@ const OFTEN: [&str; 4] = ["id", "type", "name", "service_tier"];
 /// The meaning of a node; half a surrogate means what the reader takes it for.
 pub(super) fn value(node: &Node<'_>) -> Value {
     match &node.kind {
-        Kind::Null => Value::Null,
-        Kind::Bool(one) => Value::Bool(*one),
-        Kind::Number => serde_json::from_str(node.raw).expect("a number"),
-        Kind::Text(text) => Value::String(text.to_string()),
-        Kind::List(items) => items.iter().map(value).collect(),
-        Kind::Map(members) => members.iter().map(|(name, one)| (name.to_string(), value(one))).collect(),
+        NodeKind::Null => Value::Null,
+        NodeKind::Bool(one) => Value::Bool(*one),
+        NodeKind::Number => serde_json::from_str(node.raw).expect("a number"),
+        NodeKind::Text(text) => Value::String(text.to_string()),
+        NodeKind::List(items) => items.iter().map(value).collect(),
+        NodeKind::Map(members) => members.iter().map(|(name, one)| (name.to_string(), value(one))).collect(),
     }
 }
 
@@ -46,7 +46,7 @@ fn is_void(one: &Node<'_>, known: &Known) -> bool {
 }
 
 /// The object is not written at all: it was told as a whole.
-pub(super) fn is_whole(members: Option<Members>) -> bool {
+pub(super) fn is_whole(members: Option<RestMembers>) -> bool {
     members.is_none_or(|members| members.iter().any(|known| matches!(known, Known::Whole)))
 }
 
@@ -57,7 +57,7 @@ impl<'n> Lay<'n> {
 
     /// The object as it came, but for what the hub has a place for: that is taken from what was
     /// written, or missing.
-    pub fn again(&mut self, node: &Node<'_>, known: Members, written: Option<&Value>) -> Value {
+    pub fn again(&mut self, node: &Node<'_>, known: RestMembers, written: Option<&Value>) -> Value {
         let mut again = Map::new();
         for (name, one) in node.members() {
             let place = written.and_then(|written| written.get(name.as_ref()));
@@ -69,7 +69,9 @@ impl<'n> Lay<'n> {
                 }
                 // A text is carried as one; only other forms of the same member are heard as
                 // something else.
-                Some(Known::Recast(_)) if matches!(one.kind, Kind::Text(_)) => self.carried(name, &value(one), place),
+                Some(Known::Recast(_)) if matches!(one.kind, NodeKind::Text(_)) => {
+                    self.carried(name, &value(one), place)
+                }
                 None | Some(Known::Apart(_)) => {
                     self.note(What::Made, name, place.is_some_and(|place| *place != value(one)));
                     Some(value(one))
@@ -117,7 +119,7 @@ impl<'n> Lay<'n> {
         }
     }
 
-    fn each(&mut self, node: &Node<'_>, kind: fn(&Node<'_>) -> Option<Members>, written: Option<&Value>) -> Value {
+    fn each(&mut self, node: &Node<'_>, kind: fn(&Node<'_>) -> Option<RestMembers>, written: Option<&Value>) -> Value {
         if !node.is_list() {
             let members = kind(node);
             return if is_whole(members) { value(node) } else { self.again(node, members.unwrap_or(&[]), written) };
@@ -151,7 +153,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Whether the hub has a place for anything in it but its type.
-pub(super) fn says_anything(node: &Node<'_>, known: Members) -> bool {
+pub(super) fn says_anything(node: &Node<'_>, known: RestMembers) -> bool {
     node.members().iter().any(|(name, one)| match entry(known, name) {
         Some(Known::Is(_) | Known::All) => name != "type" && says(one),
         Some(Known::In(_, members) | Known::Dotted(_, members) | Known::Counts(_, members)) => {

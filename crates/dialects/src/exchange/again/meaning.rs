@@ -6,12 +6,12 @@
 //! way to gather a whole answer: pieces of one block follow each other, and everything else is
 //! compared as it is.
 
-use super::super::reader::Reader;
+use super::super::reader::DialectReader;
 use super::super::reply::written;
 use super::events::steps;
 use super::golden::{events, facts, originals};
 use crate::chat::joined;
-use crate::hub::{Answer, Citation, Event, Gather, Names, Output, Restore};
+use crate::hub::{Answer, Citation, Event, Gather, OutputBlock, Restore, ToolNames};
 use serde_json::Value;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::Node;
@@ -42,8 +42,8 @@ const LEFT: &[(Dialect, Piece, &str)] = &[
 /// The answer that a reply or the events of a stream give.
 fn answer(from: Dialect, texts: &[String], whole: bool) -> Answer {
     let mut gather = Gather::default();
-    let mut restore = Restore::new(Names::default());
-    let mut reader = Reader::new(from, from, "");
+    let mut restore = Restore::new(ToolNames::default());
+    let mut reader = DialectReader::new(from, from, "");
     for text in texts {
         let Some(node) = Node::read(text).ok().filter(Node::is_map) else { continue };
         let mut sink = |event: Event<'_>| restore.pass(event, &mut |event| gather.take(&event));
@@ -67,20 +67,20 @@ fn bare(mut answer: Answer, pieces: &[Piece]) -> Answer {
         answer.tier = None;
     }
     for choice in &mut answer.choices {
-        let left = |output: &Output| match output {
-            Output::Foreign { .. } => true,
-            Output::Search(_) => pieces.contains(&Piece::Search),
+        let left = |output: &OutputBlock| match output {
+            OutputBlock::Foreign { .. } => true,
+            OutputBlock::Search(_) => pieces.contains(&Piece::Search),
             _ => false,
         };
         choice.outputs.retain(|output| !left(output));
         for output in &mut choice.outputs {
             match output {
-                Output::Text { cites, .. } => {
+                OutputBlock::Text { cites, .. } => {
                     cites.retain(|cite| !matches!(cite, Citation::Foreign { .. }) || !pieces.contains(&Piece::Place));
                     cites.iter_mut().for_each(|one| bare_cite(one, pieces));
                 }
-                Output::Call(call) => call.args = plain(&call.args).into(),
-                Output::Thought(thought) => {
+                OutputBlock::Call(call) => call.args = plain(&call.args).into(),
+                OutputBlock::Thought(thought) => {
                     if let Some(seal) = thought.seal.as_mut().filter(|_| pieces.contains(&Piece::Bound)) {
                         seal.bound = "".into();
                     }
@@ -123,7 +123,7 @@ fn pairs() -> Vec<Pair> {
         let (from, texts) = (original.from, [original.text.clone()]);
         let came = answer(from, &texts, true);
         if came.error.is_none() {
-            let again = String::from_utf8(written(from, &came, &facts(from, &texts), &Names::default())).unwrap();
+            let again = String::from_utf8(written(from, &came, &facts(from, &texts), &ToolNames::default())).unwrap();
             pairs.push(Pair { from, name: original.name, came, again: answer(from, &[again], true) });
         }
     }

@@ -6,11 +6,11 @@
 //! of lines inside a text is escaped for clients that would cut there.
 
 use super::super::reply::convert;
-use super::super::stream::{Setup, Stream};
+use super::super::stream::{ReplyStream, Setup};
 use super::golden::{Original, events, model, originals};
 use super::unknown::with_unknown;
-use crate::chat::End;
-use crate::hub::{Names, Voice};
+use crate::chat::StreamEnd;
+use crate::hub::{ToolNames, Voice};
 use bytes::Bytes;
 use tollgate_wire::UpstreamError;
 use tollgate_wire::json::Node;
@@ -50,17 +50,17 @@ fn facts(model: &str) -> Voice {
 fn passed(original: &Original, model: &str, text: String) -> (Vec<String>, bool) {
     let (from, to) = (original.from, original.from);
     let voice = facts(model);
-    let setup = Setup { from, to, voice, names: Names::default(), rename: true, max_event_bytes: 1 << 20 };
-    let mut stream = Stream::new(setup);
+    let setup = Setup { from, to, voice, names: ToolNames::default(), rename: true, max_event_bytes: 1 << 20 };
+    let mut stream = ReplyStream::new(setup);
     let (mut sent, broken) = match stream.feed(Bytes::from(text)) {
         Ok(bytes) => (bytes.to_vec(), false),
         Err(fault) => (fault.before.to_vec(), true),
     };
     let end = if broken { None } else { Some(stream.finish()) };
-    if let Some(End::Complete { tail: more } | End::Truncated { rest: more }) = &end {
+    if let Some(StreamEnd::Complete { tail: more } | StreamEnd::Truncated { rest: more }) = &end {
         sent.extend_from_slice(more);
     }
-    (events(&String::from_utf8(sent).unwrap()), broken || matches!(end, Some(End::Fault(_))))
+    (events(&String::from_utf8(sent).unwrap()), broken || matches!(end, Some(StreamEnd::Fault(_))))
 }
 
 /// As a client reads it that would cut a line at these.
@@ -142,7 +142,7 @@ fn every_reply_reaches_its_own_clients_as_it_came() {
         let texts = with_unknown(&original.text).into_iter().map(|put| put.text);
         for text in texts.chain([original.text.clone()]) {
             let body = Bytes::from(text.clone());
-            let sent = convert(original.from, original.from, body, &Names::default(), &facts(&model)).unwrap();
+            let sent = convert(original.from, original.from, body, &ToolNames::default(), &facts(&model)).unwrap();
             // That of an error too: the gateway says in words of its own what it means.
             assert_eq!(sent.body, text, "{}", original.name);
             assert!(sent.dropped.is_empty(), "{}", original.name);

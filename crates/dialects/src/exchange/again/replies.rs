@@ -1,11 +1,11 @@
 //! Whole replies: the same JSON value, with every member, null ones included.
 
-use super::super::reader::Reader;
+use super::super::reader::DialectReader;
 use super::super::reply::written;
 use super::golden::{facts, originals};
 use super::lay::{Lay, value};
 use super::notes::Notes;
-use crate::hub::{Event, Gather, Members, Names, Restore};
+use crate::hub::{Event, Gather, RestMembers, Restore, ToolNames};
 use serde_json::Value;
 use tollgate_wire::Dialect;
 use tollgate_wire::UpstreamError;
@@ -15,9 +15,9 @@ use tollgate_wire::json::Node;
 pub(super) fn again(from: Dialect, text: &str, notes: &mut Notes) -> Result<Value, UpstreamError> {
     let node = Node::read(text).unwrap();
     let mut gather = Gather::default();
-    let mut restore = Restore::new(Names::default());
-    let mut known: Option<Members> = None;
-    Reader::new(from, from, "").whole(&node, &mut |event: Event<'_>| {
+    let mut restore = Restore::new(ToolNames::default());
+    let mut known: Option<RestMembers> = None;
+    DialectReader::new(from, from, "").whole(&node, &mut |event: Event<'_>| {
         restore.pass(event, &mut |event| match event {
             Event::Rest(rest) => {
                 assert_eq!(rest.node.raw, node.raw, "one for the whole reply");
@@ -30,7 +30,7 @@ pub(super) fn again(from: Dialect, text: &str, notes: &mut Notes) -> Result<Valu
         return Err(error);
     }
     let written: Value =
-        serde_json::from_slice(&written(from, &gather.answer, &facts(from, &[text.to_owned()]), &Names::default()))
+        serde_json::from_slice(&written(from, &gather.answer, &facts(from, &[text.to_owned()]), &ToolNames::default()))
             .unwrap();
     let mut lay = Lay::new(from, notes);
     let again = lay.again(&node, known.expect("told what was taken"), Some(&written));
@@ -64,7 +64,7 @@ fn what_the_hub_does_not_carry_would_be_missing() {
     let reply = r#"{"type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}"#;
     let node = Node::read(reply).unwrap();
     let written = serde_json::json!({"content": [], "stop_reason": "end_turn"});
-    let known: Members = &[
+    let known: RestMembers = &[
         crate::hub::Known::Is(&["stop_reason"]),
         crate::hub::Known::Each("content", |_| Some(&[crate::hub::Known::Is(&["text"])])),
     ];

@@ -2,12 +2,12 @@
 //! back, every other is told of it.
 
 use super::super::reply::convert;
-use super::super::stream::{Setup, Stream};
+use super::super::stream::{ReplyStream, Setup};
 use super::events::wrong;
 use super::golden::{events, originals, voice};
 use super::notes::Notes;
 use super::replies::again;
-use crate::hub::Names;
+use crate::hub::ToolNames;
 use bytes::Bytes;
 use serde_json::Value;
 use tollgate_wire::Dialect;
@@ -96,7 +96,7 @@ fn of_a_reply() {
             count += 1;
             for to in others(original.from) {
                 let body = Bytes::from(put.text.clone());
-                let sent = convert(original.from, to, body, &Names::default(), &voice()).unwrap();
+                let sent = convert(original.from, to, body, &ToolNames::default(), &voice()).unwrap();
                 let told = sent.dropped.fields();
                 let fine = sent.facts.error.is_some() || put.is_seen_to(told, &sent.body);
                 assert!(fine, "{} to {to:?}: {:?} {told:?}", original.name, put.words);
@@ -108,8 +108,8 @@ fn of_a_reply() {
 
 /// What was told, what was sent, and how many events the stream took.
 fn play(from: Dialect, to: Dialect, events: &[String]) -> (Vec<String>, Vec<u8>, usize) {
-    let setup = Setup { from, to, voice: voice(), names: Names::default(), rename: true, max_event_bytes: 1 << 20 };
-    let mut stream = Stream::new(setup);
+    let setup = Setup { from, to, voice: voice(), names: ToolNames::default(), rename: true, max_event_bytes: 1 << 20 };
+    let mut stream = ReplyStream::new(setup);
     let mut sent = Vec::new();
     let mut taken = 0;
     for event in events.iter().take_while(|event| Node::read(event).is_ok()) {

@@ -6,9 +6,9 @@ use crate::hub::Target;
 
 const URL: &str = "https://x.example/a.png?x=1&y=\\u0026";
 
-fn request(dialect: Dialect, body: &str) -> Request {
+fn request(dialect: Dialect, body: &str) -> CheckedRequest {
     let path = (dialect == Dialect::Gemini).then_some(Path { model: "gemini-m", stream: false });
-    Request::read(dialect, Bytes::copy_from_slice(body.as_bytes()), path).unwrap()
+    CheckedRequest::read(dialect, Bytes::copy_from_slice(body.as_bytes()), path).unwrap()
 }
 
 /// Every place of every dialect: the field that is named, and what stands there afterwards.
@@ -76,9 +76,9 @@ fn links_are_found_where_media_are_and_become_data() {
         let body = body.replace("TEXT", text).replace("URL", URL);
         let request = request(dialect, &body);
         let links = request.links().unwrap();
-        let expected = Link { url: "https://x.example/a.png?x=1&y=&".to_owned(), at: at.to_owned(), kind };
+        let expected = MediaLink { url: "https://x.example/a.png?x=1&y=&".to_owned(), at: at.to_owned(), kind };
         assert_eq!(links, [expected], "{body}");
-        let with = request.with_data(|_| Some(Linked { mime: "image/png", base64: "QUJD" })).unwrap();
+        let with = request.with_data(|_| Some(LinkContent { mime: "image/png", base64: "QUJD" })).unwrap();
         let new = String::from_utf8(with.body().to_vec()).unwrap();
         assert!(new.contains(becomes), "{new}");
         assert_eq!(with.links().unwrap(), [], "{new}");
@@ -100,7 +100,7 @@ fn members_beside_a_link_do_not_vanish() {
         (Dialect::Gemini, named, "image/png", "inlineData.displayName,inlineData.new"),
     ] {
         let request = request(dialect, &body.replace("MIME", mime));
-        let with = request.with_data(|_| Some(Linked { mime, base64: "QUJD" })).unwrap();
+        let with = request.with_data(|_| Some(LinkContent { mime, base64: "QUJD" })).unwrap();
         let mut target = Target::new(Dialect::Chat, "up");
         let sent = with.upstream_body(&target).unwrap();
         assert_eq!(sent.dropped.to_string(), dropped, "{body}");
@@ -127,7 +127,7 @@ fn links_are_found_in_every_spelling() {
         let request = request(dialect, &body);
         let [link] = &request.links().unwrap()[..] else { panic!("{body}") };
         assert!(link.url[..4].eq_ignore_ascii_case("http") && link.url.ends_with("://x.example/a"), "{link:?}");
-        let with = request.with_data(|_| Some(Linked { mime: "image/png", base64: "QUJD" })).unwrap();
+        let with = request.with_data(|_| Some(LinkContent { mime: "image/png", base64: "QUJD" })).unwrap();
         assert!(!with.body().windows(9).any(|at| at == b"x.example"), "{:?}", with.body());
     }
 }
@@ -186,7 +186,7 @@ fn each_link_by_itself() {
         one("http://a/2")
     );
     let request = request(Dialect::Chat, &body);
-    let data = Linked { mime: "image/gif", base64: "QQ==" };
+    let data = LinkContent { mime: "image/gif", base64: "QQ==" };
     let with = request.with_data(|link| (link.url == "http://a/2").then_some(data)).unwrap();
     assert_eq!(with.body(), &body.replace("http://a/2", "data:image/gif;base64,QQ=="));
     assert_eq!(with.prompt_tokens, request.prompt_tokens);

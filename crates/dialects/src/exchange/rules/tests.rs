@@ -3,21 +3,21 @@
 use super::*;
 use crate::hub::Target;
 
-fn request(dialect: Dialect, body: &str) -> Request {
+fn request(dialect: Dialect, body: &str) -> CheckedRequest {
     let path = crate::exchange::Path { model: "gemini-m", stream: false };
     let path = (dialect == Dialect::Gemini).then_some(path);
-    Request::read(dialect, Bytes::copy_from_slice(body.as_bytes()), path).unwrap()
+    CheckedRequest::read(dialect, Bytes::copy_from_slice(body.as_bytes()), path).unwrap()
 }
 
-fn refused(dialect: Dialect, body: &str, rules: &Rules<'_>) -> Option<String> {
+fn refused(dialect: Dialect, body: &str, rules: &ModelRules<'_>) -> Option<String> {
     request(dialect, body).obeys(rules).err().and_then(|problem| problem.param)
 }
 
 /// Case 75, and rule 3 of the specification: refused in the words of each dialect.
 #[test]
 fn tools_may_need_an_effort() {
-    let rules = Rules { tools_need_effort: Some("none"), ..Rules::default() };
-    let hard = Rules { tools_need_effort: Some("high"), ..Rules::default() };
+    let rules = ModelRules { tools_need_effort: Some("none"), ..ModelRules::default() };
+    let hard = ModelRules { tools_need_effort: Some("high"), ..ModelRules::default() };
     let chat = r#"{"model":"m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"f"}}]"#;
     let claude = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"}],"tools":[{"name":"f","input_schema":{}}]"#;
     let responses = r#"{"model":"m","input":"a","tools":[{"type":"function","name":"f"}]"#;
@@ -56,7 +56,7 @@ fn tools_may_need_an_effort() {
             "`generationConfig.thinkingConfig.thinkingBudget` set to `0`",
         ),
     ] {
-        let ask = |more: &str, rules: &Rules<'_>| request(dialect, &format!("{body}{more}}}")).obeys(rules).err();
+        let ask = |more: &str, rules: &ModelRules<'_>| request(dialect, &format!("{body}{more}}}")).obeys(rules).err();
         let problem = ask("", &rules).expect("refused");
         assert_eq!(problem.param.as_deref(), Some(field), "{dialect:?}");
         assert!(problem.message.contains(said), "{}", problem.message);
@@ -92,7 +92,7 @@ fn an_effort_the_model_does_not_know_becomes_the_nearest() {
 #[test]
 fn values_of_the_tool_choice_may_be_refused() {
     let words = ["any".to_owned(), "named".to_owned()];
-    let rules = Rules { refused_tool_choice: &words, ..Rules::default() };
+    let rules = ModelRules { refused_tool_choice: &words, ..ModelRules::default() };
     let ask = |choice: &str| {
         let body = format!(
             r#"{{"model":"m","messages":[{{"role":"user","content":"a"}}],
@@ -111,7 +111,7 @@ fn values_of_the_tool_choice_may_be_refused() {
 #[test]
 fn extended_roles_may_need_a_name() {
     let roles = ["group".to_owned()];
-    let rules = Rules { named_roles: &roles, ..Rules::default() };
+    let rules = ModelRules { named_roles: &roles, ..ModelRules::default() };
     let ask = |message: &str| {
         let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"a"}},{message}]}}"#);
         refused(Dialect::Chat, &body, &rules)
@@ -125,8 +125,12 @@ fn extended_roles_may_need_a_name() {
 #[test]
 fn what_cannot_be_read_does_not_switch_the_rules_off() {
     let words = ["any".to_owned()];
-    let rules =
-        Rules { tools_need_effort: Some("none"), refused_tool_choice: &words, no_prefill: true, ..Rules::default() };
+    let rules = ModelRules {
+        tools_need_effort: Some("none"),
+        refused_tool_choice: &words,
+        no_prefill: true,
+        ..ModelRules::default()
+    };
     let tools = r#""tools":[{"type":"function","function":{"name":"f"}}]"#;
     let ask = |last: &str, more: &str| {
         let group = r#"{"role":"group","name":"g","content":"a"}"#;
@@ -148,7 +152,7 @@ fn what_cannot_be_read_does_not_switch_the_rules_off() {
 /// Case 15: refused by the name of the last message, in every dialect.
 #[test]
 fn an_answer_that_was_begun_may_be_refused() {
-    let rules = Rules { no_prefill: true, ..Rules::default() };
+    let rules = ModelRules { no_prefill: true, ..ModelRules::default() };
     let chat = |last: &str| format!(r#"{{"model":"m","messages":[{{"role":"user","content":"a"}},{last}]}}"#);
     let claude = |last: &str| {
         format!(
@@ -184,7 +188,7 @@ fn an_answer_that_was_begun_may_be_refused() {
         (Dialect::Gemini, gemini("user"), None),
     ] {
         assert_eq!(refused(dialect, &body, &rules).as_deref(), field, "{body}");
-        assert_eq!(refused(dialect, &body, &Rules::default()), None, "{body}");
+        assert_eq!(refused(dialect, &body, &ModelRules::default()), None, "{body}");
     }
 }
 

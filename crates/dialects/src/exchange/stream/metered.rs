@@ -1,13 +1,13 @@
 //! What a stream used and held so far.
 
-use super::{Form, State, Stream};
+use super::{Form, ReplyStream, State};
 use crate::chat;
-use crate::exchange::writer::Writer;
+use crate::exchange::writer::DialectWriter;
 use crate::reads::ToolUses;
 use tollgate_wire::Dropped;
 use tollgate_wire::usage::Usage;
 
-impl Stream {
+impl ReplyStream {
     /// Uses of tools that ran at the provider, as far as the answer shows them; chat completions
     /// show none.
     pub fn tools(&self) -> ToolUses {
@@ -81,7 +81,7 @@ impl Stream {
         match &self.form {
             Form::Chat(_) => None,
             Form::Any(any) => match &any.writer {
-                Writer::Responses(writer) => any.object.as_deref().or(writer.object()),
+                DialectWriter::Responses(writer) => any.object.as_deref().or(writer.object()),
                 _ => None,
             },
         }

@@ -3,11 +3,12 @@
 use super::mutate::Takes;
 use bytes::Bytes;
 use tollgate_dialects::{
-    Linked, Names, Path, Request, Setup, Stream, StreamEnd, Target as Sent, Voice, convert, responses, unsealed,
+    CheckedRequest, LinkContent, Path, ReplyStream, Setup, StreamEnd, Target as Sent, ToolNames, Voice, convert,
+    responses, without_reasoning,
 };
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::sse::{self, Cutter, Data, Frame, TooLong};
+use tollgate_wire::sse::{self, Cutter, EventData, Frame, TooLong};
 
 pub struct Target {
     pub name: &'static str,
@@ -55,9 +56,9 @@ type Framed = (Option<Bytes>, Option<Bytes>);
 
 fn framed(frame: Frame, raw: &Bytes) -> Framed {
     let data = match frame.data {
-        Data::None => None,
-        Data::One(place) => Some(raw.slice(place)),
-        Data::Many => Some(Bytes::from(sse::join(raw, b'\n'))),
+        EventData::None => None,
+        EventData::One(place) => Some(raw.slice(place)),
+        EventData::Many => Some(Bytes::from(sse::join(raw, b'\n'))),
     };
     (frame.name.map(|place| raw.slice(place)), data)
 }
@@ -98,8 +99,10 @@ fn framing(input: &[u8], splits: &[usize]) -> Result<(), String> {
 fn request(from: Dialect, input: &[u8]) -> Result<(), String> {
     let body = Bytes::copy_from_slice(input);
     let path = Path { model: "gemini-x", stream: true };
-    let Ok(request) = Request::read(from, body, (from == Dialect::Gemini).then_some(path)) else { return Ok(()) };
-    if let Ok(with) = request.with_data(|_| Some(Linked { mime: "image/png", base64: "QUJD" })) {
+    let Ok(request) = CheckedRequest::read(from, body, (from == Dialect::Gemini).then_some(path)) else {
+        return Ok(());
+    };
+    if let Ok(with) = request.with_data(|_| Some(LinkContent { mime: "image/png", base64: "QUJD" })) {
         bounded(with.body().len(), input, "request with data")?;
         if with.links().is_ok_and(|links| !links.is_empty()) {
             return Err("links are left".to_owned());
@@ -111,10 +114,10 @@ fn request(from: Dialect, input: &[u8]) -> Result<(), String> {
             if serde_json::from_slice::<serde::de::IgnoredAny>(&sent.body).is_err() {
                 return Err(format!("to {to:?}: not JSON"));
             }
-            if let Some(without) = unsealed(to, &sent.body) {
+            if let Some(without) = without_reasoning(to, &sent.body) {
                 bounded(without.len(), &sent.body, "request without seals")?;
                 if serde_json::from_slice::<serde::de::IgnoredAny>(&without).is_err()
-                    || unsealed(to, &without).is_some()
+                    || without_reasoning(to, &without).is_some()
                 {
                     return Err(format!("to {to:?}: seals are left"));
                 }
@@ -127,7 +130,8 @@ fn request(from: Dialect, input: &[u8]) -> Result<(), String> {
 fn replies(input: &[u8]) -> Result<(), String> {
     for from in Dialect::ALL {
         for to in Dialect::ALL {
-            if let Ok(told) = convert(from, to, Bytes::copy_from_slice(input), &Names::default(), &Voice::default()) {
+            if let Ok(told) = convert(from, to, Bytes::copy_from_slice(input), &ToolNames::default(), &Voice::default())
+            {
                 bounded(told.body.len(), input, "reply")?;
             }
         }
@@ -173,8 +177,8 @@ fn ordered(to: Dialect, out: &[u8]) -> Result<(), String> {
 /// What a client gets, and whether it ended well.
 fn play(from: Dialect, to: Dialect, pieces: &[Bytes]) -> (Vec<u8>, bool) {
     let voice = Voice { id: "call_1".into(), model: "m".into(), created: 1, wants_usage: true, ..Voice::default() };
-    let names = Names::default();
-    let mut stream = Stream::new(Setup { from, to, voice, names, rename: true, max_event_bytes: EVENT });
+    let names = ToolNames::default();
+    let mut stream = ReplyStream::new(Setup { from, to, voice, names, rename: true, max_event_bytes: EVENT });
     let mut out = Vec::new();
     for piece in pieces {
         match stream.feed(piece.clone()) {
@@ -203,13 +207,13 @@ fn play(from: Dialect, to: Dialect, pieces: &[Bytes]) -> (Vec<u8>, bool) {
 
 /// What the gateway does with bodies it keeps.
 fn kept(input: &[u8]) -> Result<(), String> {
-    let _ = responses::Named::read(input);
+    let _ = responses::NamedItems::read(input);
     let _ = responses::from_create_event(input);
-    let _ = responses::Answer::read(input);
+    let _ = responses::ResponseOutline::read(input);
     let items = responses::input_items(input, &[]);
     for item in &items {
         bounded(responses::shown(item, "i").len(), input, "item")?;
-        let _ = responses::unpressed(item.clone());
+        let _ = responses::expanded(item.clone());
     }
     if let Ok(whole) = responses::with_input(input, &items) {
         bounded(whole.len(), input, "request")?;

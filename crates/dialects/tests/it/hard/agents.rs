@@ -39,7 +39,7 @@ fn voice_of(call: &str) -> Voice {
 /// What the client of a dialect keeps of the answer, as items of its history.
 fn kept(upstream: Dialect, client: Dialect, call: &str) -> Vec<Value> {
     let body = Bytes::from(calls_alike(upstream).to_string());
-    let converted = convert(upstream, client, body, &Names::default(), &voice_of(call)).unwrap();
+    let converted = convert(upstream, client, body, &ToolNames::default(), &voice_of(call)).unwrap();
     let reply: Value = serde_json::from_slice(&converted.body).unwrap();
     match client {
         C => vec![reply["choices"][0]["message"].clone()],
@@ -195,11 +195,11 @@ fn streamed_ids(upstream: Dialect, client: Dialect, call: &str) -> Vec<String> {
         from: upstream,
         to: client,
         voice: voice_of(call),
-        names: Names::default(),
+        names: ToolNames::default(),
         rename: true,
         max_event_bytes: 1 << 20,
     };
-    let mut stream = Stream::new(setup);
+    let mut stream = ReplyStream::new(setup);
     let mut out = stream.feed(Bytes::from(events_alike(upstream))).unwrap().to_vec();
     match stream.finish() {
         StreamEnd::Complete { tail } => out.extend_from_slice(&tail),

@@ -8,7 +8,7 @@ fn asked() -> Value {
 }
 
 /// The names that the answer is read with.
-fn names(to: Dialect, body: &Value) -> Names {
+fn names(to: Dialect, body: &Value) -> ToolNames {
     try_sent(C, &Target::new(to, "up"), body).unwrap().1.names
 }
 
@@ -63,7 +63,7 @@ fn functions_are_answered_with_a_function_call() {
 #[test]
 fn functions_are_answered_so_in_a_stream() {
     let name = sent_name(G);
-    let mut stream = Stream::new(Setup {
+    let mut stream = ReplyStream::new(Setup {
         from: G,
         to: C,
         voice: voice(),

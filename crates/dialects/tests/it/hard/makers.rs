@@ -3,11 +3,11 @@
 //! `next_turn.rs`.
 
 use super::*;
-use tollgate_dialects::{Home, own_seals, unsealed};
+use tollgate_dialects::{SealNeeds, own_seals, without_reasoning};
 
-const GEMINI3: Home = Home { wants_reasoning_back: false, gemini3: true };
+const GEMINI3: SealNeeds = SealNeeds { wants_reasoning_back: false, gemini3: true };
 
-fn own(dialect: Dialect, body: &Value, home: Home) -> Option<(Value, bool)> {
+fn own(dialect: Dialect, body: &Value, home: SealNeeds) -> Option<(Value, bool)> {
     let (sent, left_out) = own_seals(dialect, body.to_string().as_bytes(), home)?;
     Some((serde_json::from_slice(&sent).unwrap(), left_out))
 }
@@ -31,19 +31,19 @@ fn a_chat_server_gets_its_own_details_only() {
         {"type": "reasoning.text", "text": "So", "signature": "b3du", "format": "anthropic-claude-v1", "index": 0}]});
     let ask = json!({"role": "user", "content": "q"});
     let body = json!({"model": "m", "messages": [ask, ours, ask, theirs, ask]});
-    let (sent, left_out) = own(C, &body, Home::default()).unwrap();
+    let (sent, left_out) = own(C, &body, SealNeeds::default()).unwrap();
     let bare = ["reasoning_details", "reasoning_content"].iter().all(|name| sent["messages"][1].get(name).is_none());
     assert!(bare && left_out && sent["messages"][1]["content"] == "a", "{sent}");
     assert_eq!(sent["messages"][3], theirs, "byte for byte");
     // One that wants what was thought as text gets that.
-    let deepseek = Home { wants_reasoning_back: true, ..Home::default() };
+    let deepseek = SealNeeds { wants_reasoning_back: true, ..SealNeeds::default() };
     assert_eq!(own(C, &body, deepseek).unwrap().0["messages"][1]["reasoning_content"], "Hm");
     let untouched = json!({"model": "m", "messages": [ask, theirs, ask, {"role": "user", "content": "What is tg1.?"}]});
-    assert!(own(C, &untouched, Home::default()).is_none(), "nothing of ours: the client's bytes");
+    assert!(own(C, &untouched, SealNeeds::default()).is_none(), "nothing of ours: the client's bytes");
     // OpenAI's helper of streams joins the ids of all pieces.
     let joined = json!({"model": "m", "messages": [ask, {"role": "assistant", "content": "a", "reasoning_details": [
         {"type": "reasoning.encrypted", "data": "ZQ==", "format": "openai-responses-v1", "id": "tg1.tg1.rs_1", "index": 0}]}, ask]});
-    assert!(own(C, &joined, Home::default()).is_some());
+    assert!(own(C, &joined, SealNeeds::default()).is_some());
     assert_eq!(super::sent(C, R, joined)["input"][1]["encrypted_content"], "ZQ==");
 }
 
@@ -61,15 +61,15 @@ fn claude_gets_what_claude_signed() {
     let thinking = json!({"type": "enabled", "budget_tokens": 2000});
     let body = json!({"model": "m", "max_tokens": 9000, "thinking": thinking, "messages": [ask, {"role": "assistant", "content": native}, ask,
         {"role": "assistant", "content": foreign}, {"role": "user", "content": result}]});
-    let (sent, left_out) = own(A, &body, Home::default()).unwrap();
+    let (sent, left_out) = own(A, &body, SealNeeds::default()).unwrap();
     assert_eq!((&sent["messages"][1]["content"], left_out), (&native, true));
     assert_eq!((sent["messages"][3]["content"].as_array().unwrap().len(), sent.get("thinking")), (1, None));
     let over = json!({"model": "m", "max_tokens": 9000, "thinking": thinking, "messages": [ask, {"role": "assistant", "content": foreign},
         {"role": "user", "content": result}, {"role": "assistant", "content": native}, ask]});
-    assert_eq!(own(A, &over, Home::default()).unwrap().0["thinking"], thinking, "it thinks where it may");
+    assert_eq!(own(A, &over, SealNeeds::default()).unwrap().0["thinking"], thinking, "it thinks where it may");
     // A turn without any thought that Claude refuses to go on with is sent again without thinking.
     let bare = json!({"model": "m", "thinking": thinking, "messages": [ask, {"role": "assistant", "content": [foreign[1]]}, {"role": "user", "content": result}]});
-    let again = unsealed(A, bare.to_string().as_bytes()).unwrap();
+    let again = without_reasoning(A, bare.to_string().as_bytes()).unwrap();
     assert!(serde_json::from_slice::<Value>(&again).unwrap().get("thinking").is_none());
 }
 
@@ -83,7 +83,7 @@ fn openai_gets_what_openai_sealed() {
     ] {
         let mut input = vec![native.clone()];
         input.extend(foreign["output"].as_array().unwrap().clone());
-        let (sent, left_out) = own(R, &json!({"model": "m", "input": input}), Home::default()).unwrap();
+        let (sent, left_out) = own(R, &json!({"model": "m", "input": input}), SealNeeds::default()).unwrap();
         assert_eq!((sent["input"].as_array().unwrap().len(), left_out), (2, true), "{sent}");
         assert_eq!((&sent["input"][0], &sent["input"][1]), (&native, &input[2]), "byte for byte");
     }
@@ -102,7 +102,7 @@ fn gemini_gets_a_stand_in_for_what_it_did_not_sign() {
     let parts = &sent["contents"][1]["parts"];
     assert_eq!((&parts[0]["thoughtSignature"], &parts[1], left_out), (&json!(STAND_IN), &call("g"), false));
     assert!(own(G, &sent, GEMINI3).is_none(), "once is enough");
-    assert!(own(G, &body, Home::default()).is_none(), "models before 3 want none");
+    assert!(own(G, &body, SealNeeds::default()).is_none(), "models before 3 want none");
     let blocks = json!([{"type": "thinking", "thinking": "Hm", "signature": "c2ln"}, {"type": "tool_use", "id": "t", "name": "f", "input": {}}]);
     let foreign = reply(A, G, claude_said(blocks))["candidates"][0]["content"].clone();
     let (sent, left_out) = own(G, &json!({"contents": [ask, foreign, results]}), GEMINI3).unwrap();

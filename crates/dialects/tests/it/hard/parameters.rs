@@ -66,7 +66,7 @@ fn case_118_the_order_of_schemas_is_kept() {
         plain(json!({"tools": [{"type": "function", "function": {"name": "f", "parameters": null}}]})).to_string();
     let schema = r#"{"type":"object","properties":{"z":{},"a":{},"m":{"y":1,"b":2}}}"#;
     let body = body.replace(r#""parameters":null"#, &format!(r#""parameters":{schema}"#));
-    let request = Request::read(C, Bytes::from(body), None).unwrap();
+    let request = CheckedRequest::read(C, Bytes::from(body), None).unwrap();
     for to in [A, R, G] {
         let sent = request.upstream_body(&Target::new(to, "up")).unwrap();
         assert!(String::from_utf8(sent.body.to_vec()).unwrap().contains(schema), "{to:?}");
@@ -137,7 +137,7 @@ fn a_parameter_of_another_kind_is_refused_by_its_name() {
     };
     let read = |from: Dialect, body: &Value| {
         let path = Path { model: "gemini-x", stream: false };
-        Request::read(from, Bytes::from(body.to_string()), (from == G).then_some(path))
+        CheckedRequest::read(from, Bytes::from(body.to_string()), (from == G).then_some(path))
     };
     for (from, field, value) in [
         (C, "temperature", json!("hot")),

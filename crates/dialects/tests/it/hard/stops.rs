@@ -131,7 +131,7 @@ fn what_no_dialect_says_is_told_as_dropped() {
 fn an_unreadable_call_and_nothing_else_is_a_fault() {
     let body = json!({"candidates": [{"index": 0, "content": {"parts": []}, "finishReason": "MALFORMED_FUNCTION_CALL"}], "modelVersion": "up"});
     for to in [C, A, R] {
-        let converted = convert(G, to, Bytes::from(body.to_string()), &Names::default(), &voice()).unwrap();
+        let converted = convert(G, to, Bytes::from(body.to_string()), &ToolNames::default(), &voice()).unwrap();
         assert_eq!(converted.facts.error.and_then(|error| error.status), Some(502), "{to:?}");
         assert!(play(G, to, std::slice::from_ref(&body)).end.contains("MALFORMED_FUNCTION_CALL"), "{to:?}");
     }

@@ -56,8 +56,8 @@ fn case_82_an_event_cut_before_its_blank_line_is_one_event_and_leaves_in_one_pie
     let rest = format!("\ndata: {}\n\ndata: [DONE]\n\n", stop());
     for to in [A, R, G] {
         let setup =
-            Setup { from: C, to, voice: voice(), names: Names::default(), rename: true, max_event_bytes: 1 << 20 };
-        let mut stream = Stream::new(setup);
+            Setup { from: C, to, voice: voice(), names: ToolNames::default(), rename: true, max_event_bytes: 1 << 20 };
+        let mut stream = ReplyStream::new(setup);
         let before = stream.feed(Bytes::from(first.clone())).unwrap();
         assert!(before.is_empty(), "{to:?}: half an event says nothing");
         let out = stream.feed(Bytes::from(rest.clone())).unwrap();
@@ -92,8 +92,9 @@ fn case_87_and_88_and_109_usage_wherever_it_stands() {
     // A chat client that did not ask is told nothing, and is metered all the same.
     for wants_usage in [true, false] {
         let voice = Voice { wants_usage, ..voice() };
-        let setup = Setup { from: A, to: C, voice, names: Names::default(), rename: true, max_event_bytes: 1 << 20 };
-        let mut stream = Stream::new(setup);
+        let setup =
+            Setup { from: A, to: C, voice, names: ToolNames::default(), rename: true, max_event_bytes: 1 << 20 };
+        let mut stream = ReplyStream::new(setup);
         let message = json!({"id": "m", "model": "up", "usage": {"input_tokens": 3, "output_tokens": 1}});
         let all = format!(
             "data: {}\n\ndata: {}\n\ndata: {}\n\n",
@@ -337,10 +338,10 @@ fn an_error_in_the_place_of_the_first_piece_stands_alone() {
     let created = "data: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"r\"}}\n\n";
     for (from, to, piece) in [(C, G, first.as_str()), (G, G, gemini), (C, R, first.as_str()), (R, R, created)] {
         let voice = Voice { array: to == G, ..voice() };
-        let setup = Setup { from, to, voice, names: Names::default(), rename: true, max_event_bytes: 1 << 20 };
-        let mut stream = Stream::new(setup);
+        let setup = Setup { from, to, voice, names: ToolNames::default(), rename: true, max_event_bytes: 1 << 20 };
+        let mut stream = ReplyStream::new(setup);
         assert!(!stream.feed(Bytes::copy_from_slice(piece.as_bytes())).unwrap().is_empty());
-        stream.unsent();
+        stream.forget_unsent();
         let out = stream.error_event(tollgate_wire::error::Code::InsufficientBalance, "no");
         let out = String::from_utf8(out.to_vec()).unwrap();
         if to == G {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tollgate_store::OpenTasks;
 
 /// Between two log lines about the same trouble of a provider.
-const TOLD: Duration = Duration::from_secs(60);
+const WARN_EVERY: Duration = Duration::from_secs(60);
 
 pub struct Board {
     pub settings: TaskSettings,
@@ -19,21 +19,21 @@ pub struct Board {
     /// There is a place for another look.
     pub bell: Notify,
     /// When the operator was last told of tasks that cannot be asked for, by provider.
-    told: Mutex<HashMap<String, Instant>>,
+    warned_at: Mutex<HashMap<String, Instant>>,
 }
 
 impl Board {
     pub fn new(settings: TaskSettings) -> Board {
         let (open, looks, told) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Board { settings, open, looks, bell: Notify::new(), told }
+        Board { settings, open, looks, bell: Notify::new(), warned_at: told }
     }
 
     /// Whether it is time to tell something about a provider's tasks again: a log line for each of
     /// thousands helps nobody.
-    pub fn may_tell(&self, provider: &str) -> bool {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn may_warn(&self, provider: &str) -> bool {
+        let mut told = self.warned_at.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        if told.get(provider).is_some_and(|at| now.duration_since(*at) < TOLD) {
+        if told.get(provider).is_some_and(|at| now.duration_since(*at) < WARN_EVERY) {
             return false;
         }
         told.insert(provider.to_owned(), now);

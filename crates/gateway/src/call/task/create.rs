@@ -1,9 +1,9 @@
 //! How a task begins: like every call, with the task written down beside its hold.
 
-use super::made::{Begun, Made, told};
+use super::made::{Made, StartedTask, task_reply};
 use super::watched::millis;
 use super::{TaskWork, submit};
-use crate::call::ask::Ask;
+use crate::call::ask::CallRequest;
 use crate::call::begin::{self, Beginning, Begins, begin};
 use crate::call::bought::Bought;
 use crate::call::{Needed, Priced, Till, why_refused};
@@ -21,7 +21,7 @@ pub(crate) const HOLD_LIFE: Duration = Duration::from_secs(5 * 24 * 3_600);
 
 /// What a caller asks for, read and with the rules of its family applied.
 pub struct TaskAsk<W> {
-    pub ask: Ask<W>,
+    pub ask: CallRequest<W>,
     pub webhook_url: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub async fn create_task<W: TaskWork>(till: &Arc<Till>, caller: Arc<Caller>, ask
     };
     till.running.fetch_add(1, Ordering::Relaxed);
     let id = task.id;
-    let begun = Begun { till: till.clone(), serving, bought, ask: ask.ask, task };
+    let begun = StartedTask { till: till.clone(), serving, bought, ask: ask.ask, task };
     // A caller who leaves must not leave a question behind: the provider's answer is waited for in
     // any case.
     till.tracker.spawn(submit::submit(begun)).await.unwrap_or_else(|error| {
@@ -75,7 +75,7 @@ impl<W: TaskWork> Begins for TaskAsk<W> {
 async fn same(till: &Till, caller: &Caller, first: CallId) -> Result<Made, Refusal> {
     let found = till.store.task(caller.account.id, TaskId::of(first)).await?;
     match found {
-        Some(task) if task.state > TaskState::Submitting => told(task, true, till.world.now_ms()),
+        Some(task) if task.state > TaskState::Submitting => task_reply(task, true, till.world.now_ms()),
         Some(_) => Err(why_refused(&HoldRefused::IdemRunning(first), Needed::NOTHING, till.world.now_ms())),
         None => Err(Refusal::about(
             Code::IdempotencyConflict,

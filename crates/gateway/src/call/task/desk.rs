@@ -107,7 +107,7 @@ pub trait TaskDesk: Send + Sync + Sized + 'static {
     fn find(
         &self,
         watched: &Watched<'_, Self>,
-    ) -> impl Future<Output = Result<Option<Found<Self::Entries>>, Fault>> + Send;
+    ) -> impl Future<Output = Result<Option<TaskSearch<Self::Entries>>, Fault>> + Send;
     /// Which of the entries it is.
     fn which(
         &self,
@@ -154,7 +154,7 @@ pub enum TaskStanding {
 }
 
 /// Where a lost task was looked for.
-pub enum Found<E> {
+pub enum TaskSearch<E> {
     /// It carries our id.
     Exactly(String),
     /// One of these may be it.

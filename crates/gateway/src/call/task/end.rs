@@ -1,6 +1,6 @@
 //! The ends of a task: what each costs, what the usage row says, and that it happens once.
 
-use super::made::Begun;
+use super::made::StartedTask;
 use super::{TaskDesk, TaskUse, Watched};
 use crate::call::Till;
 use crate::call::meter::fitted;
@@ -125,7 +125,7 @@ pub(super) async fn never_sent(till: &Till, leased: &Leased) -> Result<(), Store
 
 /// No provider took it, and the caller is told so.
 pub(super) async fn refused<W>(
-    begun: &Begun<W>,
+    begun: &StartedTask<W>,
     route: Option<(&Provider, &str)>,
     attempts: u32,
     refusal: &Refusal,
@@ -138,7 +138,7 @@ pub(super) async fn refused<W>(
         provider: route.map(|(provider, _)| provider.name.clone()),
         upstream_model: route.map(|(_, model)| model.to_owned()),
         attempts,
-        ..begun.bought.unserved(till, ask.endpoint, refusal.code.status())
+        ..begun.bought.facts_of_refusal(till, ask.endpoint, refusal.code.status())
     };
     let close = Close {
         call: ask.id,

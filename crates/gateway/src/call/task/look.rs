@@ -2,8 +2,8 @@
 //! that does not answer decides nothing; time decides nothing either, except that the operator
 //! takes the loss before the provider has forgotten the task.
 
-use super::watched::{LATER, SLOWLY, millis, put_back, tell_other_account};
-use super::{Home, TaskDesk, TaskReport, TaskStanding, Watched, away, end, home, lost};
+use super::watched::{LATER, SLOWLY, millis, put_back, warn_other_account};
+use super::{TaskDesk, TaskHome, TaskReport, TaskStanding, Watched, end, home, lost, provider_gone};
 use crate::call::Till;
 use std::sync::Arc;
 use tollgate_store::{Leased, StoreError, Task, TaskFailure, TaskState, TaskStep, Word};
@@ -20,12 +20,12 @@ pub async fn look<D: TaskDesk>(till: &Arc<Till>, desk: &Arc<D>, leased: &Leased)
         return put_back(till, TaskStep::new(task.id, leased.fence, task.state, Word::Nothing, LATER)).await;
     };
     let (provider, sure) = match home(&till.serving.load(), task, |provider| desk.speaks(&plan, provider)) {
-        Home::Same(provider) => (provider, true),
-        Home::Stranger(provider) => (provider, false),
-        Home::Away => return away::away(till, &**desk, leased, &plan).await,
+        TaskHome::Same(provider) => (provider, true),
+        TaskHome::Stranger(provider) => (provider, false),
+        TaskHome::Away => return provider_gone::provider_gone(till, &**desk, leased, &plan).await,
     };
     let Some(habits) = desk.habits(&plan, Some(&provider)) else {
-        return away::away(till, &**desk, leased, &plan).await;
+        return provider_gone::provider_gone(till, &**desk, leased, &plan).await;
     };
     let habits = habits.at(&provider);
     let watched = Watched { till, desk, leased, plan, provider, habits, sure };
@@ -74,7 +74,7 @@ impl<D: TaskDesk> Watched<'_, D> {
         let (till, state) = (self.till, self.leased.task.state);
         if !self.turn().await? {
             if self.is_last_look() {
-                return self.undecided(Word::Nothing, None, None).await;
+                return self.wait_on(Word::Nothing, None, None).await;
             }
             return put_back(till, self.step(state, Word::Nothing, self.another_time())).await;
         }
@@ -88,11 +88,11 @@ impl<D: TaskDesk> Watched<'_, D> {
                     return self.doubted().await;
                 }
                 let wait = fault.retry_after.map_or(0, |seconds| i64::from(seconds) * 1_000);
-                return self.undecided(no_answer(&fault), None, Some(wait)).await;
+                return self.wait_on(no_answer(&fault), None, Some(wait)).await;
             }
             Err(_) => {
                 till.metrics.polled(&self.provider.name, "timeout");
-                return self.undecided(Word::Unclear, None, Some(0)).await;
+                return self.wait_on(Word::Unclear, None, Some(0)).await;
             }
         };
         till.metrics.polled(&self.provider.name, "ok");
@@ -101,8 +101,8 @@ impl<D: TaskDesk> Watched<'_, D> {
 
     async fn reported(&self, report: TaskReport<D::Made>) -> Result<(), StoreError> {
         match report.standing {
-            TaskStanding::Queued => self.undecided(Word::Queued, report.progress, None).await,
-            TaskStanding::Running => self.undecided(Word::Running, report.progress, None).await,
+            TaskStanding::Queued => self.wait_on(Word::Queued, report.progress, None).await,
+            TaskStanding::Running => self.wait_on(Word::Running, report.progress, None).await,
             TaskStanding::Succeeded => self.succeeded(report).await,
             TaskStanding::Forgotten if !self.sure => self.doubted().await,
             // Providers forget, but some also do not know a new task yet.
@@ -137,7 +137,7 @@ impl<D: TaskDesk> Watched<'_, D> {
     /// It goes on, for as long as there is patience; after that its fate counts as unknown, until
     /// the last look. A provider in trouble is left alone for so long, and until the next look at
     /// least, whoever reads the task meanwhile.
-    async fn undecided(&self, word: Word, progress: Option<u8>, trouble: Option<i64>) -> Result<(), StoreError> {
+    async fn wait_on(&self, word: Word, progress: Option<u8>, trouble: Option<i64>) -> Result<(), StoreError> {
         if self.is_last_look() {
             self.cancel().await;
             return end::given_up(self.till, &**self.desk, self.leased, &self.plan).await;
@@ -156,9 +156,9 @@ impl<D: TaskDesk> Watched<'_, D> {
     /// Another account was asked, and does not know the task: it stays as it was, and is asked for
     /// less and less often.
     async fn doubted(&self) -> Result<(), StoreError> {
-        tell_other_account(self.till, &self.provider.name, "other_account");
+        warn_other_account(self.till, &self.provider.name, "other_account");
         let wait = (self.age() / 8).min(SLOWLY);
-        self.undecided(Word::Nothing, None, Some(wait)).await
+        self.wait_on(Word::Nothing, None, Some(wait)).await
     }
 
     /// What nobody will ask for any more should not be made.

@@ -3,43 +3,43 @@
 //! has; there it is taken only when it can be no other.
 
 use super::look::no_answer;
-use super::watched::{put_back, tell_other_account};
-use super::{Found, TaskDesk, Watched, Which, end};
+use super::watched::{put_back, warn_other_account};
+use super::{TaskDesk, TaskSearch, Watched, Which, end};
 use crate::call::Till;
-use tollgate_store::{Named, StoreError, Task, TaskFailure, TaskId, TaskState, TaskStep, Word};
+use tollgate_store::{StoreError, Task, TaskFailure, TaskId, TaskNaming, TaskState, TaskStep, Word};
 
 const NAME_TAKEN: &str = "name_taken";
 
 pub(super) async fn find<D: TaskDesk>(watched: &Watched<'_, D>) -> Result<(), StoreError> {
     let (till, task) = (watched.till, &watched.leased.task);
     if !watched.habits.finds || !watched.turn().await? {
-        return undecided(watched, Word::Nothing).await;
+        return wait_on(watched, Word::Nothing).await;
     }
     let asked = watched.desk.find(watched);
     let found = tokio::time::timeout(till.tasks.settings.look_time, asked).await;
     match found {
-        Ok(Ok(Some(Found::Exactly(upstream_id)))) => taken(watched, upstream_id, Word::Queued).await,
+        Ok(Ok(Some(TaskSearch::Exactly(upstream_id)))) => taken(watched, upstream_id, Word::Queued).await,
         Ok(Ok(Some(_))) if was_taken(task) => {
             till.metrics.polled(&watched.provider.name, "unsure");
-            undecided(watched, Word::Unclear).await
+            wait_on(watched, Word::Unclear).await
         }
-        Ok(Ok(Some(Found::Nothing))) => absent(watched).await,
-        Ok(Ok(Some(Found::Perhaps(entries)))) => match watched.desk.which(watched, entries).await? {
+        Ok(Ok(Some(TaskSearch::Nothing))) => absent(watched).await,
+        Ok(Ok(Some(TaskSearch::Perhaps(entries)))) => match watched.desk.which(watched, entries).await? {
             Which::This(upstream_id) => taken(watched, upstream_id, Word::Unclear).await,
             Which::None => absent(watched).await,
             Which::Unsure => {
                 till.metrics.polled(&watched.provider.name, "unsure");
-                undecided(watched, Word::Unclear).await
+                wait_on(watched, Word::Unclear).await
             }
         },
-        Ok(Ok(None)) => undecided(watched, Word::Nothing).await,
+        Ok(Ok(None)) => wait_on(watched, Word::Nothing).await,
         Ok(Err(fault)) => {
             till.metrics.polled(&watched.provider.name, fault.code.code());
-            undecided(watched, no_answer(&fault)).await
+            wait_on(watched, no_answer(&fault)).await
         }
         Err(_) => {
             till.metrics.polled(&watched.provider.name, "timeout");
-            undecided(watched, Word::Unclear).await
+            wait_on(watched, Word::Unclear).await
         }
     }
 }
@@ -58,30 +58,30 @@ async fn taken<D: TaskDesk>(watched: &Watched<'_, D>, upstream_id: String, other
     let id = task.id;
     let step = TaskStep::new(id, watched.leased.fence, TaskState::Queued, Word::Queued, 0);
     match till.store.task_found(step, upstream_id.clone()).await? {
-        Named::Done => {
+        TaskNaming::Done => {
             till.metrics.polled(provider, "found");
             tracing::info!(task = %id, provider, "found a task whose creation was not answered");
             Ok(())
         }
-        Named::Stale => {
+        TaskNaming::Stale => {
             till.metrics.stale_task();
             Ok(())
         }
-        Named::Taken => {
+        TaskNaming::Taken => {
             if was_taken(task) {
                 // Told before.
                 till.metrics.polled(provider, NAME_TAKEN);
             } else {
-                tell_taken(till, id, provider, &upstream_id);
+                log_taken(till, id, provider, &upstream_id);
             }
-            undecided(watched, otherwise).await
+            wait_on(watched, otherwise).await
         }
     }
 }
 
 /// The provider names two tasks alike, or one of them was mistaken for the other. Whose it is
 /// nobody can say any more, so the second has none.
-pub(super) fn tell_taken(till: &Till, id: TaskId, provider: &str, upstream_id: &str) {
+pub(super) fn log_taken(till: &Till, id: TaskId, provider: &str, upstream_id: &str) {
     till.metrics.polled(provider, NAME_TAKEN);
     tracing::error!(task = %id, provider, upstream_id, "the provider's name of a task is another task's; its fate stays unknown");
 }
@@ -90,13 +90,13 @@ pub(super) fn tell_taken(till: &Till, id: TaskId, provider: &str, upstream_id: &
 async fn absent<D: TaskDesk>(watched: &Watched<'_, D>) -> Result<(), StoreError> {
     let till = watched.till;
     if !watched.sure {
-        tell_other_account(till, &watched.provider.name, "other_account");
-        return undecided(watched, Word::Nothing).await;
+        warn_other_account(till, &watched.provider.name, "other_account");
+        return wait_on(watched, Word::Nothing).await;
     }
     till.metrics.polled(&watched.provider.name, "absent");
     if !watched.is_absent() {
         // A slow provider may still be at it.
-        return undecided(watched, Word::Absent).await;
+        return wait_on(watched, Word::Absent).await;
     }
     let failure = TaskFailure {
         code: "task_not_created".into(),
@@ -105,7 +105,7 @@ async fn absent<D: TaskDesk>(watched: &Watched<'_, D>) -> Result<(), StoreError>
     end::failed(till, watched.leased, failure, None).await
 }
 
-async fn undecided<D: TaskDesk>(watched: &Watched<'_, D>, word: Word) -> Result<(), StoreError> {
+async fn wait_on<D: TaskDesk>(watched: &Watched<'_, D>, word: Word) -> Result<(), StoreError> {
     if watched.is_last_look() {
         return end::given_up(watched.till, &**watched.desk, watched.leased, &watched.plan).await;
     }

@@ -1,6 +1,6 @@
 //! A task between its hold and the provider's answer, and as its caller is told of it then.
 
-use crate::call::ask::Ask;
+use crate::call::ask::CallRequest;
 use crate::call::bought::Bought;
 use crate::call::{Needed, Till, why_refused};
 use crate::refusal::Refusal;
@@ -16,17 +16,17 @@ pub struct Made {
 }
 
 /// A task between its hold and the provider's answer.
-pub(super) struct Begun<W> {
+pub(super) struct StartedTask<W> {
     pub till: Arc<Till>,
     pub serving: Arc<Serving>,
     pub bought: Bought,
-    pub ask: Ask<W>,
+    pub ask: CallRequest<W>,
     pub task: BegunTask,
 }
 
 /// A task as its caller is told of it. One that was given up before it was sent is none: whoever
 /// began it was too slow, and may send it again.
-pub(super) fn told(task: Task, replayed: bool, now: i64) -> Result<Made, Refusal> {
+pub(super) fn task_reply(task: Task, replayed: bool, now: i64) -> Result<Made, Refusal> {
     match task.state {
         TaskState::Refused => Err(why_refused(&HoldRefused::Unavailable, Needed::NOTHING, now)),
         _ => Ok(Made { task, replayed }),
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn a_task_that_was_never_sent_is_none() {
         for state in TaskState::ALL {
-            let shown = told(crate::testing::bare_task(state), false, 0).map(|made| made.task.state);
+            let shown = task_reply(crate::testing::bare_task(state), false, 0).map(|made| made.task.state);
             match state {
                 TaskState::Refused => assert_eq!(shown.expect_err("none").code.status(), 503),
                 _ => assert_eq!(shown.ok(), Some(state)),

@@ -5,7 +5,6 @@
 //!
 //! What is made is the affair of whoever implements [`TaskWork`] and [`TaskDesk`].
 
-mod away;
 mod board;
 mod create;
 mod desk;
@@ -14,6 +13,7 @@ mod home;
 mod look;
 mod lost;
 mod made;
+mod provider_gone;
 mod submit;
 mod watched;
 
@@ -21,8 +21,8 @@ pub use board::Board;
 #[cfg(test)]
 pub(crate) use create::HOLD_LIFE;
 pub use create::{TaskAsk, create_task};
-pub use desk::{Found, TaskDesk, TaskHabits, TaskReport, TaskStanding, TaskUse, TaskWork, Which};
-pub use home::{Home, home};
+pub use desk::{TaskDesk, TaskHabits, TaskReport, TaskSearch, TaskStanding, TaskUse, TaskWork, Which};
+pub use home::{TaskHome, home};
 pub use look::{look, refresh};
 pub use made::Made;
 pub use watched::Watched;

@@ -3,8 +3,8 @@
 //! here after a provider may have it is told as 504 with the task's name and "do not send it
 //! again": a 500 or 503 would be repeated by SDKs on their own, and be made, and paid, twice.
 
-use super::made::{Begun, Made, told};
-use super::watched::{millis, next_look, tell_other_account};
+use super::made::{Made, StartedTask, task_reply};
+use super::watched::{millis, next_look, warn_other_account};
 use super::{TaskHabits, TaskWork};
 use crate::call::{Needed, Till, dispatch, why_refused};
 use crate::refusal::Refusal;
@@ -12,7 +12,7 @@ use crate::routes::order::ordered;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tollgate_catalog::Route;
-use tollgate_store::{HoldRefused, Named, SentTo, TaskId, TaskState, TaskStep, Word};
+use tollgate_store::{HoldRefused, SentTo, TaskId, TaskNaming, TaskState, TaskStep, Word};
 use tollgate_upstream::{Fault, Provider};
 use tollgate_wire::error::Code;
 
@@ -33,14 +33,14 @@ enum Sent {
     Lost,
 }
 
-pub(super) async fn submit<W: TaskWork>(begun: Begun<W>) -> Result<Made, Refusal> {
+pub(super) async fn submit<W: TaskWork>(begun: StartedTask<W>) -> Result<Made, Refusal> {
     let running = Running(begun.till.clone());
     let outcome = offer(&begun).await;
     drop(running);
     outcome
 }
 
-async fn offer<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
+async fn offer<W: TaskWork>(begun: &StartedTask<W>) -> Result<Made, Refusal> {
     let (till, model) = (&begun.till, &begun.bought.model);
     let mut last = None;
     let mut tries = 0;
@@ -59,7 +59,7 @@ async fn offer<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
             Sent::Refused(fault) => {
                 dispatch::note(till, begun.ask.id, provider, &fault);
                 if fault.code == Code::NotFound && !work.is_sure(&begun.serving) {
-                    tell_other_account(till, &provider.name, "other_account");
+                    warn_other_account(till, &provider.name, "other_account");
                 }
                 let go_on = tries < TRIES && fault.try_other;
                 last = Some((provider.clone(), route.upstream_model.clone(), fault));
@@ -82,7 +82,7 @@ async fn offer<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
     Err(refusal)
 }
 
-async fn send<W: TaskWork>(begun: &Begun<W>, provider: &Arc<Provider>, route: &Route) -> Result<Sent, Refusal> {
+async fn send<W: TaskWork>(begun: &StartedTask<W>, provider: &Arc<Provider>, route: &Route) -> Result<Sent, Refusal> {
     let till = &begun.till;
     if begun.ask.work.habits(provider).is_none() {
         return Ok(Sent::Refused(Fault::unreachable()));
@@ -111,16 +111,16 @@ async fn send<W: TaskWork>(begun: &Begun<W>, provider: &Arc<Provider>, route: &R
     })
 }
 
-async fn taken<W: TaskWork>(begun: &Begun<W>, provider: &Provider, upstream_id: String) -> Result<Made, Refusal> {
+async fn taken<W: TaskWork>(begun: &StartedTask<W>, provider: &Provider, upstream_id: String) -> Result<Made, Refusal> {
     let (till, id) = (&begun.till, begun.task.id);
     let after = habits(begun, provider).map_or(0, |habits| next_look(till, provider, &habits));
     match till.store.task_accepted(id, upstream_id.clone(), after).await {
-        Ok(Named::Done) => shown(begun).await,
-        Ok(Named::Taken) => {
-            super::lost::tell_taken(till, id, &provider.name, &upstream_id);
+        Ok(TaskNaming::Done) => shown(begun).await,
+        Ok(TaskNaming::Taken) => {
+            super::lost::log_taken(till, id, &provider.name, &upstream_id);
             shown(begun).await
         }
-        Ok(Named::Stale) => {
+        Ok(TaskNaming::Stale) => {
             tracing::error!(task = %id, provider = provider.name, upstream_id, "the provider took a task that had ended here");
             till.metrics.late_task();
             shown(begun).await
@@ -133,7 +133,7 @@ async fn taken<W: TaskWork>(begun: &Begun<W>, provider: &Provider, upstream_id: 
 }
 
 /// What is known of the provider's ways with what was sent.
-fn habits<W: TaskWork>(begun: &Begun<W>, provider: &Provider) -> Option<TaskHabits> {
+fn habits<W: TaskWork>(begun: &StartedTask<W>, provider: &Provider) -> Option<TaskHabits> {
     begun.ask.work.habits(provider).map(|habits| habits.at(provider))
 }
 
@@ -144,7 +144,7 @@ fn refusal(fault: &Fault) -> Refusal {
 }
 
 /// The hold stays; whoever looks at the task next finds out what became of it.
-async fn unknown<W: TaskWork>(begun: &Begun<W>, provider: &Provider, fault: &Fault) -> Result<Made, Refusal> {
+async fn unknown<W: TaskWork>(begun: &StartedTask<W>, provider: &Provider, fault: &Fault) -> Result<Made, Refusal> {
     let (till, id) = (&begun.till, begun.task.id);
     dispatch::note(till, begun.ask.id, provider, fault);
     tracing::warn!(task = %id, provider = provider.name, "nobody knows whether the provider took this task");
@@ -170,10 +170,10 @@ pub(super) fn charge_unknown<W: TaskWork>(id: TaskId) -> Refusal {
     Refusal::new(Code::ChargeStateUnknown, text)
 }
 
-async fn shown<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
+async fn shown<W: TaskWork>(begun: &StartedTask<W>) -> Result<Made, Refusal> {
     let id = begun.task.id;
     match begun.till.store.task(begun.bought.caller.account.id, id).await {
-        Ok(Some(task)) => told(task, false, begun.till.world.now_ms()),
+        Ok(Some(task)) => task_reply(task, false, begun.till.world.now_ms()),
         // Nobody but its caller, who does not know its name yet, could have hidden it.
         Ok(None) => Err(charge_unknown::<W>(id)),
         Err(error) => {
@@ -185,7 +185,7 @@ async fn shown<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
 
 /// Others have taken the task from us. One that was never sent they end without a word, so its
 /// caller must not be given its name.
-async fn lost<W: TaskWork>(begun: &Begun<W>) -> Result<Made, Refusal> {
+async fn lost<W: TaskWork>(begun: &StartedTask<W>) -> Result<Made, Refusal> {
     let known = begun.till.store.any_task(begun.task.id).await?;
     if known.is_some_and(|task| task.state == TaskState::Held) {
         return Err(why_refused(&HoldRefused::Unavailable, Needed::NOTHING, begun.till.world.now_ms()));

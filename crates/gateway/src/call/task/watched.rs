@@ -62,9 +62,9 @@ pub(super) fn next_look(till: &Till, provider: &Provider, habits: &TaskHabits) -
 }
 
 /// Tells the operator that a provider's tasks cannot be asked for, at most once in a while.
-pub(super) fn tell_other_account(till: &Till, provider: &str, why: &'static str) {
+pub(super) fn warn_other_account(till: &Till, provider: &str, why: &'static str) {
     till.metrics.polled(provider, why);
-    if till.tasks.may_tell(provider) {
+    if till.tasks.may_warn(provider) {
         tracing::error!(
             provider,
             why,

@@ -5,7 +5,7 @@ use super::{Seat, Whom};
 use std::cmp::Reverse;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Shown {
+pub(super) enum ShownSoFar {
     /// No request was read to the end of its head.
     Nothing,
     /// A request, and no valid key.
@@ -16,7 +16,7 @@ pub(super) enum Shown {
 /// In the order in which they have to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Candidate {
-    shown: Shown,
+    shown: ShownSoFar,
     load: Reverse<usize>,
     since: u64,
     id: u64,
@@ -27,9 +27,9 @@ impl Candidate {
     pub fn of(seat: &Seat, load: usize) -> Option<Candidate> {
         let since = seat.waits_since()?;
         let shown = match (seat.is_proven(), seat.has_asked()) {
-            (true, _) => Shown::Key,
-            (false, true) => Shown::NoKey,
-            (false, false) => Shown::Nothing,
+            (true, _) => ShownSoFar::Key,
+            (false, true) => ShownSoFar::NoKey,
+            (false, false) => ShownSoFar::Nothing,
         };
         Some(Candidate { shown, load: Reverse(load), since, id: seat.id })
     }
@@ -43,7 +43,7 @@ impl Candidate {
         match whom {
             Whom::Of(peer) => seat.peer == peer,
             Whom::Strangers => seat.is_stranger(),
-            Whom::Anybody { stranger } => !stranger || self.shown != Shown::Key,
+            Whom::Anybody { stranger } => !stranger || self.shown != ShownSoFar::Key,
         }
     }
 }
@@ -55,7 +55,7 @@ pub(super) fn least(mut all: Vec<Candidate>, most: usize) -> Vec<Candidate> {
         all.truncate(most);
     }
     all.sort_unstable();
-    let keyless = all.iter().take_while(|one| one.shown != Shown::Key).count();
+    let keyless = all.iter().take_while(|one| one.shown != ShownSoFar::Key).count();
     all.truncate(keyless.max(1));
     all
 }

@@ -16,7 +16,7 @@
 mod choice;
 mod seat;
 
-pub use seat::{Busy, Place, Seat};
+pub use seat::{RequestUnderWay, Seat, SocketPlace};
 
 use crate::metrics::ConnectionMeter;
 use choice::Candidate;
@@ -39,7 +39,7 @@ const MOST_LEAVING: usize = 64;
 
 /// What a server allows.
 #[derive(Clone, Debug)]
-pub struct Rules {
+pub struct ConnectionLimits {
     pub most: usize,
     /// Places of one address.
     pub per_peer: usize,
@@ -51,7 +51,7 @@ pub struct Rules {
     pub trusted: Vec<IpNet>,
 }
 
-impl Rules {
+impl ConnectionLimits {
     /// Of all places, those that strangers cannot have.
     fn kept_for_known(&self) -> usize {
         self.most / 8
@@ -72,7 +72,7 @@ impl Rules {
 pub struct Connections(Arc<Shared>);
 
 struct Shared {
-    rules: Rules,
+    rules: ConnectionLimits,
     tick: AtomicU64,
     book: Mutex<Book>,
     /// Told to go, and not gone yet.
@@ -103,7 +103,7 @@ enum Whom {
 }
 
 impl Connections {
-    pub fn new(rules: Rules, meter: ConnectionMeter) -> Connections {
+    pub fn new(rules: ConnectionLimits, meter: ConnectionMeter) -> Connections {
         Connections(Arc::new(Shared {
             rules,
             tick: AtomicU64::new(0),
@@ -125,7 +125,7 @@ impl Connections {
     }
 
     /// A place for a connection of this address, if need be another's. `None`: it is refused.
-    pub fn place(&self, address: IpAddr) -> Option<Place> {
+    pub fn place(&self, address: IpAddr) -> Option<SocketPlace> {
         let place = self.0.place(address);
         if place.is_none() {
             self.0.meter.closed("full");
@@ -154,7 +154,7 @@ impl Shared {
         self.tick.load(Ordering::Relaxed)
     }
 
-    fn place(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
+    fn place(self: &Arc<Self>, address: IpAddr) -> Option<SocketPlace> {
         let peer = peer_of(address);
         let trusted = self.is_trusted(address);
         let mut book = self.lock();
@@ -177,7 +177,7 @@ impl Shared {
         *book.by_peer.entry(peer).or_default() += 1;
         book.strangers += usize::from(stranger);
         self.meter.open.inc();
-        Some(Place::new(seat))
+        Some(SocketPlace::new(seat))
     }
 
     /// This machine, and proxies that speak for many.

@@ -58,7 +58,7 @@ impl Seat {
     }
 
     /// The head of a request is whole. `None`: the connection was told to go in this moment.
-    pub fn begin(self: &Arc<Self>, http2: bool) -> Option<Busy> {
+    pub fn begin(self: &Arc<Self>, http2: bool) -> Option<RequestUnderWay> {
         if self.busy.fetch_add(1, Ordering::AcqRel) >= ENDED {
             return None;
         }
@@ -67,7 +67,7 @@ impl Seat {
             self.http2.store(http2, Ordering::Relaxed);
             self.asked.store(true, Ordering::Relaxed);
         }
-        Some(Busy(self.clone()))
+        Some(RequestUnderWay(self.clone()))
     }
 
     /// The connection has become another one, which is watched by whoever uses it: it is never told
@@ -150,9 +150,9 @@ impl Seat {
 }
 
 /// A request that is under way.
-pub struct Busy(Arc<Seat>);
+pub struct RequestUnderWay(Arc<Seat>);
 
-impl Drop for Busy {
+impl Drop for RequestUnderWay {
     fn drop(&mut self) {
         self.0.since.store(self.0.shared.now(), Ordering::Relaxed);
         self.0.busy.fetch_sub(1, Ordering::AcqRel);
@@ -160,11 +160,11 @@ impl Drop for Busy {
 }
 
 /// The place of an open socket; free again when the socket is closed.
-pub struct Place(Arc<Seat>);
+pub struct SocketPlace(Arc<Seat>);
 
-impl Place {
-    pub(super) fn new(seat: Arc<Seat>) -> Place {
-        Place(seat)
+impl SocketPlace {
+    pub(super) fn new(seat: Arc<Seat>) -> SocketPlace {
+        SocketPlace(seat)
     }
 
     pub fn seat(&self) -> &Arc<Seat> {
@@ -172,7 +172,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SocketPlace {
     fn drop(&mut self) {
         let (seat, shared) = (&self.0, &self.0.shared);
         shared.meter.open.dec();

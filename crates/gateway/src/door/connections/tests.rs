@@ -14,17 +14,17 @@ struct Hall {
 impl Hall {
     fn new(most: usize, per_peer: usize) -> Hall {
         let trusted = vec!["10.0.0.0/8".parse().expect("a network")];
-        let rules = Rules { most, per_peer, header_time: MINUTE, idle_time: MINUTE * 5, trusted };
+        let rules = ConnectionLimits { most, per_peer, header_time: MINUTE, idle_time: MINUTE * 5, trusted };
         Hall { connections: Connections::new(rules, ConnectionMeter::default()), tasks: JoinSet::new() }
     }
 
-    fn place(&mut self, address: &str) -> Option<Place> {
+    fn place(&mut self, address: &str) -> Option<SocketPlace> {
         let place = self.connections.place(address.parse().expect("an address"))?;
         place.seat().belongs_to(self.tasks.spawn(std::future::pending()));
         Some(place)
     }
 
-    fn many(&mut self, address: &str, number: usize) -> Vec<Place> {
+    fn many(&mut self, address: &str, number: usize) -> Vec<SocketPlace> {
         (0..number).map(|_| self.place(address).expect("a place")).collect()
     }
 
@@ -32,11 +32,11 @@ impl Hall {
         (0..times).for_each(|_| self.connections.0.close_the_late());
     }
 
-    fn is_there(&self, place: &Place) -> bool {
+    fn is_there(&self, place: &SocketPlace) -> bool {
         self.connections.0.lock().seats.contains_key(&place.seat().id)
     }
 
-    fn left(&self, places: &[Place]) -> usize {
+    fn left(&self, places: &[SocketPlace]) -> usize {
         places.iter().filter(|place| self.is_there(place)).count()
     }
 
@@ -166,7 +166,8 @@ async fn one_address_has_its_part_and_a_network_of_version_six_is_one() {
     let first = hall.many(STRANGER, 4);
     let fifth = hall.place(STRANGER).expect("instead of its own oldest");
     assert!(!hall.is_there(&first[0]) && hall.left(&first) == 3 && hall.is_there(&fifth));
-    let calls: Vec<Busy> = first[1..].iter().chain([&fifth]).filter_map(|place| place.seat().begin(false)).collect();
+    let calls: Vec<RequestUnderWay> =
+        first[1..].iter().chain([&fifth]).filter_map(|place| place.seat().begin(false)).collect();
     assert_eq!(calls.len(), 4);
     assert!(hall.place(STRANGER).is_none(), "all of them have something under way");
     assert!(hall.place("198.51.100.2").is_some(), "others are not concerned");

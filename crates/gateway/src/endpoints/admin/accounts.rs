@@ -12,7 +12,7 @@ use crate::settings::webhook_address;
 use serde_json::{Value, json};
 use tollgate_catalog::{Money, Snapshot};
 use tollgate_store::MOST_AT_ONCE;
-use tollgate_store::admin::{Command, Refund};
+use tollgate_store::admin::{AdminCommand, Refund};
 use tollgate_store::{
     AccountChange, AccountId, CallId, Change, Credit, CreditKind, EventPage, Limits, NewAccount, NewLimits, Pot,
 };
@@ -79,7 +79,7 @@ static CREATE: OperatorVerb = OperatorVerb {
         known(asked, "groups", &groups, Snapshot::unknown_group)?;
         let limits = Limits { total: None, day: asked.may(DAY.name)?, month: asked.may(MONTH.name)? };
         let account = NewAccount { id: asked.may("account_id")?, name: asked.get("name")?, groups, limits };
-        Ok(Command::AccountCreate { account }.into())
+        Ok(AdminCommand::AccountCreate { account }.into())
     },
 };
 
@@ -89,7 +89,7 @@ static LIST: OperatorVerb = OperatorVerb {
     plan: |asked| {
         let limit = super::limit(asked)?;
         let page = AnswerPage { limit, by: "account_id", next: "next_after", after: None };
-        let command = Command::AccountList { after: asked.may("after")?, limit: limit + 1 };
+        let command = AdminCommand::AccountList { after: asked.may("after")?, limit: limit + 1 };
         Ok(PlannedCommand::from(command).shown(ShownAs::Page(page)))
     },
 };
@@ -97,7 +97,7 @@ static LIST: OperatorVerb = OperatorVerb {
 static SHOW: OperatorVerb = OperatorVerb {
     command: "account_show",
     fields: &[ACCOUNT],
-    plan: |asked| Ok(Command::AccountShow { account: asked.get("account")? }.into()),
+    plan: |asked| Ok(AdminCommand::AccountShow { account: asked.get("account")? }.into()),
 };
 
 static CHANGE: OperatorVerb = OperatorVerb {
@@ -117,7 +117,7 @@ static CHANGE: OperatorVerb = OperatorVerb {
         let (day, month) = (asked.change(DAY.name)?, asked.change(MONTH.name)?);
         let limits = NewLimits { total: Change::Keep, day, month };
         let change = AccountChange { name: asked.may("name")?, groups, limits, suspended: asked.may("suspended")? };
-        let command = Command::AccountChange { account: asked.get("account")?, change, done: asked.done()? };
+        let command = AdminCommand::AccountChange { account: asked.get("account")?, change, done: asked.done()? };
         Ok(PlannedCommand::from(command).then(Then::Keys))
     },
 };
@@ -132,7 +132,7 @@ static WEBHOOK: OperatorVerb = OperatorVerb {
             Change::Lift => None,
             Change::Set(url) => Some(webhook_address(&url, &asked.app.settings.video.webhooks)?),
         };
-        Ok(PlannedCommand::from(Command::AccountWebhook { account, url }).then(Then::Keys))
+        Ok(PlannedCommand::from(AdminCommand::AccountWebhook { account, url }).then(Then::Keys))
     },
 };
 
@@ -140,7 +140,7 @@ static EXPIRING: OperatorVerb = OperatorVerb {
     command: "account_expiring",
     fields: &[ACCOUNT],
     plan: |asked| {
-        let command = Command::AccountExpiring { account: asked.get("account")? };
+        let command = AdminCommand::AccountExpiring { account: asked.get("account")? };
         Ok(PlannedCommand::from(command).shown(ShownAs::List))
     },
 };
@@ -151,7 +151,7 @@ static HISTORY: OperatorVerb = OperatorVerb {
     plan: |asked| {
         let limit = super::limit(asked)?;
         let page = EventPage { before: asked.may("before")?, limit: limit + 1 };
-        let command = Command::AccountEvents { account: asked.get("account")?, page };
+        let command = AdminCommand::AccountEvents { account: asked.get("account")?, page };
         let shown = AnswerPage { limit, by: "seq", next: "next_before", after: None };
         Ok(PlannedCommand::from(command).shown(ShownAs::Page(shown)))
     },
@@ -196,7 +196,7 @@ fn credit(asked: &OperatorRequest<'_>, kind: CreditKind) -> Result<PlannedComman
     let (id, expires_at) = (asked.get("reference")?, asked.may("expires_at_ms")?);
     let done = asked.done()?;
     let credit = Credit { id, account, kind, pot, amount, expires_at, reason: done.reason, actor: done.actor };
-    Ok(PlannedCommand::from(Command::Credit { credit }).then(Then::Keys))
+    Ok(PlannedCommand::from(AdminCommand::Credit { credit }).then(Then::Keys))
 }
 
 static REFUND: OperatorVerb = OperatorVerb {
@@ -210,7 +210,7 @@ static REFUND: OperatorVerb = OperatorVerb {
         let (call, amount): (CallId, Option<Money>) = (asked.get("call_id")?, asked.may("amount_nano_usd")?);
         let done = asked.done()?;
         let refund = Refund { call, amount, reason: done.reason, actor: done.actor };
-        Ok(PlannedCommand::from(Command::Refund { refund }).then(Then::Keys))
+        Ok(PlannedCommand::from(AdminCommand::Refund { refund }).then(Then::Keys))
     },
 };
 

@@ -8,9 +8,9 @@ use super::{ACCOUNT, wrong};
 use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::row::{Family, Row};
 use serde_json::{Value, json};
-use tollgate_store::admin::Command;
+use tollgate_store::admin::AdminCommand;
 use tollgate_store::receipt::price_id;
-use tollgate_store::{EntryPage, Page as UsagePage};
+use tollgate_store::{EntryPage, UsagePage};
 
 pub const FAMILY: Family = Family { tag: "operators: books", rows, schemas };
 
@@ -51,7 +51,7 @@ static USAGE: OperatorVerb = OperatorVerb {
         let limit = super::limit(asked)?;
         let page = UsagePage { before: asked.may("before")?, limit: limit + 1 };
         let shown = AnswerPage { limit, by: "call_id", next: "next_before", after: None };
-        Ok(PlannedCommand::from(Command::UsageList { account: asked.may("account")?, page })
+        Ok(PlannedCommand::from(AdminCommand::UsageList { account: asked.may("account")?, page })
             .shown(ShownAs::Page(shown)))
     },
 };
@@ -59,13 +59,13 @@ static USAGE: OperatorVerb = OperatorVerb {
 static CALL: OperatorVerb = OperatorVerb {
     command: "usage_show",
     fields: &[ACCOUNT, CALL_ID],
-    plan: |asked| Ok(Command::UsageShow { account: asked.get("account")?, call: asked.get("call_id")? }.into()),
+    plan: |asked| Ok(AdminCommand::UsageShow { account: asked.get("account")?, call: asked.get("call_id")? }.into()),
 };
 
 static RECEIPT: OperatorVerb = OperatorVerb {
     command: "receipt",
     fields: &[ACCOUNT, CALL_ID],
-    plan: |asked| Ok(Command::Receipt { account: asked.get("account")?, call: asked.get("call_id")? }.into()),
+    plan: |asked| Ok(AdminCommand::Receipt { account: asked.get("account")?, call: asked.get("call_id")? }.into()),
 };
 
 static VERIFY: OperatorVerb = OperatorVerb {
@@ -75,13 +75,15 @@ static VERIFY: OperatorVerb = OperatorVerb {
         FieldKind::Word(&["full", "strict", "changed"]),
         "`strict`: nothing is let pass; `changed`: what changed since the server's last audit",
     )],
-    plan: |asked| Ok(Command::LedgerVerify { how: asked.get("how")? }.into()),
+    plan: |asked| Ok(AdminCommand::LedgerVerify { how: asked.get("how")? }.into()),
 };
 
 static LAST: OperatorVerb = OperatorVerb {
     command: "ledger_last",
     fields: &[],
-    plan: |_| Ok(PlannedCommand::from(Command::LedgerLast).shown(ShownAs::With(Box::new(|seq| json!({ "seq": seq }))))),
+    plan: |_| {
+        Ok(PlannedCommand::from(AdminCommand::LedgerLast).shown(ShownAs::With(Box::new(|seq| json!({ "seq": seq })))))
+    },
 };
 
 static ENTRIES: OperatorVerb = OperatorVerb {
@@ -105,15 +107,15 @@ static ENTRIES: OperatorVerb = OperatorVerb {
             limit: limit + 1,
         };
         let shown = AnswerPage { limit, by: "seq", next: "next_after", after: None };
-        Ok(PlannedCommand::from(Command::LedgerEntries { page }).shown(ShownAs::Page(shown)))
+        Ok(PlannedCommand::from(AdminCommand::LedgerEntries { page }).shown(ShownAs::Page(shown)))
     },
 };
 
 static KEYS: OperatorVerb =
-    OperatorVerb { command: "receipt_keys", fields: &[], plan: |_| Ok(Command::ReceiptKeys.into()) };
+    OperatorVerb { command: "receipt_keys", fields: &[], plan: |_| Ok(AdminCommand::ReceiptKeys.into()) };
 
 static ROTATE: OperatorVerb =
-    OperatorVerb { command: "receipt_rotate", fields: &[], plan: |_| Ok(Command::ReceiptRotate.into()) };
+    OperatorVerb { command: "receipt_rotate", fields: &[], plan: |_| Ok(AdminCommand::ReceiptRotate.into()) };
 
 static PRICE: OperatorVerb = OperatorVerb {
     command: "price_version",
@@ -123,7 +125,7 @@ static PRICE: OperatorVerb = OperatorVerb {
         let id = price_id(&text).ok_or_else(|| wrong("price_id", "32 hexadecimal digits"))?;
         // It is kept as the text that was hashed.
         let parsed = |text: Value| text.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(text);
-        Ok(PlannedCommand::from(Command::PriceVersion { id }).shown(ShownAs::With(Box::new(parsed))))
+        Ok(PlannedCommand::from(AdminCommand::PriceVersion { id }).shown(ShownAs::With(Box::new(parsed))))
     },
 };
 

@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 use serde_json::{Value, json};
 use tollgate_catalog::Snapshot;
 use tollgate_catalog::form::did_you_mean;
-use tollgate_store::admin::Command;
+use tollgate_store::admin::AdminCommand;
 use tollgate_store::{PauseChange, PauseKind};
 
 pub const FAMILY: Family = Family { tag: "operators: house", rows, schemas };
@@ -50,7 +50,7 @@ static PAUSE: OperatorVerb = OperatorVerb {
         let at = asked.app.world.now_ms();
         let change = PauseChange { kind, name, paused, at, actor: done.actor, reason: done.reason };
         let shown = json!(change);
-        let command = Command::PauseChange { change };
+        let command = AdminCommand::PauseChange { change };
         Ok(PlannedCommand::from(command).shown(ShownAs::With(Box::new(|_| shown))).then(Then::Pauses))
     },
 };
@@ -72,28 +72,30 @@ fn exists(asked: &OperatorRequest<'_>, kind: PauseKind, name: &String) -> Result
 static STATES: OperatorVerb = OperatorVerb {
     command: "pause_states",
     fields: &[],
-    plan: |_| Ok(PlannedCommand::from(Command::PauseStates).shown(ShownAs::List)),
+    plan: |_| Ok(PlannedCommand::from(AdminCommand::PauseStates).shown(ShownAs::List)),
 };
 
 static CHANGES: OperatorVerb = OperatorVerb {
     command: "pause_changes",
     fields: &[NEWEST],
-    plan: |asked| Ok(PlannedCommand::from(Command::PauseChanges { limit: asked.or("limit", 50)? }).shown(ShownAs::List)),
+    plan: |asked| {
+        Ok(PlannedCommand::from(AdminCommand::PauseChanges { limit: asked.or("limit", 50)? }).shown(ShownAs::List))
+    },
 };
 
 static AUDIT: OperatorVerb = OperatorVerb {
     command: "operator_events",
     fields: &[NEWEST],
     plan: |asked| {
-        Ok(PlannedCommand::from(Command::OperatorEvents { limit: asked.or("limit", 50)? }).shown(ShownAs::List))
+        Ok(PlannedCommand::from(AdminCommand::OperatorEvents { limit: asked.or("limit", 50)? }).shown(ShownAs::List))
     },
 };
 
 static CLOCK: OperatorVerb =
-    OperatorVerb { command: "clock_show", fields: &[], plan: |_| Ok(Command::ClockShow.into()) };
+    OperatorVerb { command: "clock_show", fields: &[], plan: |_| Ok(AdminCommand::ClockShow.into()) };
 
 static ACCEPT: OperatorVerb =
-    OperatorVerb { command: "clock_accept", fields: &[], plan: |_| Ok(Command::ClockAccept.into()) };
+    OperatorVerb { command: "clock_accept", fields: &[], plan: |_| Ok(AdminCommand::ClockAccept.into()) };
 
 fn schemas() -> Value {
     json!({

@@ -12,7 +12,7 @@ use crate::who::caller::network;
 use crate::who::operator;
 use serde_json::{Value, json};
 use tollgate_catalog::Snapshot;
-use tollgate_store::admin::Command;
+use tollgate_store::admin::AdminCommand;
 use tollgate_store::{Change, KeyChange, Limits, NewAdminKey, NewKey, NewLimits};
 
 pub const FAMILY: Family = Family { tag: "operators: keys", rows, schemas };
@@ -64,7 +64,9 @@ static CREATE: OperatorVerb = OperatorVerb {
             limits: Limits { total, day, month },
         };
         let secret = operator::new_secret(operator::KEY_PREFIX, |bytes| asked.app.world.fill(bytes));
-        Ok(PlannedCommand::from(Command::KeyCreate { key, secret: secret.clone() }).telling(secret).then(Then::Keys))
+        Ok(PlannedCommand::from(AdminCommand::KeyCreate { key, secret: secret.clone() })
+            .telling(secret)
+            .then(Then::Keys))
     },
 };
 
@@ -83,7 +85,7 @@ static LIST: OperatorVerb = OperatorVerb {
     plan: |asked| {
         let page =
             AnswerPage { limit: super::limit(asked)?, by: "key_id", next: "next_after", after: asked.may("after")? };
-        let command = Command::KeyList { account: asked.get("account")? };
+        let command = AdminCommand::KeyList { account: asked.get("account")? };
         Ok(PlannedCommand::from(command).shown(ShownAs::Page(page)))
     },
 };
@@ -113,7 +115,7 @@ static CHANGE: OperatorVerb = OperatorVerb {
             expires_at: asked.change(EXPIRES.name)?,
             limits: NewLimits { total, day, month },
         };
-        Ok(PlannedCommand::from(Command::KeyChange { key: asked.get("key")?, change, done: asked.done()? })
+        Ok(PlannedCommand::from(AdminCommand::KeyChange { key: asked.get("key")?, change, done: asked.done()? })
             .then(Then::Keys))
     },
 };
@@ -125,7 +127,7 @@ fn listed(change: &Change<Vec<String>>) -> Option<&[String]> {
 static REVOKE: OperatorVerb = OperatorVerb {
     command: "key_revoke",
     fields: &[KEY],
-    plan: |asked| Ok(PlannedCommand::from(Command::KeyRevoke { key: asked.get("key")? }).then(Then::Keys)),
+    plan: |asked| Ok(PlannedCommand::from(AdminCommand::KeyRevoke { key: asked.get("key")? }).then(Then::Keys)),
 };
 
 static ADMIN_CREATE: OperatorVerb = OperatorVerb {
@@ -138,7 +140,7 @@ static ADMIN_CREATE: OperatorVerb = OperatorVerb {
     plan: |asked| {
         let key = NewAdminKey { name: asked.get("name")?, expires_at: asked.may(EXPIRES.name)?, done: asked.done()? };
         let secret = operator::new_secret(operator::PREFIX, |bytes| asked.app.world.fill(bytes));
-        Ok(PlannedCommand::from(Command::AdminKeyCreate { key, secret: secret.clone() }).telling(secret))
+        Ok(PlannedCommand::from(AdminCommand::AdminKeyCreate { key, secret: secret.clone() }).telling(secret))
     },
 };
 
@@ -152,14 +154,14 @@ static ADMIN_LIST: OperatorVerb = OperatorVerb {
             next: "next_after",
             after: asked.may("after")?,
         };
-        Ok(PlannedCommand::from(Command::AdminKeyList).shown(ShownAs::Page(page)))
+        Ok(PlannedCommand::from(AdminCommand::AdminKeyList).shown(ShownAs::Page(page)))
     },
 };
 
 static ADMIN_REVOKE: OperatorVerb = OperatorVerb {
     command: "admin_key_revoke",
     fields: &[ADMIN_KEY, REASON],
-    plan: |asked| Ok(Command::AdminKeyRevoke { key: asked.get("key")?, done: asked.done()? }.into()),
+    plan: |asked| Ok(AdminCommand::AdminKeyRevoke { key: asked.get("key")?, done: asked.done()? }.into()),
 };
 
 fn schemas() -> Value {

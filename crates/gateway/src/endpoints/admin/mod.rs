@@ -14,7 +14,7 @@ pub mod social;
 mod verb;
 
 use super::reading;
-use super::row::{Access, Role};
+use super::row::{Access, AccessRole};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::who::operator::{self, Operator};
@@ -26,11 +26,11 @@ use std::sync::Arc;
 use tollgate_catalog::Snapshot;
 use tollgate_media::social::pairs;
 use tollgate_store::MOST_IN_ACCOUNT;
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::error::{Code, ErrorFormat};
 use verb::OperatorRequest;
 
 /// Who may do all of it.
-const OPERATOR: Access = Access::Role(Role::Operator);
+const OPERATOR: Access = Access::Role(AccessRole::Operator);
 
 /// Longest reason that is kept.
 const LONGEST_REASON: usize = 1_000;
@@ -98,7 +98,7 @@ async fn change(
 fn reply(app: &App, outcome: Result<Value, Refusal>) -> Response {
     match outcome {
         Ok(value) => reading::json(&value),
-        Err(refusal) => reading::refused(app, Dialect::OpenAi, refusal, ""),
+        Err(refusal) => reading::refused(app, ErrorFormat::OpenAi, refusal, ""),
     }
 }
 

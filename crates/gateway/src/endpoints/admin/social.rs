@@ -14,7 +14,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::social::Cell;
-use tollgate_store::admin::Command;
+use tollgate_store::admin::AdminCommand;
 use tollgate_store::{PauseChange, SocialDay};
 use tollgate_wire::error::Code;
 
@@ -148,7 +148,7 @@ static DAYS: OperatorVerb = OperatorVerb {
             let rows: Vec<SocialDay> = serde_json::from_value(days).unwrap_or_default();
             list(rows.iter().map(|row| day_json(&app, row)).collect())
         }));
-        Ok(PlannedCommand::from(Command::SocialDays { day }).shown(shown))
+        Ok(PlannedCommand::from(AdminCommand::SocialDays { day }).shown(shown))
     },
 };
 

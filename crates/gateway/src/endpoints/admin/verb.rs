@@ -1,6 +1,6 @@
 //! From a request of an operator to a command of the store and back: one way for every verb.
 //!
-//! A verb has fields, which are checked, and a function that makes a [`Command`] of them; the
+//! A verb has fields, which are checked, and a function that makes a [`AdminCommand`] of them; the
 //! answer is the record that the command line prints with `--json`. Where a field stands follows
 //! from the row: in the path if its name stands there, else in the query of a GET and in the body
 //! of everything else.
@@ -22,8 +22,8 @@ use http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use tollgate_store::admin::Command;
-use tollgate_store::{Change, Done, StoreError};
+use tollgate_store::admin::AdminCommand;
+use tollgate_store::{Attribution, Change, StoreError};
 use tollgate_wire::error::Code;
 
 /// What an operator can ask for.
@@ -43,7 +43,7 @@ pub struct OperatorRequest<'a> {
 
 /// What is to be done.
 pub struct PlannedCommand {
-    pub command: Command,
+    pub command: AdminCommand,
     pub shown: ShownAs,
     pub then: Then,
 }
@@ -77,8 +77,8 @@ pub enum Then {
     Pauses,
 }
 
-impl From<Command> for PlannedCommand {
-    fn from(command: Command) -> PlannedCommand {
+impl From<AdminCommand> for PlannedCommand {
+    fn from(command: AdminCommand) -> PlannedCommand {
         PlannedCommand { command, shown: ShownAs::Record, then: Then::Nothing }
     }
 }
@@ -131,8 +131,8 @@ impl OperatorRequest<'_> {
     }
 
     /// Who does it, and why.
-    pub fn done(&self) -> Result<Done, Refusal> {
-        Ok(Done { actor: self.operator.actor(), reason: self.get("reason")? })
+    pub fn done(&self) -> Result<Attribution, Refusal> {
+        Ok(Attribution { actor: self.operator.actor(), reason: self.get("reason")? })
     }
 }
 

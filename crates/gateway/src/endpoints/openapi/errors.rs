@@ -3,14 +3,14 @@
 use super::shapes::{named, text};
 use crate::endpoints::row::Errors;
 use serde_json::{Value, json};
-use tollgate_wire::error::{Code, Dialect};
+use tollgate_wire::error::{Code, ErrorFormat};
 
 /// What an error of an endpoint looks like.
 pub fn shape(errors: Errors) -> Value {
     match errors {
-        Errors::In(Dialect::OpenAi) => named("Error"),
-        Errors::In(Dialect::Anthropic) => named("AnthropicError"),
-        Errors::In(Dialect::Gemini) => named("GeminiError"),
+        Errors::In(ErrorFormat::OpenAi) => named("Error"),
+        Errors::In(ErrorFormat::Anthropic) => named("AnthropicError"),
+        Errors::In(ErrorFormat::Gemini) => named("GeminiError"),
         Errors::AsAsked => json!({ "anyOf": [named("Error"), named("AnthropicError"), named("GeminiError")] }),
         Errors::LegacyVideo => named("LegacyVideoError"),
     }

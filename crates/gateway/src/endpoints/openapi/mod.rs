@@ -4,7 +4,7 @@
 mod errors;
 pub mod shapes;
 
-use super::row::{Access, Family, Role, Row, no_schemas};
+use super::row::{Access, AccessRole, Family, Row, no_schemas};
 use super::social;
 use super::table::{FAMILIES, rows as all_rows};
 use crate::app::App;
@@ -78,7 +78,7 @@ fn described(row: &Row) -> Value {
     });
     let security = match row.access {
         Access::Key | Access::Paid => Some("key"),
-        Access::Role(Role::Operator) => Some("admin_key"),
+        Access::Role(AccessRole::Operator) => Some("admin_key"),
         Access::Public | Access::Local => None,
     };
     if let Some(scheme) = security {

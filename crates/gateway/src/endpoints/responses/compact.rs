@@ -7,15 +7,15 @@ use crate::app::App;
 use crate::endpoints::{chat, reading};
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
-use crate::work::conversation::stored::{self as kept, Past};
+use crate::work::conversation::stored::{self as stored_responses, Past};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
-use tollgate_dialects::Request as Said;
-use tollgate_dialects::responses::{self, to_press};
+use tollgate_dialects::CheckedRequest;
+use tollgate_dialects::responses::{self, to_compact};
 use tollgate_store::CallId;
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
@@ -35,7 +35,7 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, ENDPOINT, &body)?;
     let past = asked(app, &caller, body).await?;
-    let after = After { reshape: Some(pressed), ..After::default() };
+    let after = After { reshape: Some(compacted), ..After::default() };
     let which = Which { id, endpoint: ENDPOINT, idem };
     Ok(respond(app, caller, past, after, &parts.headers, which).await?.into_reply())
 }
@@ -47,23 +47,23 @@ pub fn whole_body<'a>(app: &'a App, caller: &'a Caller, body: Bytes) -> BoxFutur
 
 /// The call that asks for the summary.
 async fn asked(app: &App, caller: &Caller, body: Bytes) -> Result<Past, Refusal> {
-    let asked = Said::read_prompt(Dialect::Responses, body, None)?;
+    let asked = CheckedRequest::read_prompt(Dialect::Responses, body, None)?;
     if asked.stream {
         return Err(Refusal::about(Code::UnsupportedValue, "stream", "A compaction is not streamed."));
     }
-    let mut past = kept::find(&app.conversations, caller.account.id, asked, None, true).await?;
+    let mut past = stored_responses::find(&app.conversations, caller.account.id, asked, None, true).await?;
     let serving = app.serving.load();
     let rules = serving.catalog.model(&past.asked.model).map(|model| &model.chat);
     let takes_none = rules.is_none_or(|rules| !rules.refused_tool_choice.iter().any(|word| word == "none"));
     let mut all = past.said();
     all.push(WISH.to_owned());
-    past.replace(to_press(past.asked.body(), &all, takes_none)?, false)?;
+    past.replace(to_compact(past.asked.body(), &all, takes_none)?, false)?;
     Ok(past)
 }
 
 /// The answer with the summary in one item. An answer without one, or with one that was cut off, is
 /// none: nothing is charged for it, and nothing that was said is given up for it.
-fn pressed(id: CallId, answer: &[u8]) -> Option<Bytes> {
+fn compacted(id: CallId, answer: &[u8]) -> Option<Bytes> {
     let summary = responses::output_text(answer);
     if summary.trim().is_empty() || !responses::is_completed(answer) {
         return None;

@@ -2,7 +2,7 @@
 //! bodies. A message is put together inside the protocol's library, where nobody can wait: when
 //! there is no room for more of it, the connection is over.
 
-use crate::door::bodies::{Bodies, Room, SMALL, Whose};
+use crate::door::bodies::{Bodies, BodyShare, SMALL, Whose};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Counted<T> {
     /// No message is longer; what comes beyond is framing, or part of the next one.
     longest: usize,
     /// For the message that is coming, and what has come of it.
-    room: Option<Room>,
+    room: Option<BodyShare>,
     bytes: usize,
     full: bool,
 }
@@ -28,7 +28,7 @@ impl<T> Counted<T> {
 
     /// A message is whole: its room goes with it. What has come of the next one is counted with the
     /// first of its bytes to come.
-    pub fn message(&mut self) -> Option<Room> {
+    pub fn message(&mut self) -> Option<BodyShare> {
         self.bytes = 0;
         self.room.take()
     }
@@ -42,7 +42,7 @@ impl<T> Counted<T> {
     /// its bytes.
     fn count(&mut self, more: usize) -> io::Result<()> {
         self.bytes += more;
-        let has = self.room.as_ref().map_or(0, Room::bytes);
+        let has = self.room.as_ref().map_or(0, BodyShare::bytes);
         if self.bytes.min(self.longest) <= has {
             return Ok(());
         }

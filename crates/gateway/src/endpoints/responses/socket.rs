@@ -11,11 +11,11 @@ use super::counted::Counted;
 use super::{After, ENDPOINT, Which, keeper, respond};
 use crate::app::App;
 use crate::call::{AnswerBody, CallAnswer};
-use crate::door::bodies::{Room, SMALL, Whose};
+use crate::door::bodies::{BodyShare, SMALL, Whose};
 use crate::endpoints::{chat, reading};
 use crate::refusal::Refusal;
 use crate::who::caller;
-use crate::work::conversation::stored::{self as kept, Keeper, Kept, Local};
+use crate::work::conversation::stored::{self as stored_responses, Keeper, LastResponse, StoreOutcome};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -36,8 +36,8 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
-use tollgate_dialects::Request as Said;
-use tollgate_dialects::responses::{Answer, from_create_event};
+use tollgate_dialects::CheckedRequest;
+use tollgate_dialects::responses::{ResponseOutline, from_create_event};
 use tollgate_store::Item;
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
@@ -112,9 +112,9 @@ fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, Refusal> {
     })
 }
 
-type Slot = Arc<Mutex<Option<Local>>>;
+type Slot = Arc<Mutex<Option<LastResponse>>>;
 
-fn lock(slot: &Slot) -> std::sync::MutexGuard<'_, Option<Local>> {
+fn lock(slot: &Slot) -> std::sync::MutexGuard<'_, Option<LastResponse>> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -169,12 +169,12 @@ impl Session {
 /// Admits the request of a message; its answer is a stream of events.
 async fn begin(app: Arc<App>, parts: Parts, slot: Slot, message: Utf8Bytes) -> Result<CallAnswer, Refusal> {
     let caller = reading::caller(&app, &parts).await?;
-    let asked = Said::read(Dialect::Responses, from_create_event(message.as_bytes())?, None)?;
+    let asked = CheckedRequest::read(Dialect::Responses, from_create_event(message.as_bytes())?, None)?;
     let local = lock(&slot).clone();
     let continued = asked.attr("previous_response_id").map(|id| id.into_owned());
     let work = async {
-        let past = kept::find(&app.conversations, caller.account.id, asked, local.as_ref(), false).await?;
-        kept::has_room(&app.conversations, &caller, &past).await?;
+        let past = stored_responses::find(&app.conversations, caller.account.id, asked, local.as_ref(), false).await?;
+        stored_responses::has_room(&app.conversations, &caller, &past).await?;
         let id = app.new_call_id();
         let before = past.all();
         let remember = Remember { slot: slot.clone(), before, stored: keeper(&app, &caller, id, &past) };
@@ -206,16 +206,16 @@ struct Remember {
 }
 
 impl Keeper for Remember {
-    fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = Kept> + Send>> {
-        if let Some(read) = Answer::read(&answer) {
+    fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = StoreOutcome> + Send>> {
+        if let Some(read) = ResponseOutline::read(&answer) {
             let said = read.items.into_iter().map(|(id, json)| Item { id, json });
             let items: Vec<Item> = self.before.iter().cloned().chain(said).collect();
             let small = items.iter().map(|item| item.json.len()).sum::<usize>() <= REMEMBERED;
-            *lock(&self.slot) = small.then_some(Local { id: read.id, items });
+            *lock(&self.slot) = small.then_some(LastResponse { id: read.id, items });
         }
         match &self.stored {
             Some(stored) => stored.keep(answer),
-            None => Box::pin(std::future::ready(Kept::Yes)),
+            None => Box::pin(std::future::ready(StoreOutcome::Yes)),
         }
     }
 }
@@ -224,7 +224,7 @@ impl Keeper for Remember {
 struct Line {
     socket: WebSocketStream<Counted<TokioIo<Upgraded>>>,
     /// With their room in the budget for all bodies.
-    waiting: VecDeque<(Utf8Bytes, Option<Room>)>,
+    waiting: VecDeque<(Utf8Bytes, Option<BodyShare>)>,
     heard_at: Instant,
     tick: Interval,
 }

@@ -6,13 +6,13 @@ use crate::app::App;
 use crate::endpoints::{chat, count, reading};
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
-use crate::work::conversation::stored as kept;
+use crate::work::conversation::stored as stored_responses;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use http::{HeaderValue, header};
 use std::sync::Arc;
-use tollgate_dialects::Request as Said;
+use tollgate_dialects::CheckedRequest;
 use tollgate_dialects::responses;
 use tollgate_store::{Item, StoredResponse};
 use tollgate_wire::Dialect;
@@ -69,7 +69,7 @@ pub async fn input_items(
         let response = find(&app, caller, &id).await?;
         let own = responses::list(&response.input).len();
         let mut items: Vec<_> =
-            kept::said_in(&response).into_iter().take(own).map(|item| (item.id, item.json)).collect();
+            stored_responses::said_in(&response).into_iter().take(own).map(|item| (item.id, item.json)).collect();
         if page.newest_first {
             items.reverse();
         }
@@ -92,8 +92,8 @@ async fn counted(app: &Arc<App>, request: Request) -> Result<Response, Refusal> 
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
     let body = reading::json_body(app, &caller, &parts, body).await?;
-    let asked = Said::read_prompt(Dialect::Responses, body, None)?;
-    let past = kept::find(&app.conversations, caller.account.id, asked, None, true).await?;
+    let asked = CheckedRequest::read_prompt(Dialect::Responses, body, None)?;
+    let past = stored_responses::find(&app.conversations, caller.account.id, asked, None, true).await?;
     count::counted(app, &caller, past.asked)
 }
 

@@ -9,7 +9,7 @@
 use super::Conversation;
 use crate::refusal::Refusal;
 use tollgate_catalog::{BillingUnit, Face, Model, Uses};
-use tollgate_dialects::{Hosted, Modality, Reads, Request};
+use tollgate_dialects::{CheckedRequest, Hosted, Modality, Reads};
 use tollgate_wire::error::Code;
 
 impl Conversation {
@@ -21,7 +21,7 @@ impl Conversation {
 
     /// The most input tokens of a request that is this one, or this one with data in the place of
     /// its links.
-    pub(super) fn most_input(&self, model: &Model, request: &Request) -> Result<u64, Refusal> {
+    pub(super) fn most_input(&self, model: &Model, request: &CheckedRequest) -> Result<u64, Refusal> {
         let reads = &request.reads;
         takes(model, request)?;
         let here = written(model, request);
@@ -36,7 +36,7 @@ impl Conversation {
             return Ok(here);
         }
         let known = model.chat.unseen_tokens.or(model.max_input_tokens).or(model.context_window);
-        let Some(known) = known else { return Err(unbounded(model, &request.place(at))) };
+        let Some(known) = known else { return Err(refuse_unbounded(model, &request.place(at))) };
         let each = here.max(known);
         let readings = 1 + self.uses(model) + u64::from(reads.compacts);
         Ok(each.saturating_mul(readings))
@@ -48,7 +48,7 @@ impl Conversation {
         let mut uses = Uses::NONE;
         for tool in self.hosted() {
             let Some(face) = Face::tool(&tool.name).filter(|face| model.book.standard.has(*face)) else {
-                return Err(unpriced(model, tool, &self.request.place(tool.at)));
+                return Err(refuse_unpriced(model, tool, &self.request.place(tool.at)));
             };
             let each = tool.most.or(self.request.reads.most_uses).unwrap_or(model.chat.tool_uses);
             uses = uses.with(face, uses.get(face).saturating_add(each));
@@ -74,14 +74,14 @@ impl Conversation {
 }
 
 /// Tokens of what stands in the request, leaning high.
-fn written(model: &Model, request: &Request) -> u64 {
+fn written(model: &Model, request: &CheckedRequest) -> u64 {
     let Reads { pictures, pictured, aside, packed, .. } = &request.reads;
     let drawn = pictures.saturating_mul(model.chat.image_tokens).max(*pictured);
     (request.prompt_tokens - pictured).saturating_add(drawn).saturating_add(*aside).saturating_add(*packed)
 }
 
 /// Where the catalog lists what a model takes, anything else is refused by its name.
-fn takes(model: &Model, request: &Request) -> Result<(), Refusal> {
+fn takes(model: &Model, request: &CheckedRequest) -> Result<(), Refusal> {
     if model.input_modalities.is_empty() {
         return Ok(());
     }
@@ -99,7 +99,7 @@ fn takes(model: &Model, request: &Request) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn unpriced(model: &Model, tool: &Hosted, field: &str) -> Refusal {
+fn refuse_unpriced(model: &Model, tool: &Hosted, field: &str) -> Refusal {
     let (name, model) = (&tool.name, &model.name);
     let text = format!(
         "`{field}`: the tool `{name}` runs at the provider, and `{model}` has no price for it (`tool:{name}`)."
@@ -107,7 +107,7 @@ fn unpriced(model: &Model, tool: &Hosted, field: &str) -> Refusal {
     Refusal::about(Code::UnsupportedValue, field, text)
 }
 
-fn unbounded(model: &Model, field: &str) -> Refusal {
+fn refuse_unbounded(model: &Model, field: &str) -> Refusal {
     let text = format!(
         "`{field}`: how much is read here is not known before the call, and `{}` has no `context_window` in the catalog that would bound it.",
         model.name

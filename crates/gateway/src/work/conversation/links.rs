@@ -20,8 +20,8 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 use tollgate_catalog::Route;
-use tollgate_dialects::{Link, LinkKind, Linked as Data, Request, Sent};
-use tollgate_upstream::{Fault, Fetched, Provider, Room, Unfetched};
+use tollgate_dialects::{CheckedRequest, LinkContent, LinkKind, MediaLink, Sent};
+use tollgate_upstream::{ByteBudget, Fault, FetchedFile, Provider, Unfetched};
 use tollgate_wire::error::Code;
 use tollgate_wire::{Dialect, Problem};
 
@@ -31,20 +31,20 @@ const PARALLEL: usize = 4;
 const PLACES_PER_LINK: usize = 16;
 /// From here on, bytes are encoded and copied apart.
 const LONG: usize = 256 << 10;
-/// Data in the place of a link that was not fetched yet.
-const PICTURE: Data<'static> = Data { mime: "image/png", base64: "" };
-const DOCUMENT: Data<'static> = Data { mime: "application/pdf", base64: "" };
+/// LinkContent in the place of a link that was not fetched yet.
+const PICTURE: LinkContent<'static> = LinkContent { mime: "image/png", base64: "" };
+const DOCUMENT: LinkContent<'static> = LinkContent { mime: "application/pdf", base64: "" };
 
 /// What is known of the links of one request.
 #[derive(Default)]
-pub(super) struct Linked {
-    links: OnceLock<Vec<Link>>,
-    shelf: Mutex<Shelf>,
+pub(super) struct KnownLinks {
+    links: OnceLock<Vec<MediaLink>>,
+    fetched: Mutex<FetchedLinks>,
 }
 
 /// What was fetched for one call so far, or why it could not be.
 #[derive(Default)]
-struct Shelf {
+struct FetchedLinks {
     files: HashMap<String, Result<Arc<File>, Problem>>,
     /// Time that the call has waited for links, over all routes.
     spent: Duration,
@@ -64,7 +64,7 @@ enum Wants {
 }
 
 impl Wants {
-    fn has(self, link: &Link) -> bool {
+    fn has(self, link: &MediaLink) -> bool {
         self == Wants::All || self == Wants::Files && link.kind == LinkKind::File
     }
 }
@@ -81,7 +81,7 @@ impl Conversation {
         }
     }
 
-    fn wanted(&self, wants: Wants) -> impl Iterator<Item = &Link> {
+    fn wanted(&self, wants: Wants) -> impl Iterator<Item = &MediaLink> {
         let links = || self.linked.links.get_or_init(|| self.request.links().unwrap_or_default());
         let links = if wants == Wants::None { &[][..] } else { links() };
         links.iter().filter(move |link| wants.has(link))
@@ -99,7 +99,7 @@ impl Conversation {
         fetcher: &Fetcher,
         provider: &Provider,
         dialect: Dialect,
-    ) -> Result<Request, Problem> {
+    ) -> Result<CheckedRequest, Problem> {
         let settings = &fetcher.settings;
         let wants = self.wants(provider, dialect);
         let most_places = settings.links_per_call.saturating_mul(PLACES_PER_LINK);
@@ -116,14 +116,14 @@ impl Conversation {
             if seen.contains(&link.url.as_str()) {
                 continue;
             }
-            fetcher.client.address(&link.url).map_err(|why| told(fetcher, link, why))?;
+            fetcher.client.address(&link.url).map_err(|why| not_fetched(fetcher, link, why))?;
             seen.push(&link.url);
             if seen.len() > settings.links_per_call {
                 let most = settings.links_per_call;
                 return Err(wrong(link, &format!("is one too many: at most {most} links of a request are fetched")));
             }
         }
-        let stand_in = |link: &Link| if link.kind == LinkKind::Picture { PICTURE } else { DOCUMENT };
+        let stand_in = |link: &MediaLink| if link.kind == LinkKind::Picture { PICTURE } else { DOCUMENT };
         self.request.with_data(|link| wants.has(link).then(|| stand_in(link)))
     }
 
@@ -138,13 +138,13 @@ impl Conversation {
     ) -> Result<Sent, Fault> {
         self.check_links(fetcher, provider, dialect).map_err(Fault::refusal)?;
         let wants = self.wants(provider, dialect);
-        let mut shelf = self.linked.shelf.lock().await;
+        let mut fetched = self.linked.fetched.lock().await;
         let began = Instant::now();
-        let until = call.deadline.min(began + fetcher.settings.time.saturating_sub(shelf.spent));
-        let outcome = self.fetch(fetcher, wants, until, &mut shelf.files).await;
-        shelf.spent += began.elapsed();
+        let until = call.deadline.min(began + fetcher.settings.time.saturating_sub(fetched.spent));
+        let outcome = self.fetch(fetcher, wants, until, &mut fetched.files).await;
+        fetched.spent += began.elapsed();
         let files = outcome.map_err(Fault::refusal)?;
-        drop(shelf);
+        drop(fetched);
         let asked = self.asked(call).map_err(Fault::refusal)?.into_owned();
         let request = put_in(asked, files).await.map_err(Fault::refusal)?;
         self.cover(call, &request).await?;
@@ -166,7 +166,7 @@ impl Conversation {
         // No more than the client could have sent itself, counted in letters of base64.
         let there: usize = files.values().flatten().map(|file| file.base64.len()).sum();
         let letters = fetcher.body_bytes.saturating_sub(self.request.body().len() + there);
-        let room = Room::new(letters / 4 * 3);
+        let room = ByteBudget::new(letters / 4 * 3);
         let missing = self.missing(wants, files);
         let mut coming = stream::iter(missing).map(|link| fetch_one(fetcher, link, &room, until)).buffered(PARALLEL);
         while let Some((url, outcome)) = coming.next().await {
@@ -183,8 +183,8 @@ impl Conversation {
     /// Links to be fetched, each once. Documents come first, and results are taken in this order:
     /// when a picture fails, those who want the documents only have them all, and nothing that was
     /// begun is asked for again.
-    fn missing(&self, wants: Wants, files: &HashMap<String, Result<Arc<File>, Problem>>) -> Vec<Link> {
-        let mut missing: Vec<Link> = Vec::new();
+    fn missing(&self, wants: Wants, files: &HashMap<String, Result<Arc<File>, Problem>>) -> Vec<MediaLink> {
+        let mut missing: Vec<MediaLink> = Vec::new();
         for kind in [LinkKind::File, LinkKind::Picture] {
             for link in self.wanted(wants).filter(|link| link.kind == kind) {
                 if !files.contains_key(&link.url) && !missing.iter().any(|one| one.url == link.url) {
@@ -213,7 +213,7 @@ impl Conversation {
             }
             letters = letters.saturating_add(file.base64.len());
             if letters > fetcher.body_bytes {
-                return Err(told(fetcher, link, Unfetched::TooMuch));
+                return Err(not_fetched(fetcher, link, Unfetched::TooMuch));
             }
             placed.insert(link.at.clone(), file.clone());
         }
@@ -222,28 +222,38 @@ impl Conversation {
 }
 
 /// The request with the files in the fields that get them.
-async fn put_in(request: Request, files: HashMap<String, Arc<File>>) -> Result<Request, Problem> {
+async fn put_in(request: CheckedRequest, files: HashMap<String, Arc<File>>) -> Result<CheckedRequest, Problem> {
     let bytes = request.body().len() + files.values().map(|file| file.base64.len()).sum::<usize>();
     apart_if_long(bytes, move || {
-        request.with_data(|link| files.get(&link.at).map(|file| Data { mime: file.mime, base64: &file.base64 }))
+        request.with_data(|link| files.get(&link.at).map(|file| LinkContent { mime: file.mime, base64: &file.base64 }))
     })
     .await?
 }
 
-async fn fetch_one(fetcher: &Fetcher, link: Link, room: &Room, until: Instant) -> (String, Result<File, Problem>) {
+async fn fetch_one(
+    fetcher: &Fetcher,
+    link: MediaLink,
+    room: &ByteBudget,
+    until: Instant,
+) -> (String, Result<File, Problem>) {
     let outcome = fetched_in_turn(fetcher, &link, room, until).await;
     (link.url, outcome)
 }
 
-async fn fetched_in_turn(fetcher: &Fetcher, link: &Link, room: &Room, until: Instant) -> Result<File, Problem> {
-    let address = fetcher.client.address(&link.url).map_err(|why| told(fetcher, link, why))?;
+async fn fetched_in_turn(
+    fetcher: &Fetcher,
+    link: &MediaLink,
+    room: &ByteBudget,
+    until: Instant,
+) -> Result<File, Problem> {
+    let address = fetcher.client.address(&link.url).map_err(|why| not_fetched(fetcher, link, why))?;
     let Ok(Ok(turn)) = timeout_at(until, fetcher.turns.clone().acquire_owned()).await else {
         let message = "The gateway is fetching too many files at the moment.".to_owned();
         return Err(Problem { code: Code::Overloaded, param: Some(link.at.clone()), message });
     };
     let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
     let fetched = fetcher.client.fetch(&address, fetcher.settings.link_bytes, room, left).await;
-    let Fetched { mime, bytes } = fetched.map_err(|why| told(fetcher, link, why))?;
+    let FetchedFile { mime, bytes } = fetched.map_err(|why| not_fetched(fetcher, link, why))?;
     apart_if_long(bytes.len(), move || {
         // The bytes go once there are letters, and the turn with them, even if the caller has left.
         let _turn = turn;
@@ -271,15 +281,15 @@ async fn apart_if_long<T: Send + 'static>(
 impl Conversation {
     /// Pictures are held for whatever their size, and documents at the model's context; data that
     /// shows to be more is held for now.
-    async fn cover(&self, call: &mut Call, request: &Request) -> Result<(), Fault> {
-        let most = self.most_input(&call.model, request).map_err(|refusal| Fault::refusal(told_as(refusal)))?;
+    async fn cover(&self, call: &mut Call, request: &CheckedRequest) -> Result<(), Fault> {
+        let most = self.most_input(&call.model, request).map_err(|refusal| Fault::refusal(problem_of(refusal)))?;
         let held = call.quote.need.most.input;
         if let Some(more) = most.checked_sub(held).filter(|more| *more > 0)
             && let Err((refused, needed)) = call.cover_input(more).await
         {
             let refusal = why_refused(&refused, Needed { amount: needed, lower: "" }, call.till.world.now_ms());
             let retry_after = refusal.retry_after;
-            return Err(Fault { retry_after, ..Fault::refusal(told_as(refusal)) });
+            return Err(Fault { retry_after, ..Fault::refusal(problem_of(refusal)) });
         }
         let meter = call.meter.tokens();
         meter.prompt_tokens = meter.prompt_tokens.max(request.prompt_tokens);
@@ -287,16 +297,16 @@ impl Conversation {
     }
 }
 
-fn told_as(refusal: Refusal) -> Problem {
+fn problem_of(refusal: Refusal) -> Problem {
     Problem { code: refusal.code, param: refusal.param, message: refusal.message }
 }
 
-fn wrong(link: &Link, why: &str) -> Problem {
+fn wrong(link: &MediaLink, why: &str) -> Problem {
     let message = format!("`{}` {why}.", link.at);
     Problem { code: Code::InvalidParameter, param: Some(link.at.clone()), message }
 }
 
-fn told(fetcher: &Fetcher, link: &Link, why: Unfetched) -> Problem {
+fn not_fetched(fetcher: &Fetcher, link: &MediaLink, why: Unfetched) -> Problem {
     let settings = &fetcher.settings;
     match why {
         Unfetched::NotAnAddress => wrong(link, "is not an http(s) address"),

@@ -23,11 +23,11 @@ use crate::sale::Serving;
 use crate::work::given;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use links::Linked;
+use links::KnownLinks;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock};
 use tollgate_catalog::{Face, Model};
-use tollgate_dialects::{Echo, Hosted, Request, Rules, Sent};
+use tollgate_dialects::{CheckedRequest, Echo, Hosted, ModelRules, Sent};
 use tollgate_store::{CallId, Counters, Side};
 use tollgate_wire::error::Code;
 use tollgate_wire::{Dialect, Problem};
@@ -59,7 +59,7 @@ pub type Reshape = fn(CallId, &[u8]) -> Option<Bytes>;
 
 /// A checked request, and how it is to be answered.
 pub struct Conversation {
-    pub request: Request,
+    pub request: CheckedRequest,
     /// Refuse what would otherwise be left out and told.
     pub strict: bool,
     /// Gemini: one JSON array instead of events.
@@ -78,13 +78,13 @@ pub struct Conversation {
     /// Translations made so far, by provider and its name for the model.
     translated: Mutex<Vec<(String, String, Arc<Sent>)>>,
     /// Links of the request and what they lead to, looked at for providers that take no links.
-    linked: Linked,
+    linked: KnownLinks,
     /// Tools that run at some provider of the model, once its routes were looked at.
     hosted: OnceLock<Vec<Hosted>>,
 }
 
 impl Conversation {
-    pub fn new(request: Request, headers: &HeaderMap) -> Conversation {
+    pub fn new(request: CheckedRequest, headers: &HeaderMap) -> Conversation {
         let passed = match request.dialect {
             Dialect::Anthropic => {
                 let lines =
@@ -103,13 +103,13 @@ impl Conversation {
             reshape: None,
             passed,
             translated: Mutex::default(),
-            linked: Linked::default(),
+            linked: KnownLinks::default(),
             hosted: OnceLock::new(),
         }
     }
 
     /// The client's request, or the same with the limit that is all that its account can pay for.
-    fn asked(&self, call: &OpenCall) -> Result<Cow<'_, Request>, Problem> {
+    fn asked(&self, call: &OpenCall) -> Result<Cow<'_, CheckedRequest>, Problem> {
         match call.limit {
             None => Ok(Cow::Borrowed(&self.request)),
             Some(most) => self.request.limited(most, call.model.chat.current_chat).map(Cow::Owned),
@@ -137,7 +137,7 @@ impl Conversation {
         if rules.refuses_nothing() {
             return Ok(());
         }
-        let rules = Rules {
+        let rules = ModelRules {
             tools_need_effort: rules.tools_need_effort.as_deref().filter(|_| self.request.dialect == Dialect::Chat),
             refused_tool_choice: &rules.refused_tool_choice,
             named_roles: &rules.named_roles,

@@ -2,12 +2,12 @@
 
 use crate::call::{BrokenEvents, EventReader, EventsEnd, Tokens};
 use bytes::Bytes;
-use tollgate_dialects::{Stream, StreamEnd};
+use tollgate_dialects::{ReplyStream, StreamEnd};
 use tollgate_wire::Dropped;
 use tollgate_wire::error::Code;
 use tollgate_wire::usage::Usage;
 
-pub struct ConversationReader(pub Stream);
+pub struct ConversationReader(pub ReplyStream);
 
 impl EventReader for ConversationReader {
     fn feed(&mut self, chunk: Bytes) -> Result<Bytes, BrokenEvents> {
@@ -26,16 +26,16 @@ impl EventReader for ConversationReader {
         self.0.saw_done()
     }
 
-    fn tells_time(&self) -> bool {
-        self.0.tells_time()
+    fn needs_time(&self) -> bool {
+        self.0.needs_time()
     }
 
     fn now(&mut self, seconds: u64) {
         self.0.now(seconds);
     }
 
-    fn unsent(&mut self) {
-        self.0.unsent();
+    fn forget_unsent(&mut self) {
+        self.0.forget_unsent();
     }
 
     fn error_event(&mut self, code: Code, message: &str) -> Bytes {
@@ -83,6 +83,6 @@ impl EventReader for ConversationReader {
     }
 
     fn take(&mut self) -> Box<dyn EventReader> {
-        Box::new(ConversationReader(std::mem::replace(&mut self.0, Stream::spent())))
+        Box::new(ConversationReader(std::mem::replace(&mut self.0, ReplyStream::spent())))
     }
 }

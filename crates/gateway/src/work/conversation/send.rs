@@ -2,7 +2,7 @@
 
 use super::reader::ConversationReader;
 use super::{Conversation, ConversationCall};
-use crate::call::{Begun, Call, Meter, Priced, Started, Whole, Work, note};
+use crate::call::{Begun, Call, Meter, Priced, Started, WholeAnswer, Work, note};
 use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
@@ -12,8 +12,8 @@ use http::HeaderValue;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
-use tollgate_dialects::{Names, Setup, Stream, StreamEnd, Voice, chat, convert, unsealed};
-use tollgate_upstream::{Blame, Body, Chat, ChatAsk, Fault, Provider, is_encoded};
+use tollgate_dialects::{ReplyStream, Setup, StreamEnd, ToolNames, Voice, chat, convert, without_reasoning};
+use tollgate_upstream::{Blame, Chat, ChatAsk, Fault, Provider, ReplyBody, is_encoded};
 use tollgate_wire::{Dialect, StreamFault};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -57,7 +57,7 @@ impl Conversation {
         provider: &Provider,
         route: &Route,
         from: Dialect,
-    ) -> Result<(Bytes, Names), Fault> {
+    ) -> Result<(Bytes, ToolNames), Fault> {
         if self.wants_data(provider, from) {
             // Apart: nearly no call has links, and every one would carry room for fetching.
             let sent = Box::pin(self.with_links(fetcher, call, provider, route, from)).await?;
@@ -68,7 +68,7 @@ impl Conversation {
         if from == self.request.dialect && call.model.chat.sampling {
             let (body, dropped) = self.own(&asked, &call.model, route).map_err(Fault::refusal)?;
             call.dropped = dropped;
-            return Ok((body, Names::default()));
+            return Ok((body, ToolNames::default()));
         }
         let sent = match call.limit {
             None => self.sent(&call.model, route, provider, from),
@@ -106,7 +106,7 @@ struct Way<'a> {
     route: &'a Route,
     /// The provider's dialect.
     from: Dialect,
-    names: &'a Names,
+    names: &'a ToolNames,
 }
 
 impl Way<'_> {
@@ -126,7 +126,7 @@ impl Way<'_> {
             tracing::warn!(call = %call.id, provider = provider.name, "the provider compresses its answers, which it is asked not to do");
             return Err(Fault::encoded());
         }
-        let body = Body::new(reply.into_body(), provider.settings.idle);
+        let body = ReplyBody::new(reply.into_body(), provider.settings.idle);
         // Apart, because the reader of a stream is large: every plain call would carry and move
         // room for it.
         if stream { Box::pin(self.stream(call, body)).await } else { self.whole(call, body).await }
@@ -135,14 +135,14 @@ impl Way<'_> {
     /// The provider did not accept reasoning that was sealed elsewhere: asked once more without it,
     /// under the same hold. The first answer was a refusal, so there is nothing of it to pay for.
     async fn ask_without_seals(self, call: &mut Call, body: &[u8], fault: Fault) -> Result<Begun, Fault> {
-        let Some(body) = unsealed(self.from, body) else { return Err(fault) };
+        let Some(body) = without_reasoning(self.from, body) else { return Err(fault) };
         note(&call.till, call.id, self.provider, &fault);
         call.attempts += 1;
         call.dropped.add("reasoning");
         self.ask(call, body).await
     }
 
-    async fn whole(self, call: &mut Call, body: Body) -> Result<Begun, Fault> {
+    async fn whole(self, call: &mut Call, body: ReplyBody) -> Result<Begun, Fault> {
         let bytes = body.whole(self.provider.settings.max_reply_bytes, call.deadline).await?;
         call.first_byte_at = Some(call.till.world.now_ms());
         let to = self.conversation.request.dialect;
@@ -174,12 +174,12 @@ impl Way<'_> {
         meter.has_answer = facts.has_answer;
         meter.counted_output = counted;
         meter.note_tools(|name| facts.tools.of(name));
-        Ok(Begun::Whole(Whole { content_type: JSON, body, completion: self.conversation.completion.clone() }))
+        Ok(Begun::Whole(WholeAnswer { content_type: JSON, body, completion: self.conversation.completion.clone() }))
     }
 
     /// Waits for the first event, so that an early failure keeps its status and another route can
     /// be tried.
-    async fn stream(self, call: &mut Call, mut body: Body) -> Result<Begun, Fault> {
+    async fn stream(self, call: &mut Call, mut body: ReplyBody) -> Result<Begun, Fault> {
         let mut reader = self.reader(call);
         loop {
             let Some(chunk) = body.chunk().await? else {
@@ -201,7 +201,7 @@ impl Way<'_> {
             if Instant::now() >= call.deadline {
                 return Err(Fault::late());
             }
-            if reader.tells_time() {
+            if reader.needs_time() {
                 reader.now(seconds(call.till.world.now_ms()));
             }
             match reader.feed(chunk) {
@@ -231,7 +231,7 @@ impl Way<'_> {
         })
     }
 
-    fn reader(&self, call: &Call) -> Stream {
+    fn reader(&self, call: &Call) -> ReplyStream {
         let request = &self.conversation.request;
         let max_event_bytes = self.longest_event(call);
         if (self.from, request.dialect) == (Dialect::Chat, Dialect::Chat) {
@@ -243,9 +243,9 @@ impl Way<'_> {
                 choices: request.choices,
                 max_event_bytes,
             };
-            return Stream::from(setup);
+            return ReplyStream::from(setup);
         }
-        Stream::new(Setup {
+        ReplyStream::new(Setup {
             from: self.from,
             to: request.dialect,
             voice: self.conversation.voice(call),
@@ -255,7 +255,14 @@ impl Way<'_> {
         })
     }
 
-    fn started(&self, call: &mut Call, first: Bytes, fault: Option<StreamFault>, body: Body, reader: Stream) -> Begun {
+    fn started(
+        &self,
+        call: &mut Call,
+        first: Bytes,
+        fault: Option<StreamFault>,
+        body: ReplyBody,
+        reader: ReplyStream,
+    ) -> Begun {
         call.note_dropped(reader.dropped());
         let content_type = if self.conversation.array { JSON } else { EVENTS };
         let completion = self.conversation.completion.clone();

@@ -7,9 +7,10 @@ use crate::sale::Serving;
 use bytes::Bytes;
 use std::sync::{Arc, PoisonError};
 use tollgate_catalog::{Condition, Model, Route};
-use tollgate_dialects::responses::unstored;
+use tollgate_dialects::responses::without_storing;
 use tollgate_dialects::{
-    Dropped, Home, Hosted, Names, Request, Rules, Sent, Target, hosted_names, limit_uses, own_seals,
+    CheckedRequest, Dropped, Hosted, ModelRules, SealNeeds, Sent, Target, ToolNames, hosted_names, limit_uses,
+    own_seals,
 };
 use tollgate_upstream::Provider;
 use tollgate_wire::error::Code;
@@ -90,10 +91,15 @@ impl Conversation {
     /// The body for a provider of the client's own dialect. What the gateway keeps of a
     /// conversation it can erase; a provider that stored it too would go on having it, so it is
     /// told not to. Nor is it shown as its own what another maker thought.
-    pub(super) fn own(&self, request: &Request, model: &Model, route: &Route) -> Result<(Bytes, Dropped), Problem> {
+    pub(super) fn own(
+        &self,
+        request: &CheckedRequest,
+        model: &Model,
+        route: &Route,
+    ) -> Result<(Bytes, Dropped), Problem> {
         let mut body = limited(request, model, request.dialect, request.own_body(&route.upstream_model));
         let mut dropped = Dropped::default();
-        let home = Home { wants_reasoning_back: model.chat.wants_reasoning_back, gemini3: model.chat.gemini3 };
+        let home = SealNeeds { wants_reasoning_back: model.chat.wants_reasoning_back, gemini3: model.chat.gemini3 };
         if let Some((own, left_out)) = own_seals(request.dialect, &body, home) {
             if left_out {
                 self.leave_out("reasoning", &mut dropped)?;
@@ -102,7 +108,7 @@ impl Conversation {
         }
         if request.dialect == Dialect::Responses {
             // A model that does not think refuses to be asked for its sealed reasoning.
-            body = unstored(body, thinks(model) || request.mentions("reasoning"));
+            body = without_storing(body, thinks(model) || request.mentions("reasoning"));
         }
         Ok((body, dropped))
     }
@@ -120,7 +126,7 @@ impl Conversation {
     /// `request` is the client's, or the same with data in the place of its links.
     pub(super) fn make(
         &self,
-        request: &Request,
+        request: &CheckedRequest,
         model: &Model,
         route: &Route,
         dialect: Dialect,
@@ -133,12 +139,12 @@ impl Conversation {
             };
             let (body, mut dropped) = self.own(request, model, route)?;
             unsampled.iter().for_each(|more| dropped.extend(more));
-            return Ok(Sent { body, dropped, names: Names::default() });
+            return Ok(Sent { body, dropped, names: ToolNames::default() });
         }
         if let (Dialect::Chat, Some(effort)) = (dialect, model.chat.tools_need_effort.as_deref()) {
             // A rule of the provider's chat completions holds whatever our client speaks; a chat
             // client is held to it on every route.
-            request.obeys(&Rules { tools_need_effort: Some(effort), ..Rules::default() })?;
+            request.obeys(&ModelRules { tools_need_effort: Some(effort), ..ModelRules::default() })?;
         }
         let mut sent = request.upstream_body(&target(model, route, dialect, self.strict))?;
         if self.passed.iter().any(|(name, _)| name == BETA) {
@@ -151,7 +157,7 @@ impl Conversation {
 }
 
 /// What is held for is what the provider is allowed.
-fn limited(request: &Request, model: &Model, dialect: Dialect, body: Bytes) -> Bytes {
+fn limited(request: &CheckedRequest, model: &Model, dialect: Dialect, body: Bytes) -> Bytes {
     let runs = !request.reads.hosted.is_empty();
     if runs { limit_uses(dialect, body, model.chat.tool_uses) } else { body }
 }

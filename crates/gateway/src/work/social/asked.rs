@@ -7,17 +7,17 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tollgate_catalog::Model;
-use tollgate_catalog::social::{Cell, Checked, SocialRoute, Value};
+use tollgate_catalog::social::{Cell, Checked, ParamValue, SocialRoute};
 use tollgate_media::social::encode;
 use tollgate_store::Counters;
 use tollgate_wire::error::Code;
 
-pub struct Asked {
+pub struct AskedCell {
     pub cell: Arc<Cell>,
     pub checked: Checked,
 }
 
-impl Asked {
+impl AskedCell {
     /// The same question, whoever asks it.
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
@@ -51,13 +51,13 @@ impl Asked {
     /// As a route takes it that is asked with POST.
     pub fn body(&self, route: &SocialRoute) -> Bytes {
         let given = self.checked.pairs(&self.cell).map(|(name, value)| (name.to_owned(), value.json()));
-        let fixed = route.fixed.iter().map(|(name, value)| (name.clone(), Value::Text(value.clone()).json()));
+        let fixed = route.fixed.iter().map(|(name, value)| (name.clone(), ParamValue::Text(value.clone()).json()));
         let object: serde_json::Map<String, serde_json::Value> = given.chain(fixed).collect();
         Bytes::from(serde_json::Value::Object(object).to_string())
     }
 }
 
-impl Priced for Asked {
+impl Priced for AskedCell {
     fn model(&self) -> &str {
         &self.cell.model.name
     }

@@ -1,15 +1,15 @@
 //! A social call as work: what may stand in its way once the money is held, and how it is fetched
 //! along a route.
 
-use super::asked::Asked;
+use super::asked::AskedCell;
 use super::fetch::{Errand, Fetched, fetch};
 use super::judge::{Judged, next_page, open};
 use super::large::Large;
 use super::track::Track;
 use super::{SocialDesk, as_social, fault, no_data};
-use crate::call::{Begun, Call, Meter, Passed, Priced, Whole, Work};
+use crate::call::{Begun, Call, Meter, Passed, Priced, WholeAnswer, Work};
 use crate::refusal::Refusal;
-use crate::routes::switches::Entry;
+use crate::routes::switches::Admission;
 use bytes::Bytes;
 use http::HeaderValue;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use tollgate_catalog::social::{Cell, Method, SocialRoute};
 use tollgate_catalog::{Model, Route};
 use tollgate_media::social::write_result;
 use tollgate_store::{Counters, Ending, SocialTurn};
-use tollgate_upstream::{Blame, Body, Fault, Provider, SocialAsk};
+use tollgate_upstream::{Blame, Fault, Provider, ReplyBody, SocialAsk};
 use tollgate_wire::error::Code;
 
 /// The call. The money is the till's affair; what follows at the desk is the track's.
 pub struct SocialCall {
     pub desk: Arc<SocialDesk>,
-    pub asked: Asked,
+    pub asked: AskedCell,
     pub track: Arc<Track>,
     /// The cell is paused and this call would try it.
     pub probing: bool,
@@ -99,9 +99,9 @@ impl SocialCall {
             }
         }
         match till.routes.switches.enter(&self.asked.cell.model.name, now, settings.probe_after) {
-            Entry::Open => {}
-            Entry::Shut => return Err(paused(&self.asked.cell)),
-            Entry::Probe(pause) => self.track.probes(pause),
+            Admission::Open => {}
+            Admission::Shut => return Err(paused(&self.asked.cell)),
+            Admission::Probe(pause) => self.track.probes(pause),
         }
         Ok(())
     }
@@ -140,12 +140,16 @@ impl SocialCall {
         self.charge(call);
         let next = next_page(cell, &self.asked.checked, &data);
         let body = write_result(&cell.platform, cell.capability.name(), &data, &cell.drop, &next);
-        Ok(Begun::Whole(Whole { content_type: HeaderValue::from_static("application/json"), body, completion: None }))
+        Ok(Begun::Whole(WholeAnswer {
+            content_type: HeaderValue::from_static("application/json"),
+            body,
+            completion: None,
+        }))
     }
 
     /// An answer that is too large to be held passes, if its beginning does not speak against it;
     /// its end decides.
-    fn pass(&self, call: &mut Call, provider: &Provider, held: &Bytes, body: Body) -> Result<Begun, Fault> {
+    fn pass(&self, call: &mut Call, provider: &Provider, held: &Bytes, body: ReplyBody) -> Result<Begun, Fault> {
         let begun = Large::begin(self.track.clone(), self.asked.checked.clone(), held);
         let (rewrite, first) = begun.map_err(|judged| self.without_data(judged))?;
         self.charge(call);

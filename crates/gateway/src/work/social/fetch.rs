@@ -2,15 +2,15 @@
 //! not end it, because the source bills it all the same; what then comes is judged as if somebody
 //! waited, and kept for a while for the same question of the same account.
 
+use super::answer_cache::{AnswerCache, Coming, Question};
 use super::judge::{Judged, open};
-use super::kept::{Coming, Kept, Question};
 use super::track::Track;
 use super::{SocialDesk, as_social, no_data};
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_upstream::{Body, Fault, Outgoing, Provider, is_encoded};
+use tollgate_upstream::{Fault, Outgoing, Provider, ReplyBody, is_encoded};
 
 const ENCODED: &str = "The data source's answer is compressed, which it was asked not to do.";
 /// Answers up to this size are held and judged as a whole; larger ones pass while they are judged.
@@ -31,14 +31,14 @@ pub enum Fetched {
     /// The beginning of one that is too large to be held, and the rest.
     Large {
         held: Bytes,
-        body: Body,
+        body: ReplyBody,
     },
 }
 
 /// Whoever waits for an answer. Dropped before it is here, the answer counts as coming from that
 /// moment on, so that the same question asked a moment later finds it.
 struct Waiting {
-    kept: Kept,
+    kept: AnswerCache,
     question: Question,
     left: Option<oneshot::Sender<Coming>>,
 }
@@ -115,7 +115,7 @@ async fn ask(errand: Errand) -> Result<Fetched, Fault> {
         return Err(Fault { message: ENCODED.to_owned(), ..no_data() });
     }
     let most = provider.settings.max_reply_bytes;
-    let mut body = Body::new(reply.into_body(), provider.settings.idle);
+    let mut body = ReplyBody::new(reply.into_body(), provider.settings.idle);
     let expected = usize::try_from(body.expected()).unwrap_or(usize::MAX);
     if expected > most {
         return Err(Fault::too_long());

@@ -2,8 +2,8 @@
 //! parameters of the next page.
 
 use bytes::Bytes;
-use tollgate_catalog::social::{Cell, Checked, Paging, Status, Step, Value};
-use tollgate_media::social::{Data, Outline, Picked, Places, pairs, read_envelope};
+use tollgate_catalog::social::{Cell, Checked, Paging, PagingStep, ParamValue, Status};
+use tollgate_media::social::{CheckedData, Outline, Picked, PlaceLookup, pairs, read_envelope};
 
 /// What an answer of status 200 is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub fn is_bad(code: Option<i64>) -> bool {
 }
 
 /// Takes an answer out of its envelope; the error says what it is if it is no result.
-pub fn open(cell: &Cell, bytes: &Bytes) -> Result<Data, Judged> {
+pub fn open(cell: &Cell, bytes: &Bytes) -> Result<CheckedData, Judged> {
     let envelope = read_envelope(bytes).map_err(|_| Judged::Failed)?;
     if is_bad(envelope.code) {
         return Err(Judged::Failed);
@@ -34,7 +34,7 @@ pub fn open(cell: &Cell, bytes: &Bytes) -> Result<Data, Judged> {
 
 /// A whole answer by the rule of its cell. `outline` is of what is left without the members that
 /// are the supplier's.
-pub fn judge(cell: &Cell, data: &impl Places, outline: Outline) -> Judged {
+pub fn judge(cell: &Cell, data: &impl PlaceLookup, outline: Outline) -> Judged {
     let rule = &cell.answer;
     match outline {
         Outline::Nothing => return Judged::NoResult,
@@ -66,7 +66,7 @@ pub fn judge(cell: &Cell, data: &impl Places, outline: Outline) -> Judged {
 
 /// What an answer of which only the beginning was seen is so far: a result, unless something seen
 /// speaks against it.
-pub fn judge_begun(cell: &Cell, seen: &impl Places, outline: Outline) -> Judged {
+pub fn judge_begun(cell: &Cell, seen: &impl PlaceLookup, outline: Outline) -> Judged {
     if outline == Outline::Single {
         return Judged::Failed;
     }
@@ -79,7 +79,7 @@ pub fn judge_begun(cell: &Cell, seen: &impl Places, outline: Outline) -> Judged 
 }
 
 /// What one status field says; `None` where it is absent.
-fn judge_status(status: &Status, data: &impl Places) -> Option<Judged> {
+fn judge_status(status: &Status, data: &impl PlaceLookup) -> Option<Judged> {
     let value = data.find(&status.at).and_then(|found| found.plain())?;
     Some(match () {
         () if status.is.iter().any(|good| *good == value) => Judged::Result,
@@ -98,9 +98,9 @@ pub fn wanted(cell: &Cell) -> Picked {
         places.extend(paging.more.iter().map(|more| more.at.as_str()));
         for (param, step) in &paging.next {
             match step {
-                Step::From(at) | Step::FromLink { at, .. } => places.push(at),
-                Step::Anywhere => names.push(cell.params[*param].name.as_str()),
-                Step::PlusOne | Step::PlusCount => {}
+                PagingStep::From(at) | PagingStep::FromLink { at, .. } => places.push(at),
+                PagingStep::Anywhere => names.push(cell.params[*param].name.as_str()),
+                PagingStep::PlusOne | PagingStep::PlusCount => {}
             }
         }
     }
@@ -108,7 +108,7 @@ pub fn wanted(cell: &Cell) -> Picked {
 }
 
 /// The parameters of the next page, ready to be sent; empty when there is none or nobody can tell.
-pub fn next_page<'c>(cell: &'c Cell, checked: &Checked, data: &impl Places) -> Vec<(&'c str, String)> {
+pub fn next_page<'c>(cell: &'c Cell, checked: &Checked, data: &impl PlaceLookup) -> Vec<(&'c str, String)> {
     let Some(paging) = &cell.paging else { return Vec::new() };
     if let Some(more) = &paging.more
         && let Some(found) = data.find(&more.at)
@@ -121,7 +121,7 @@ pub fn next_page<'c>(cell: &'c Cell, checked: &Checked, data: &impl Places) -> V
     for (at, step) in &paging.next {
         let given = checked.get(cell, &cell.params[*at].name);
         let Some(value) = step_to(cell, *at, step, paging, given, data) else { return Vec::new() };
-        progress |= *step != Step::Anywhere && given.is_none_or(|given| given.to_string() != value);
+        progress |= *step != PagingStep::Anywhere && given.is_none_or(|given| given.to_string() != value);
         moved.push((*at, value));
     }
     if !progress {
@@ -131,7 +131,7 @@ pub fn next_page<'c>(cell: &'c Cell, checked: &Checked, data: &impl Places) -> V
     for (at, param) in cell.params.iter().enumerate() {
         let value = match moved.iter().find(|(place, _)| *place == at) {
             Some((_, value)) => Some(value.clone()),
-            None => checked.get(cell, &param.name).map(Value::to_string),
+            None => checked.get(cell, &param.name).map(ParamValue::to_string),
         };
         next.extend(value.filter(|value| !value.is_empty()).map(|value| (param.name.as_str(), value)));
     }
@@ -143,29 +143,29 @@ pub fn next_page<'c>(cell: &'c Cell, checked: &Checked, data: &impl Places) -> V
 fn step_to(
     cell: &Cell,
     at: usize,
-    step: &Step,
+    step: &PagingStep,
     paging: &Paging,
-    given: Option<&Value>,
-    data: &impl Places,
+    given: Option<&ParamValue>,
+    data: &impl PlaceLookup,
 ) -> Option<String> {
     let param = &cell.params[at];
     let found = |place: &str| data.find(place).and_then(|found| found.plain()).map(|text| text.into_owned());
-    let start = || given.or(param.default.as_ref()).or(param.upstream_default.as_ref()).map(Value::to_string);
+    let start = || given.or(param.default.as_ref()).or(param.upstream_default.as_ref()).map(ParamValue::to_string);
     let number = || start().map_or(Some(param.min.unwrap_or(0)), |text| text.parse::<i64>().ok());
     match step {
-        Step::From(place) => found(place).filter(|value| !value.is_empty() && !paging.end.contains(value)),
-        Step::FromLink { at, name } => {
+        PagingStep::From(place) => found(place).filter(|value| !value.is_empty() && !paging.end.contains(value)),
+        PagingStep::FromLink { at, name } => {
             let link = found(at)?;
             let query = link.split_once('?')?.1;
             let value = pairs(query).ok()?.into_iter().find(|(known, _)| known == name)?.1.into_owned();
             Some(value).filter(|value| !value.is_empty())
         }
-        Step::Anywhere => {
+        PagingStep::Anywhere => {
             let fresh = data.find_anywhere(&param.name).and_then(|found| found.plain()).map(|text| text.into_owned());
-            Some(fresh.or_else(|| given.map(Value::to_string)).unwrap_or_default())
+            Some(fresh.or_else(|| given.map(ParamValue::to_string)).unwrap_or_default())
         }
-        Step::PlusOne => number()?.checked_add(1).map(|next| next.to_string()),
-        Step::PlusCount => {
+        PagingStep::PlusOne => number()?.checked_add(1).map(|next| next.to_string()),
+        PagingStep::PlusCount => {
             let counts = cell.answer.items.iter().filter_map(|place| data.find(place)).map(|found| found.count());
             let count = counts.max().filter(|count| *count > 0)?;
             number()?.checked_add(i64::try_from(count).ok()?).map(|next| next.to_string())

@@ -2,25 +2,25 @@
 //! how fast a source may be asked. The checks and the money of a call are elsewhere
 //! (`catalog::social`, `call`); this is what the desk remembers.
 
+mod answer_cache;
 mod asked;
 mod call;
 mod fetch;
 mod judge;
-mod kept;
 mod large;
 mod memory;
 mod run;
 mod track;
 
-pub use asked::Asked;
-pub use run::{SocialAsk, cell, checked};
+pub use asked::AskedCell;
+pub use run::{SocialCallRequest, cell, checked};
 use track::Track;
 
 use crate::call::Till;
 pub use crate::routes::switches::AUTO;
 use crate::settings::SocialSettings;
 use crate::world::Millis;
-use kept::Kept;
+use answer_cache::AnswerCache;
 use memory::Memory;
 use std::sync::Arc;
 use tollgate_catalog::social::Cell;
@@ -36,7 +36,7 @@ pub struct SocialDesk {
     /// Judges addresses that the source may open.
     links: Client,
     memory: Memory,
-    kept: Kept,
+    kept: AnswerCache,
 }
 
 fn fault(code: Code, message: &str) -> Fault {
@@ -63,7 +63,7 @@ fn as_social(fault: Fault) -> Fault {
 
 impl SocialDesk {
     pub fn new(till: Arc<Till>, settings: SocialSettings, links: Client) -> SocialDesk {
-        SocialDesk { till, settings, links, memory: Memory::default(), kept: Kept::default() }
+        SocialDesk { till, settings, links, memory: Memory::default(), kept: AnswerCache::default() }
     }
 
     /// Takes over what other replicas and operators did: what is paused, and what was asked in

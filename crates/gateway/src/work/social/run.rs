@@ -4,8 +4,8 @@
 //! the work for the day's capacity. None of these refusals is charged or reaches the source.
 
 use super::call::{SocialCall, paused};
-use super::{Asked, SocialDesk, Track};
-use crate::call::{self, Ask, CallAnswer, Till};
+use super::{AskedCell, SocialDesk, Track};
+use crate::call::{self, CallAnswer, CallRequest, Till};
 use crate::refusal::Refusal;
 use crate::routes::switches::Door;
 use crate::sale::Serving;
@@ -17,7 +17,7 @@ use tollgate_store::{CallId, Idem};
 use tollgate_wire::error::Code;
 
 /// What is asked for, and the name of the call.
-pub struct SocialAsk<'a> {
+pub struct SocialCallRequest<'a> {
     pub id: CallId,
     pub endpoint: &'static str,
     pub platform: &'a str,
@@ -31,10 +31,10 @@ impl SocialDesk {
     pub async fn run(
         self: &Arc<Self>,
         caller: Arc<Caller>,
-        ask: SocialAsk<'_>,
+        ask: SocialCallRequest<'_>,
         read: impl FnOnce(&Cell) -> Result<Checked, Refusal>,
     ) -> Result<CallAnswer, Refusal> {
-        let SocialAsk { id, endpoint, platform, capability, idem } = ask;
+        let SocialCallRequest { id, endpoint, platform, capability, idem } = ask;
         let till = &self.till;
         let serving = till.serving.load_full();
         let cell = &cell(&serving, Some(&caller), platform, capability)?;
@@ -51,10 +51,10 @@ impl SocialDesk {
         for (name, value) in checked.pairs(cell) {
             given::text(&self.links, name, &value.to_string(), &[]).map_err(or_paused)?;
         }
-        let asked = Asked { cell: cell.clone(), checked };
+        let asked = AskedCell { cell: cell.clone(), checked };
         let track = Track::new(self, cell, id, caller.account.id, asked.fingerprint());
         let work = SocialCall { desk: self.clone(), asked, track: track.clone(), probing };
-        let outcome = call::run(till, caller, Ask { id, endpoint, work, idem }).await;
+        let outcome = call::run(till, caller, CallRequest { id, endpoint, work, idem }).await;
         let admitted = track.was_admitted();
         track.end().await;
         outcome.map_err(|refusal| if admitted { refusal } else { or_paused(refusal) })

@@ -6,8 +6,8 @@
 //! when the last of them lets go, so that a client who leaves takes nothing of it along.
 
 use super::SocialDesk;
-use super::kept::Question;
-use crate::routes::health::Seen;
+use super::answer_cache::Question;
+use crate::routes::health::CallResult;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tollgate_catalog::social::Cell;
 use tollgate_store::{AccountId, CallId, PauseChange, SocialTake, SocialVain};
@@ -34,7 +34,7 @@ struct Traces {
     billed: bool,
     /// The customer pays for it, or the answer is kept for one who may.
     covered: bool,
-    seen: Option<Seen>,
+    seen: Option<CallResult>,
     /// Who was asked last, and whether our key was refused there.
     asked: Option<(String, bool)>,
     /// It found nothing, which is written down.
@@ -113,7 +113,7 @@ impl Track {
 
     /// The source had data.
     pub fn works(&self) {
-        self.traces().seen = Some(Seen::Data);
+        self.traces().seen = Some(CallResult::Data);
     }
 
     pub fn covered(&self) {
@@ -126,15 +126,15 @@ impl Track {
         let settings = &self.desk.settings;
         let one_thing = self.cell.capability.is_one_thing();
         let believed = if one_thing { settings.no_result_things } else { settings.no_result_lists };
-        let vain = self.unpaid(i64::try_from(believed.as_millis()).unwrap_or(0));
+        let vain = self.without_charge(i64::try_from(believed.as_millis()).unwrap_or(0));
         let mut traces = self.traces();
-        traces.seen = Some(Seen::NoResult);
+        traces.seen = Some(CallResult::NoResult);
         traces.vain = Some(vain);
     }
 
     /// An answer without a charge, which counts against its account and whose question is not asked
     /// again for so long.
-    fn unpaid(&self, believed: i64) -> SocialVain {
+    fn without_charge(&self, believed: i64) -> SocialVain {
         let now = self.desk.till.world.now_ms();
         let (account, question) = self.question;
         let until = now.saturating_add(believed);
@@ -146,8 +146,8 @@ impl Track {
     /// It failed: what that says about the cell.
     pub fn failed(&self, fault: &Fault) {
         let seen = match (fault.code, fault.blame) {
-            (Code::SocialDataNoResult, _) => Some(Seen::NoResult),
-            (_, Blame::Operator) => Some(Seen::Operator),
+            (Code::SocialDataNoResult, _) => Some(CallResult::NoResult),
+            (_, Blame::Operator) => Some(CallResult::Operator),
             // Our table may be stale when the source refuses what passed our check, or a caller
             // plays with it: somebody has to look, and nobody else's calls suffer.
             (Code::InvalidParameter, _) => {
@@ -156,7 +156,7 @@ impl Track {
                 None
             }
             (Code::SocialDataCapacityReached, _) => None,
-            _ => Some(Seen::Fault),
+            _ => Some(CallResult::Fault),
         };
         let mut traces = self.traces();
         traces.seen = seen;
@@ -189,7 +189,7 @@ impl Track {
             locked: None,
         };
         if todo.vain.is_none() && traces.billed && !traces.covered {
-            todo.vain = Some(self.unpaid(0));
+            todo.vain = Some(self.without_charge(0));
         }
         if let Some(seen) = traces.seen {
             till.routes.health.add(model, seen, self.question.0, now);

@@ -3,16 +3,16 @@
 //! not priced.
 
 use super::maker::maker;
-use crate::call::task::Home;
+use crate::call::task::TaskHome;
 use crate::call::{Need, Priced};
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::sale::offers::ENDPOINT_TYPE;
-use crate::work::video::KeptPlan;
+use crate::work::video::StoredPlan;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use tollgate_catalog::{BillingUnit, Face, Model};
-use tollgate_media::video::{self, Api, Bound, FACTS, Plan, REMIX, Request, Variant, Warning};
+use tollgate_media::video::{self, Api, FACTS, Plan, PlanBound, REMIX, Variant, VideoRequest, Warning};
 use tollgate_store::{Counters, Task};
 use tollgate_upstream::Provider;
 use tollgate_wire::error::Code;
@@ -29,7 +29,7 @@ pub struct VideoAsk {
 }
 
 impl VideoAsk {
-    pub fn of(serving: &Serving, request: &Request) -> VideoAsk {
+    pub fn of(serving: &Serving, request: &VideoRequest) -> VideoAsk {
         let offer = serving.offers.get(&request.model);
         let plan = offer.map(|offer| video::plan(request, offer).map_err(Refusal::from));
         VideoAsk { model: request.model.clone(), plan, source: None }
@@ -40,7 +40,7 @@ impl VideoAsk {
     pub fn remix(
         serving: &Serving,
         task: &Task,
-        kept: &KeptPlan,
+        kept: &StoredPlan,
         prompt: &str,
         warnings: Vec<Warning>,
     ) -> Result<VideoAsk, Refusal> {
@@ -87,15 +87,15 @@ impl VideoAsk {
     pub fn goes_to(&self, serving: &Serving, provider: &Provider) -> bool {
         let Some(source) = &self.source else { return true };
         match maker(serving, source, Api::Sora) {
-            Home::Same(one) | Home::Stranger(one) => one.is_same_account(provider),
-            Home::Away => false,
+            TaskHome::Same(one) | TaskHome::Stranger(one) => one.is_same_account(provider),
+            TaskHome::Away => false,
         }
     }
 
     /// Whether the account that has its source is surely the one that is asked; another's "no such
     /// video" is no news of it.
     pub fn is_sure(&self, serving: &Serving) -> bool {
-        self.source.as_deref().is_none_or(|source| matches!(maker(serving, source, Api::Sora), Home::Same(_)))
+        self.source.as_deref().is_none_or(|source| matches!(maker(serving, source, Api::Sora), TaskHome::Same(_)))
     }
 
     /// What goes to the provider, or why nothing does.
@@ -112,7 +112,7 @@ impl VideoAsk {
 }
 
 /// What a video of this bound may use at most.
-pub fn most(bound: &Bound) -> Counters {
+pub fn most(bound: &PlanBound) -> Counters {
     Counters { output: bound.tokens.unwrap_or(0), ..Counters::video(u64::from(bound.seconds)) }
 }
 
@@ -148,8 +148,8 @@ impl Priced for VideoAsk {
     }
 }
 
-impl From<video::Refusal> for Refusal {
-    fn from(refusal: video::Refusal) -> Refusal {
+impl From<video::VideoRefusal> for Refusal {
+    fn from(refusal: video::VideoRefusal) -> Refusal {
         Refusal { param: refusal.param, ..Refusal::new(refusal.code, refusal.message) }
     }
 }

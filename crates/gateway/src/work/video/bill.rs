@@ -1,13 +1,13 @@
 //! What a finished video has used: what its provider counted, and what is charged where it does not
 //! tell.
 
-use super::{KeptPlan, most};
+use super::{StoredPlan, most};
 use crate::call::fitted;
 use crate::call::task::TaskUse;
 use tollgate_catalog::Price;
-use tollgate_media::video::Bound;
+use tollgate_media::video::PlanBound;
 use tollgate_store::Counters;
-use tollgate_upstream::video::Used;
+use tollgate_upstream::video::VideoUsage;
 
 /// The last frames of a file, which nobody asked for: of a length they count for nothing.
 const FRAMES_MS: u64 = 100;
@@ -22,7 +22,7 @@ fn whole_seconds(millis: u64, most: u64) -> u64 {
 
 /// Where the provider tells no tokens: those of what was asked for, and of the length that it
 /// tells.
-fn usual_tokens(least: Bound, millis: Option<u64>) -> Option<u64> {
+fn usual_tokens(least: PlanBound, millis: Option<u64>) -> Option<u64> {
     let (tokens, asked) = (least.tokens?, u64::from(least.seconds.max(1)) * 1_000);
     Some(millis.map_or(tokens, |millis| tokens.saturating_mul(millis).div_ceil(asked)))
 }
@@ -30,7 +30,7 @@ fn usual_tokens(least: Bound, millis: Option<u64>) -> Option<u64> {
 /// What the provider counted; what it does not say is what was asked for, and the least of what was
 /// left to it. Of what it counts beyond the most that was held for the customer pays nothing: the
 /// close takes the hold and writes the rest off, where the operator sees it.
-pub fn used(kept: &KeptPlan, used: &Used, price: &Price) -> TaskUse {
+pub fn used(kept: &StoredPlan, used: &VideoUsage, price: &Price) -> TaskUse {
     let (bound, least) = (kept.bound(), kept.least());
     let most = most(&bound);
     let reported = used.millis.map(|millis| whole_seconds(millis, most.seconds));
@@ -75,9 +75,9 @@ mod tests {
 
     #[test]
     fn tokens_of_a_told_length() {
-        let five = Bound { seconds: 5, tokens: Some(108_000) };
+        let five = PlanBound { seconds: 5, tokens: Some(108_000) };
         assert_eq!(usual_tokens(five, None), Some(108_000));
         assert_eq!(usual_tokens(five, Some(8_000)), Some(172_800));
-        assert_eq!(usual_tokens(Bound { tokens: None, ..five }, Some(8_000)), None);
+        assert_eq!(usual_tokens(PlanBound { tokens: None, ..five }, Some(8_000)), None);
     }
 }

@@ -3,9 +3,9 @@
 //! the file does. While it is made nobody else has the task; whoever dies over it leaves the task
 //! to whoever takes it next, and a copy made twice is the same copy.
 
-use super::file::{Origin, Variant};
-use super::shelf::Uncopied;
-use super::{KeptResult, MadeVideo, Shelf, VideoDesk, VideoPlan};
+use super::copies::Uncopied;
+use super::file::{FileOrigin, FileVariant};
+use super::{CopyStore, MadeVideo, StoredResult, VideoDesk, VideoPlan};
 use crate::call::task::{TaskHabits, Watched, millis, put_back};
 use futures_util::stream;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ struct Copying {
 /// is patience for another time.
 pub(super) async fn begin(
     watched: &Watched<'_, VideoDesk>,
-    shelf: &Shelf,
+    shelf: &CopyStore,
     made: MadeVideo,
     progress: Option<u8>,
     waits: bool,
@@ -82,7 +82,7 @@ impl Copying {
         let (leased, task) = (&self.leased, self.leased.task.id);
         let why = match self.copy().await {
             Ok(copy) => {
-                let file = KeptResult { copy: Some(copy), ..self.made.file.clone() };
+                let file = StoredResult { copy: Some(copy), ..self.made.file.clone() };
                 return self.watched().complete(&MadeVideo { file, ..self.made.clone() }).await;
             }
             Err(why) => why,
@@ -106,7 +106,7 @@ impl Copying {
     /// The name of the copy.
     async fn copy(&self) -> Result<String, Uncopied> {
         let (desk, till) = (&self.desk, &self.desk.till);
-        let shelf = desk.shelf.as_ref().ok_or_else(|| Uncopied::Trouble("there is no shelf".into()))?;
+        let shelf = desk.copies.as_ref().ok_or_else(|| Uncopied::Trouble("there is no shelf".into()))?;
         let until = Instant::now() + desk.settings.copy_time;
         let cut = async {
             tokio::select! {
@@ -117,9 +117,9 @@ impl Copying {
         tokio::pin!(cut);
         let serving = till.serving.load_full();
         let told = |refusal: crate::refusal::Refusal| Uncopied::Trouble(refusal.message);
-        let origin = Origin::of(desk, &serving, &self.leased.task, &self.plan.kept).map_err(told)?;
+        let origin = FileOrigin::of(desk, &serving, &self.leased.task, &self.plan.kept).map_err(told)?;
         let opened = tokio::select! {
-            opened = origin.open(self.made.file.clone(), Variant::Video, None) => opened.map_err(told)?,
+            opened = origin.open(self.made.file.clone(), FileVariant::Video, None) => opened.map_err(told)?,
             why = &mut cut => return Err(why),
         };
         let mut body = opened.body;

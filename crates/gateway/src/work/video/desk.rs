@@ -1,13 +1,13 @@
 //! The desk for videos: what it keeps beside the till.
 
-use super::{KeptPlan, KeptResult, Shelf};
+use super::{CopyStore, StoredPlan, StoredResult};
 use crate::call::Till;
 use crate::secrets::Secrets;
 use crate::settings::VideoSettings;
 use std::sync::Arc;
 use tollgate_media::video::Api;
 use tollgate_upstream::Client;
-use tollgate_upstream::video::Used;
+use tollgate_upstream::video::VideoUsage;
 
 pub struct VideoDesk {
     pub(crate) till: Arc<Till>,
@@ -18,19 +18,19 @@ pub struct VideoDesk {
     pub(crate) outside: Client,
     pub(crate) secrets: Arc<Secrets>,
     /// Our own copies of finished videos, where the operator wants them.
-    pub shelf: Option<Shelf>,
+    pub copies: Option<CopyStore>,
 }
 
 /// What was written down of a video, as far as this version can read it.
 #[derive(Clone, Debug)]
 pub struct VideoPlan {
-    pub kept: KeptPlan,
+    pub kept: StoredPlan,
     pub api: Api,
 }
 
 /// A finished video, and what its provider counted.
 #[derive(Clone, Debug)]
 pub struct MadeVideo {
-    pub file: KeptResult,
-    pub used: Used,
+    pub file: StoredResult,
+    pub used: VideoUsage,
 }

@@ -2,8 +2,8 @@
 //! piece, whatever the file's size.
 
 use super::maker::maker;
-use super::{KeptPlan, KeptResult, VideoDesk};
-use crate::call::task::Home;
+use super::{StoredPlan, StoredResult, VideoDesk};
+use crate::call::task::TaskHome;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use bytes::Bytes;
@@ -17,8 +17,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tollgate_media::video::Api;
 use tollgate_store::{Task, TaskState};
-use tollgate_upstream::video::{self, Asking, Handle, Opened, Reach, Turn, Video};
-use tollgate_upstream::{Body, Fault, Provider};
+use tollgate_upstream::video::{self, Asking, Handle, OpenFile, Reach, SendTurn, VideoMaker};
+use tollgate_upstream::{Fault, Provider, ReplyBody};
 use tollgate_wire::error::Code;
 
 /// A provider's storage may be a little behind its word: for so many milliseconds a file that is
@@ -28,11 +28,11 @@ const YOUNG: i64 = 60_000;
 const PAUSES: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
 
 /// Where the bytes of a task come from.
-pub struct Origin<'a> {
+pub struct FileOrigin<'a> {
     desk: &'a VideoDesk,
     task: &'a Task,
     provider: Arc<Provider>,
-    video: &'static dyn Video,
+    video: &'static dyn VideoMaker,
     handle: Handle<'a>,
     /// The provider is the account the video was made with.
     sure: bool,
@@ -42,27 +42,27 @@ pub struct Origin<'a> {
 
 /// What of a video is wanted; most makers have the video only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
+pub enum FileVariant {
     Video,
     Thumbnail,
     Spritesheet,
 }
 
-impl Variant {
-    pub fn named(name: &str) -> Option<Variant> {
+impl FileVariant {
+    pub fn named(name: &str) -> Option<FileVariant> {
         match name {
-            "video" => Some(Variant::Video),
-            "thumbnail" => Some(Variant::Thumbnail),
-            "spritesheet" => Some(Variant::Spritesheet),
+            "video" => Some(FileVariant::Video),
+            "thumbnail" => Some(FileVariant::Thumbnail),
+            "spritesheet" => Some(FileVariant::Spritesheet),
             _ => None,
         }
     }
 }
 
 /// The result of a task that has one; otherwise why there is none.
-pub fn result(task: &Task) -> Result<KeptResult, Refusal> {
+pub fn result(task: &Task) -> Result<StoredResult, Refusal> {
     match task.state {
-        TaskState::Completed => task.result.as_deref().and_then(KeptResult::read).ok_or_else(gone),
+        TaskState::Completed => task.result.as_deref().and_then(StoredResult::read).ok_or_else(gone),
         TaskState::Failed | TaskState::Refused => {
             Err(Refusal::about(Code::NotFound, "id", "The task has failed; there is no video."))
         }
@@ -83,22 +83,22 @@ fn away() -> Refusal {
     Refusal::new(Code::UpstreamError, "The account this video was made with is not part of the configuration.")
 }
 
-impl<'a> Origin<'a> {
+impl<'a> FileOrigin<'a> {
     pub fn of(
         desk: &'a VideoDesk,
         serving: &'a Serving,
         task: &'a Task,
-        plan: &'a KeptPlan,
-    ) -> Result<Origin<'a>, Refusal> {
+        plan: &'a StoredPlan,
+    ) -> Result<FileOrigin<'a>, Refusal> {
         let handle = task.upstream_id.as_deref().and_then(|id| plan.handle(id)).ok_or_else(away)?;
         let named = || task.provider.as_ref().and_then(|name| serving.providers.get(name)).cloned();
         let (provider, sure, asks) = match maker(serving, task, handle.api) {
-            Home::Same(provider) => (provider, true, true),
-            Home::Stranger(provider) => (provider, false, true),
-            Home::Away => (named().ok_or_else(away)?, false, false),
+            TaskHome::Same(provider) => (provider, true, true),
+            TaskHome::Stranger(provider) => (provider, false, true),
+            TaskHome::Away => (named().ok_or_else(away)?, false, false),
         };
         let video = provider.kind.video.filter(|video| video.speaks(handle.api)).ok_or_else(away)?;
-        Ok(Origin { desk, task, provider, video, handle, sure, asks })
+        Ok(FileOrigin { desk, task, provider, video, handle, sure, asks })
     }
 
     fn now(&self) -> i64 {
@@ -127,14 +127,14 @@ impl<'a> Origin<'a> {
     /// tried again for a moment.
     pub async fn open(
         &self,
-        result: KeptResult,
-        variant: Variant,
+        result: StoredResult,
+        variant: FileVariant,
         range: Option<&HeaderValue>,
-    ) -> Result<Opened, Refusal> {
+    ) -> Result<OpenFile, Refusal> {
         let pictures = match variant {
-            Variant::Video => None,
-            Variant::Thumbnail => Some("thumbnail"),
-            Variant::Spritesheet => Some("spritesheet"),
+            FileVariant::Video => None,
+            FileVariant::Thumbnail => Some("thumbnail"),
+            FileVariant::Spritesheet => Some("spritesheet"),
         };
         if pictures.is_some() && self.handle.api != Api::Sora {
             return Err(Refusal::about(Code::UnsupportedValue, "variant", "This model's provider has the video only."));
@@ -154,7 +154,7 @@ impl<'a> Origin<'a> {
             let reach = Reach { client: &self.desk.till.client, public: &self.desk.outside };
             match video::fetch(reach, self.video, &self.asking(), &self.handle, &link, range).await {
                 Ok(opened) => return Ok(opened),
-                Err(fault) if !link_is_dead(&fault) => return Err(told(fault)),
+                Err(fault) if !link_is_dead(&fault) => return Err(refusal_of(fault)),
                 Err(_) if !asked => {
                     asked = true;
                     result = self.fresh(result).await?;
@@ -168,15 +168,15 @@ impl<'a> Origin<'a> {
     }
 
     /// A new link from the provider, kept for those who come next, beside our copy if there is one.
-    async fn fresh(&self, old: KeptResult) -> Result<KeptResult, Refusal> {
+    async fn fresh(&self, old: StoredResult) -> Result<StoredResult, Refusal> {
         if !self.asks {
             return Err(away());
         }
-        let turn: &Turn<'_> = &|| Box::pin(ready(true));
+        let turn: &SendTurn<'_> = &|| Box::pin(ready(true));
         let asked = video::poll(&self.desk.till.client, self.video, &self.asking(), &self.handle, turn).await;
-        let report = asked.map_err(told)?;
-        let result = KeptResult { copy: old.copy, ..KeptResult::of(&report).ok_or_else(|| self.gone())? };
-        self.desk.till.store.keep_result(self.task.id, result.text()).await?;
+        let report = asked.map_err(refusal_of)?;
+        let result = StoredResult { copy: old.copy, ..StoredResult::of(&report).ok_or_else(|| self.gone())? };
+        self.desk.till.store.store_result(self.task.id, result.text()).await?;
         Ok(result)
     }
 }
@@ -186,9 +186,9 @@ impl<'a> Origin<'a> {
 /// files for days at most.
 pub async fn forget(desk: Arc<VideoDesk>, task: Task) {
     let till = &desk.till;
-    let plan = KeptPlan::read(&task.plan);
+    let plan = StoredPlan::read(&task.plan);
     let serving = till.serving.load_full();
-    let origin = plan.as_ref().and_then(|plan| Origin::of(&desk, &serving, &task, plan).ok());
+    let origin = plan.as_ref().and_then(|plan| FileOrigin::of(&desk, &serving, &task, plan).ok());
     let Some(origin) = origin.filter(|origin| origin.sure) else { return };
     let asking = origin.asking();
     let asked = video::forget(&till.client, origin.video, &asking, &origin.handle);
@@ -202,24 +202,24 @@ fn link_is_dead(fault: &Fault) -> bool {
 }
 
 /// Nothing is asked of a caller who fetches: whatever the provider says is between it and us.
-fn told(fault: Fault) -> Refusal {
+fn refusal_of(fault: Fault) -> Refusal {
     let code = if fault.code.status() < 500 { Code::UpstreamError } else { fault.code };
     Refusal::new(code, fault.message)
 }
 
 /// Bytes on their way through: the client's reading drives the provider's, one piece at a time.
-pub struct Passing {
-    body: Body,
+pub struct PassingFile {
+    body: ReplyBody,
     length: Option<u64>,
 }
 
-impl Passing {
-    pub fn new(body: Body, length: Option<u64>) -> Passing {
-        Passing { body, length }
+impl PassingFile {
+    pub fn new(body: ReplyBody, length: Option<u64>) -> PassingFile {
+        PassingFile { body, length }
     }
 }
 
-impl http_body::Body for Passing {
+impl http_body::Body for PassingFile {
     type Data = Bytes;
     type Error = io::Error;
 

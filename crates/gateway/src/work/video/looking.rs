@@ -1,11 +1,13 @@
 //! How tasks that make a video are looked after.
 
-use super::alike::{self, Entries};
-use super::{KeptPlan, KeptResult, MadeVideo, VideoDesk, VideoPlan, bill, copying, most};
-use crate::call::task::{Found, TaskDesk, TaskHabits, TaskReport, TaskStanding, TaskUse, Watched, Which};
+use super::candidates::{self, Entries};
+use super::{MadeVideo, StoredPlan, StoredResult, VideoDesk, VideoPlan, bill, copying, most};
+use crate::call::task::{TaskDesk, TaskHabits, TaskReport, TaskSearch, TaskStanding, TaskUse, Watched, Which};
 use tollgate_catalog::Price;
 use tollgate_store::{Counters, StoreError, TaskFailure};
-use tollgate_upstream::video::{self, Asking, Ending, Found as Listed, Habits, Handle, Report, Standing, Turn};
+use tollgate_upstream::video::{
+    self, Asking, Habits, Handle, SendTurn, VideoFailure, VideoReport, VideoSearch, VideoStanding,
+};
 use tollgate_upstream::{Fault, Provider};
 
 /// A provider's ways with videos of such a length.
@@ -36,7 +38,7 @@ impl TaskDesk for VideoDesk {
     type Entries = Entries;
 
     fn read(&self, plan: &str) -> Option<VideoPlan> {
-        let kept = KeptPlan::read(plan)?;
+        let kept = StoredPlan::read(plan)?;
         let api = kept.api()?;
         Some(VideoPlan { kept, api })
     }
@@ -54,13 +56,13 @@ impl TaskDesk for VideoDesk {
     async fn poll(&self, watched: &Watched<'_, VideoDesk>, id: &str) -> Result<TaskReport<MadeVideo>, Fault> {
         let video = watched.provider.kind.video.ok_or_else(unspoken)?;
         let handle = Handle { api: watched.plan.api, call: &watched.plan.kept.call, id };
-        let turn: &Turn<'_> = &|| Box::pin(watched.another_turn());
+        let turn: &SendTurn<'_> = &|| Box::pin(watched.another_turn());
         let report = video::poll(&self.till.client, video, &asking(watched), &handle, turn).await?;
         if let Some(word) = &report.strange {
             let provider = &watched.provider.name;
             tracing::warn!(provider, word, "a provider uses a status word that is not known");
         }
-        Ok(told(report))
+        Ok(task_report(report))
     }
 
     async fn cancel(&self, watched: &Watched<'_, VideoDesk>, id: &str) -> bool {
@@ -69,7 +71,7 @@ impl TaskDesk for VideoDesk {
         video::cancel(&self.till.client, video, &asking(watched), &handle).await.unwrap_or(false)
     }
 
-    async fn find(&self, watched: &Watched<'_, VideoDesk>) -> Result<Option<Found<Entries>>, Fault> {
+    async fn find(&self, watched: &Watched<'_, VideoDesk>) -> Result<Option<TaskSearch<Entries>>, Fault> {
         let video = watched.provider.kind.video.ok_or_else(unspoken)?;
         let (kept, task) = (&watched.plan.kept, &watched.leased.task);
         let external_id = task.id.to_string();
@@ -77,17 +79,17 @@ impl TaskDesk for VideoDesk {
         let Some(sought) = kept.sought(task, &external_id, prompt.as_ref(), self.till.world.now_ms()) else {
             return Ok(None);
         };
-        let turn: &Turn<'_> = &|| Box::pin(watched.another_turn());
+        let turn: &SendTurn<'_> = &|| Box::pin(watched.another_turn());
         let found = video::find(&self.till.client, video, &asking(watched), &sought, turn).await?;
         Ok(found.map(|found| match found {
-            Listed::Exactly(id) => Found::Exactly(id),
-            Listed::Nothing => Found::Nothing,
-            Listed::Perhaps { alike, whole } => Found::Perhaps(Entries { alike, whole }),
+            VideoSearch::Exactly(id) => TaskSearch::Exactly(id),
+            VideoSearch::Nothing => TaskSearch::Nothing,
+            VideoSearch::Perhaps { alike, whole } => TaskSearch::Perhaps(Entries { alike, whole }),
         }))
     }
 
     async fn which(&self, watched: &Watched<'_, VideoDesk>, entries: Entries) -> Result<Which, StoreError> {
-        alike::which(watched, &self.till.store, entries).await
+        candidates::which(watched, &self.till.store, entries).await
     }
 
     async fn deliver(
@@ -97,7 +99,7 @@ impl TaskDesk for VideoDesk {
         progress: Option<u8>,
         waits: bool,
     ) -> Result<(), StoreError> {
-        match &self.shelf {
+        match &self.copies {
             Some(shelf) => copying::begin(watched, shelf, made, progress, waits).await,
             None => watched.complete(&made).await,
         }
@@ -128,14 +130,14 @@ impl TaskDesk for VideoDesk {
     }
 }
 
-fn told(report: Report) -> TaskReport<MadeVideo> {
-    let made = KeptResult::of(&report).map(|file| MadeVideo { file, used: report.used.clone() });
+fn task_report(report: VideoReport) -> TaskReport<MadeVideo> {
+    let made = StoredResult::of(&report).map(|file| MadeVideo { file, used: report.used.clone() });
     let standing = match report.standing {
-        Standing::Queued => TaskStanding::Queued,
-        Standing::Running => TaskStanding::Running,
-        Standing::Succeeded => TaskStanding::Succeeded,
-        Standing::Ended(Ending::Forgotten) => TaskStanding::Forgotten,
-        Standing::Ended(_) => TaskStanding::Failed(match report.failure {
+        VideoStanding::Queued => TaskStanding::Queued,
+        VideoStanding::Running => TaskStanding::Running,
+        VideoStanding::Succeeded => TaskStanding::Succeeded,
+        VideoStanding::Ended(VideoFailure::Forgotten) => TaskStanding::Forgotten,
+        VideoStanding::Ended(_) => TaskStanding::Failed(match report.failure {
             Some(failure) => TaskFailure { code: failure.code, message: failure.message },
             None => {
                 TaskFailure { code: "task_failed".into(), message: "The provider could not make the video.".into() }

@@ -2,7 +2,7 @@
 //! by name: what else lies there, under whatever name, is nobody's business and stops nothing. A
 //! bucket tells its names through the library, a page at a time.
 
-use super::shelf::{Shelf, own};
+use super::copies::{CopyStore, own};
 use futures_util::StreamExt as _;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path as Name;
@@ -16,14 +16,14 @@ const UNFINISHED: Duration = Duration::from_secs(24 * 3_600);
 
 /// What became of the copies past their time.
 #[derive(Debug, Default)]
-pub struct Swept {
+pub struct SweptCopies {
     pub gone: u64,
     pub failed: u64,
     /// The first reason why.
     pub why: Option<io::Error>,
 }
 
-impl Swept {
+impl SweptCopies {
     fn count(&mut self, gone: io::Result<()>) {
         match gone {
             Ok(()) => self.gone += 1,
@@ -37,10 +37,10 @@ impl Swept {
     }
 }
 
-impl Shelf {
+impl CopyStore {
     /// Takes away what is past its time. What cannot be taken away now is in nobody's way.
-    pub async fn sweep(&self, now_ms: i64) -> Swept {
-        let mut swept = Swept::default();
+    pub async fn sweep(&self, now_ms: i64) -> SweptCopies {
+        let mut swept = SweptCopies::default();
         match &self.folder {
             Some(folder) => {
                 if let Err(error) = self.sweep_folder(folder, now_ms, &mut swept).await {
@@ -52,7 +52,7 @@ impl Shelf {
         swept
     }
 
-    async fn sweep_folder(&self, folder: &Path, now_ms: i64, swept: &mut Swept) -> io::Result<()> {
+    async fn sweep_folder(&self, folder: &Path, now_ms: i64, swept: &mut SweptCopies) -> io::Result<()> {
         let mut all = tokio::fs::read_dir(folder).await?;
         while let Some(one) = all.next_entry().await? {
             let Some(keep) = one.file_name().to_str().and_then(|name| self.kept_for(name)) else { continue };
@@ -81,7 +81,7 @@ impl Shelf {
         }
     }
 
-    async fn sweep_bucket(&self, now_ms: i64, swept: &mut Swept) {
+    async fn sweep_bucket(&self, now_ms: i64, swept: &mut SweptCopies) {
         let Some(keep) = self.keep else { return };
         let before = now_ms.saturating_sub(millis(keep));
         let prefix = (!self.prefix.is_empty()).then(|| Name::from(self.prefix.as_str()));

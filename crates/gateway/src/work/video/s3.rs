@@ -70,7 +70,7 @@ impl HttpService for Ours {
 /// A reply's body in the form the library takes it. It wants to share bodies between threads and
 /// never does; the lock is only asked through what is borrowed alone.
 #[derive(Debug)]
-struct Reading(Mutex<tollgate_upstream::Answer>);
+struct Reading(Mutex<tollgate_upstream::IncomingBody>);
 
 impl http_body::Body for Reading {
     type Data = Bytes;

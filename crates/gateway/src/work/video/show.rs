@@ -2,19 +2,19 @@
 //! and decides which link is handed out: the provider's where it opens by itself and carries
 //! `Expires`, otherwise one of ours.
 
-use super::{KeptPlan, KeptResult, VideoDesk, links};
+use super::{StoredPlan, StoredResult, VideoDesk, links};
 use bytes::Bytes;
-use tollgate_media::video::{self, Api, Failure, State, Warning, Warnings};
+use tollgate_media::video::{self, Api, Failure, VideoState, Warning, Warnings};
 use tollgate_store::{Task, TaskState};
 
 /// A provider's link that ends sooner than this is of no use to somebody who reads about it now.
 const ABOUT_TO_END: i64 = 60;
 
 /// The parts of a task that are shown, read once.
-pub struct Shown {
+pub struct ShownTask {
     id: String,
     model: String,
-    state: State,
+    state: VideoState,
     progress: Option<u8>,
     created_at: i64,
     completed_at: Option<i64>,
@@ -27,16 +27,16 @@ pub struct Shown {
     warnings: Vec<Warning>,
 }
 
-impl Shown {
+impl ShownTask {
     /// `base` is where the reader reaches us, if that is known.
-    pub fn of(desk: &VideoDesk, base: Option<&str>, task: &Task) -> Shown {
-        let plan = KeptPlan::read(&task.plan);
-        let api = plan.as_ref().and_then(KeptPlan::api);
+    pub fn of(desk: &VideoDesk, base: Option<&str>, task: &Task) -> ShownTask {
+        let plan = StoredPlan::read(&task.plan);
+        let api = plan.as_ref().and_then(StoredPlan::api);
         let left = api.map_or("0", Api::left_length);
-        let made_seconds = task.result.as_deref().and_then(KeptResult::read).and_then(|result| result.seconds());
+        let made_seconds = task.result.as_deref().and_then(StoredResult::read).and_then(|result| result.seconds());
         let (effective, remixed_from, warnings) =
             plan.map(|plan| (plan.effective, plan.remixed_from, Warnings::bounded(plan.warnings))).unwrap_or_default();
-        Shown {
+        ShownTask {
             id: task.id.to_string(),
             model: task.model.clone(),
             state: state(task),
@@ -58,15 +58,15 @@ impl Shown {
 
     /// As its creator is told of it: what was accepted is queued, also while its provider's answer
     /// is being looked for.
-    pub fn begun(self) -> Shown {
-        let state = if self.state == State::Unknown { State::Queued } else { self.state };
-        Shown { state, ..self }
+    pub fn begun(self) -> ShownTask {
+        let state = if self.state == VideoState::Unknown { VideoState::Queued } else { self.state };
+        ShownTask { state, ..self }
     }
 
-    fn with<T>(&self, show: impl FnOnce(&video::Task<'_>) -> T) -> T {
+    fn with<T>(&self, show: impl FnOnce(&video::TaskView<'_>) -> T) -> T {
         let effective: Vec<(&str, &str)> =
             self.effective.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        show(&video::Task {
+        show(&video::TaskView {
             id: &self.id,
             model: &self.model,
             state: self.state,
@@ -96,20 +96,20 @@ impl Shown {
 }
 
 /// A page of tasks in OpenAI's shape.
-pub fn page(tasks: &[Shown], has_more: bool) -> Bytes {
-    video::list_of(tasks.iter().map(Shown::openai), has_more)
+pub fn page(tasks: &[ShownTask], has_more: bool) -> Bytes {
+    video::list_of(tasks.iter().map(ShownTask::openai), has_more)
 }
 
 /// What is unknown to us stays for its reader where its provider last said it was.
-fn state(task: &Task) -> State {
+fn state(task: &Task) -> VideoState {
     let stands = if task.state == TaskState::Unknown { task.heard.unwrap_or(task.state) } else { task.state };
     match stands {
-        TaskState::Held => State::Accepted,
-        TaskState::Queued => State::Queued,
-        TaskState::Running => State::Running,
-        TaskState::Submitting | TaskState::Unknown => State::Unknown,
-        TaskState::Completed => State::Completed,
-        TaskState::Failed | TaskState::Refused => State::Failed,
+        TaskState::Held => VideoState::Accepted,
+        TaskState::Queued => VideoState::Queued,
+        TaskState::Running => VideoState::Running,
+        TaskState::Submitting | TaskState::Unknown => VideoState::Unknown,
+        TaskState::Completed => VideoState::Completed,
+        TaskState::Failed | TaskState::Refused => VideoState::Failed,
     }
 }
 
@@ -118,11 +118,11 @@ fn link(desk: &VideoDesk, base: Option<&str>, task: &Task, api: Option<Api>) -> 
     if task.state != TaskState::Completed {
         return None;
     }
-    let result = task.result.as_deref().and_then(KeptResult::read)?;
+    let result = task.result.as_deref().and_then(StoredResult::read)?;
     let now = desk.till.world.now_ms().div_euclid(1000);
     let theirs = result.ends(api, task.ended_at);
     let lasts = theirs.is_none_or(|ends| ends > now + ABOUT_TO_END);
-    let shelf = desk.shelf.as_ref().filter(|_| result.copy.is_some());
+    let shelf = desk.copies.as_ref().filter(|_| result.copy.is_some());
     let swept = shelf.and_then(|shelf| shelf.ends(task.ended_at?));
     // Once it is taken away, the provider's file is what there is.
     let copied = shelf.is_some() && swept.is_none_or(|gone| gone > now);

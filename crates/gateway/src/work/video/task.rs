@@ -5,7 +5,7 @@ use crate::call::task::{TaskHabits, TaskWork};
 use crate::call::{Priced, Till};
 use crate::refusal::Refusal;
 use crate::sale::Serving;
-use crate::work::video::KeptPlan;
+use crate::work::video::StoredPlan;
 use std::sync::Arc;
 use tollgate_catalog::Route;
 use tollgate_store::TaskId;
@@ -25,7 +25,7 @@ impl TaskWork for VideoTask {
     }
 
     fn plan(&self, id: TaskId) -> Result<String, Refusal> {
-        Ok(KeptPlan::of(self.ask.plan()?, id, &self.desk.secrets).text())
+        Ok(StoredPlan::of(self.ask.plan()?, id, &self.desk.secrets).text())
     }
 
     fn goes_to(&self, serving: &Serving, provider: &Provider) -> bool {

@@ -2,7 +2,7 @@
 //! the other. In memory is one part and nothing more, however large the file is and however slow
 //! either side.
 
-use super::shelf::Uncopied;
+use super::copies::Uncopied;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
 use object_store::path::Path as Name;
@@ -16,16 +16,16 @@ const PART: usize = 5 << 20;
 /// For taking parts back.
 const ABORT: Duration = Duration::from_secs(5);
 
-pub(super) struct Upload {
+pub(super) struct CopyUpload {
     store: Arc<dyn ObjectStore>,
     name: Name,
     /// Once there was more than one part of it.
     parts: Option<Box<dyn MultipartUpload>>,
 }
 
-impl Upload {
-    pub fn new(store: Arc<dyn ObjectStore>, name: Name) -> Upload {
-        Upload { store, name, parts: None }
+impl CopyUpload {
+    pub fn new(store: Arc<dyn ObjectStore>, name: Name) -> CopyUpload {
+        CopyUpload { store, name, parts: None }
     }
 
     pub async fn write(

@@ -6,13 +6,13 @@
 //! Addresses inside are never reached.
 
 use super::VideoDesk;
-use super::show::Shown;
+use super::show::ShownTask;
 use crate::settings::WebhookSettings;
 use bytes::Bytes;
 use http::{HeaderValue, Request, header};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tollgate_store::{Account, AccountId, Task, TaskState, Told, Webhook};
+use tollgate_store::{Account, AccountId, Task, TaskState, Webhook, WebhookOutcome};
 use tollgate_upstream::{Outgoing, Payload};
 
 const PURPOSE: &str = "webhook";
@@ -22,7 +22,7 @@ const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
 
 /// The secrets an account verifies with, newest first, as its libraries take them.
 pub fn secrets(desk: &VideoDesk, account: AccountId) -> Vec<String> {
-    desk.secrets.derived(PURPOSE, &account.to_string()).iter().map(|secret| secret.told()).collect()
+    desk.secrets.derived(PURPOSE, &account.to_string()).iter().map(|secret| secret.text()).collect()
 }
 
 /// Where an account wants to hear of all its tasks: what was set for it, else what the
@@ -33,25 +33,25 @@ pub fn of_account(desk: &VideoDesk, account: &Account) -> Option<String> {
 }
 
 /// Tells one, and says whether that was the last time.
-pub async fn tell(desk: &VideoDesk, webhook: &Webhook, task: &Task) -> Told {
+pub async fn deliver(desk: &VideoDesk, webhook: &Webhook, task: &Task) -> WebhookOutcome {
     let outcome = attempt(desk, webhook, task).await;
     desk.till.metrics.webhook(if outcome.is_ok() { "told" } else { "failed" });
     match outcome {
-        Ok(()) => Told::Over,
+        Ok(()) => WebhookOutcome::Over,
         Err(Trouble::Unwanted) => {
             tracing::info!(task = %webhook.task, account = %webhook.account, "a webhook's receiver wants no more (410)");
-            Told::Over
+            WebhookOutcome::Over
         }
         Err(Trouble::Later(why)) => match AGAIN.get(webhook.attempts as usize) {
             Some(seconds) => {
                 let (attempt, again) = (webhook.attempts + 1, jittered(desk, seconds * 1000));
                 tracing::warn!(task = %webhook.task, account = %webhook.account, attempt, again_in_ms = again, why, "a webhook failed");
-                Told::Again(again)
+                WebhookOutcome::Again(again)
             }
             None => {
                 tracing::warn!(task = %webhook.task, account = %webhook.account, why, "a webhook was given up");
                 desk.till.metrics.webhook("given_up");
-                Told::Over
+                WebhookOutcome::Over
             }
         },
     }
@@ -80,7 +80,7 @@ async fn attempt(desk: &VideoDesk, webhook: &Webhook, task: &Task) -> Result<(),
 /// What is told. The same task is always the same event.
 fn event(desk: &VideoDesk, task: &Task) -> Value {
     let base = desk.reached_at.clone();
-    let shown: Value = serde_json::from_slice(&Shown::of(desk, base.as_deref(), task).openai()).unwrap_or_default();
+    let shown: Value = serde_json::from_slice(&ShownTask::of(desk, base.as_deref(), task).openai()).unwrap_or_default();
     let completed = task.state == TaskState::Completed;
     json!({
         "object": "event",
@@ -128,13 +128,13 @@ pub fn longest(settings: &WebhookSettings) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::work::video::KeptResult;
+    use crate::work::video::StoredResult;
 
     /// Where nobody has said under which address we are reached, an event carries no link rather
     /// than one that leads nowhere.
     #[tokio::test]
     async fn an_event_has_a_link_of_ours_where_we_can_be_reached() {
-        let file = KeptResult {
+        let file = StoredResult {
             url: "https://files.example/v.mp4".to_owned(),
             expires_at: None,
             public: false,

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use tollgate_gateway::endpoints::{Access, rows};
-use tollgate_store::admin::Command;
-use tollgate_store::{Done, NewAdminKey};
+use tollgate_store::admin::AdminCommand;
+use tollgate_store::{Attribution, NewAdminKey};
 
 const SECRET: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
 const NOBODY: &str = "acct_00000000000000000000000000";
@@ -23,7 +23,7 @@ struct Office {
 impl Office {
     async fn new(database: String) -> Office {
         let house = House::with(Plan { database, ..Plan::default() }).await;
-        let done = Done { actor: "test".to_owned(), reason: "a test".to_owned() };
+        let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
         let new = NewAdminKey { name: "night shift".to_owned(), expires_at: None, done };
         house.running().app.store.create_admin_key(new, SECRET).await.expect("a key");
         Office { house, asked: Mutex::default(), answers: Mutex::default() }
@@ -72,7 +72,7 @@ fn text(value: &Value) -> String {
 
 /// The names of all commands, as their own reader lists them.
 fn commands() -> BTreeSet<String> {
-    let error = serde_json::from_str::<Command>(r#"{"command":"?"}"#).err().expect("no command").to_string();
+    let error = serde_json::from_str::<AdminCommand>(r#"{"command":"?"}"#).err().expect("no command").to_string();
     let (_, names) = error.split_once("expected one of ").expect("their names");
     names.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

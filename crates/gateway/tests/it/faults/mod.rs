@@ -16,7 +16,7 @@ mod videos;
 use crate::house::{House, call_id, error_of};
 use reqwest::Response;
 use std::collections::BTreeSet;
-use tollgate_store::{CallId, Ending, Page, UsageRow};
+use tollgate_store::{CallId, Ending, UsagePage, UsageRow};
 
 /// What every house of a fault begins with.
 const FUNDED: i64 = 10_000_000_000;
@@ -121,5 +121,5 @@ async fn answered(house: &House, reply: Response) -> UsageRow {
 }
 
 async fn rows(house: &House) -> Vec<UsageRow> {
-    house.running().app.store.usage(Some(house.account), Page::default()).await.expect("rows")
+    house.running().app.store.usage(Some(house.account), UsagePage::default()).await.expect("rows")
 }

@@ -13,7 +13,7 @@ pub async fn a_bad_key() {
     let expired = house.new_key(|key| key.expires_at = Some(now - 1)).await;
     let revoked = house.new_key(|_| {}).await;
     let store = &house.running().app.store;
-    let hash = tollgate_gateway::who::keys::hash(&revoked);
+    let hash = tollgate_gateway::who::key_cache::hash(&revoked);
     let id = store.keys(house.account).await.expect("keys").iter().find(|key| key.hash == hash).expect("the key").id;
     store.revoke_key(id).await.expect("revoked");
     let mut bodies = Vec::new();

@@ -15,11 +15,11 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 use tollgate_gateway::app::App;
 use tollgate_gateway::endpoints::router;
-use tollgate_gateway::settings::Source;
+use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::{Indoors, indoors};
 use tollgate_gateway::workers::poller;
 use tollgate_store::Options;
-use tollgate_store::testing::{Crash, Simulated, Step, fill_disk, free_disk};
+use tollgate_store::testing::{Crash, Simulated, StepDone, fill_disk, free_disk};
 use tollgate_upstream::Client;
 
 /// Longer than any credit of a customer lasts.
@@ -134,7 +134,10 @@ impl Life<'_> {
     fn settings(&self) -> Opening {
         let environment = [("TOLLGATE__DATA_DIR".to_owned(), self.dir.display().to_string())];
         Opening {
-            source: Source { file: self.house.config.clone(), environment: Arc::new(BTreeMap::from(environment)) },
+            source: ConfigSource {
+                file: self.house.config.clone(),
+                environment: Arc::new(BTreeMap::from(environment)),
+            },
             options: Options {
                 journal_segment: 8 << 10,
                 old_after: 8,
@@ -173,7 +176,7 @@ impl Life<'_> {
                 outside.wall.fetch_add(by, Ordering::Relaxed);
             }
             _ => {
-                let idle = woken.is_empty() && self.failing.is_none() && self.commit() == Step::Idle;
+                let idle = woken.is_empty() && self.failing.is_none() && self.commit() == StepDone::Idle;
                 let ms = if idle {
                     self.outside().draw().one(&[1, 5, 20, 100, 400])
                 } else {
@@ -195,18 +198,18 @@ impl Life<'_> {
         }
     }
 
-    fn commit(&mut self) -> Step {
+    fn commit(&mut self) -> StepDone {
         let outside = self.house.outside.clone();
         let (upto, since) = self.failing.unwrap_or_else(|| (outside.event(), outside.now()));
         let step = self.simulated.commit();
         match step {
-            Step::Idle => {}
-            Step::Committed => {
+            StepDone::Idle => {}
+            StepDone::Committed => {
                 outside.note("commits up to", upto);
                 outside.committed.store(upto, Ordering::Relaxed);
                 self.failing = None;
             }
-            Step::Failed => {
+            StepDone::Failed => {
                 outside.note("cannot commit up to", upto);
                 self.failing = Some((upto, since));
                 // When commits are late the journal is synced (docs/decisions/0003).
@@ -254,7 +257,7 @@ impl Life<'_> {
 }
 
 struct Opening {
-    source: Source,
+    source: ConfigSource,
     options: Options,
 }
 

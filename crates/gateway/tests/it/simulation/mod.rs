@@ -22,8 +22,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 use tempfile::TempDir;
 use tollgate_catalog::Money;
-use tollgate_store::testing::{Crash, HandClock};
-use tollgate_store::{Credit, CreditKind, NewAccount, NewKey, Options, Place, Pot, Store};
+use tollgate_store::testing::{Crash, TestClock};
+use tollgate_store::{Credit, CreditKind, DataLocation, NewAccount, NewKey, Options, Pot, Store};
 
 /// So many seeds in a test run, in so many parts for as many cores.
 const SEEDS: u64 = 500;
@@ -110,10 +110,10 @@ fn beginning() -> &'static Beginning {
 }
 
 async fn make_customers(data: &Path) -> Vec<Customer> {
-    let place = Place { url: "sqlite".to_owned(), data_dir: data.to_owned() };
+    let place = DataLocation { url: "sqlite".to_owned(), data_dir: data.to_owned() };
     // The time of the beginning is certain: a clock that jumps after it is refused, one that has
     // jumped before a start is believed and takes nothing away.
-    let clock = HandClock::default();
+    let clock = TestClock::default();
     clock.advance(outside::BEGINNING - clock.now());
     let store = Store::open(place, Options::default(), clock.world(1)).await.expect("a store").store;
     store.accept_clock().await.expect("accepted");

@@ -8,7 +8,7 @@ use super::tasks;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tollgate_gateway::app::App;
 use tollgate_store::testing::Crash;
-use tollgate_store::{EventPage, Page, UsageRow};
+use tollgate_store::{EventPage, UsagePage, UsageRow};
 
 /// Nano-USD per token, and per call of the model that is sold by the call.
 const INPUT: i64 = 1_000;
@@ -45,7 +45,7 @@ pub async fn check(outside: &Outside, app: &App, when: &str) {
 }
 
 async fn rows(app: &App) -> Rows {
-    let page = Page { before: None, limit: 100_000 };
+    let page = UsagePage { before: None, limit: 100_000 };
     let list = app.store.usage(None, page).await.expect("the log can be read");
     let count = list.len();
     let rows: Rows = list.into_iter().map(|row| (row.call.to_string(), row)).collect();

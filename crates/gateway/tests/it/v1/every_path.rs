@@ -4,7 +4,7 @@ use crate::house::{House, Plan, error_of};
 use serde_json::{Value, json};
 use tollgate_gateway::endpoints::row::Errors;
 use tollgate_gateway::endpoints::{Access, rows};
-use tollgate_store::{Done, NewAdminKey};
+use tollgate_store::{Attribution, NewAdminKey};
 
 const ADMIN: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -43,7 +43,7 @@ async fn paths_with_a_key_refuse_a_missing_and_a_wrong_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn paid_paths_refuse_bad_and_too_large_bodies() {
     let house = House::with(Plan { config: "[limits]\nbody_bytes = \"10KiB\"\n".to_owned(), ..Plan::default() }).await;
-    let done = Done { actor: "test".to_owned(), reason: "a test".to_owned() };
+    let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
     let admin = NewAdminKey { name: "operator".to_owned(), expires_at: None, done };
     house.running().app.store.create_admin_key(admin, ADMIN).await.expect("a key");
     for row in rows() {

@@ -3,7 +3,7 @@
 
 use crate::house::{House, Plan, call_id, chat, error_of};
 use serde_json::{Value, json};
-use tollgate_store::{AccountChange, AccountId, Credit, CreditKind, Done, NewAccount, Pot};
+use tollgate_store::{AccountChange, AccountId, Attribution, Credit, CreditKind, NewAccount, Pot};
 
 const CATALOG: &str = r#"
 [group.partner]
@@ -106,7 +106,7 @@ async fn groups_are_changed_while_the_gateway_runs() {
     assert_eq!(billed(&house, account, &key).await[1].0, "default");
     let app = &house.running().app;
     let change = AccountChange { groups: Some(vec!["vip".to_owned()]), ..AccountChange::default() };
-    app.store.change_account(account, change, Done::default()).await.expect("asked").expect("changed");
+    app.store.change_account(account, change, Attribution::default()).await.expect("asked").expect("changed");
     app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
     assert_eq!(billed(&house, account, &key).await[1].0, "vip");
 }

@@ -5,7 +5,7 @@ use crate::house::{House, Plan, call_id, chat, counted, error_of, events, text_o
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
-use tollgate_store::{CallId, Ending, Options, Place, Store, UsageRow};
+use tollgate_store::{CallId, DataLocation, Ending, Options, Store, UsageRow};
 
 /// Output is dear, so that the number of tokens held for can be read off the hold; the prompt costs
 /// next to nothing.
@@ -87,7 +87,7 @@ async fn after_a_crash(house: &House, call: CallId) -> UsageRow {
     for name in ["journal.0", "journal.1", "tollgate.db", "tollgate.db-wal"] {
         copy_file(&house.dir.join("data").join(name), &copy.path().join(name));
     }
-    let place = Place { url: "sqlite".to_owned(), data_dir: copy.path().to_owned() };
+    let place = DataLocation { url: "sqlite".to_owned(), data_dir: copy.path().to_owned() };
     let world = house.running().app.world.for_store();
     let opened = Store::open(place, Options::default(), world).await.expect("opened");
     let row = opened.store.usage_of(house.account, call).await.expect("read").expect("settled at the start");

@@ -4,7 +4,7 @@ use crate::house::{House, call_id, chat, error_of, streamed};
 use serde_json::Value;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tollgate_store::{Ending, Page};
+use tollgate_store::{Ending, UsagePage};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_key_and_body_is_one_call() {
@@ -133,7 +133,7 @@ async fn an_answer_that_was_paid_for_and_not_fetched_is_kept() {
     }
     drop(blocker);
     house.quiet().await;
-    let rows = house.running().app.store.usage(Some(house.account), Page::default()).await.expect("rows");
+    let rows = house.running().app.store.usage(Some(house.account), UsagePage::default()).await.expect("rows");
     assert_eq!((rows.len(), rows[0].ending), (1, Ending::ClientLeft));
     assert!(rows[0].charge.nano() > 0, "{rows:?}");
     let again = ask().send().await.expect("a reply");

@@ -31,7 +31,7 @@ async fn a_revoked_key_stops_within_five_seconds() {
     let keys = store.keys(house.account).await.expect("keys");
     let id = keys
         .iter()
-        .find(|one| key.starts_with(&one.prefix) && one.hash == tollgate_gateway::who::keys::hash(&key))
+        .find(|one| key.starts_with(&one.prefix) && one.hash == tollgate_gateway::who::key_cache::hash(&key))
         .expect("the key")
         .id;
     store.revoke_key(id).await.expect("revoked");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tollgate_store::{CallId, Ending, Page, UsageRow};
+use tollgate_store::{CallId, Ending, UsagePage, UsageRow};
 
 const CALLS: usize = 10_000;
 /// So many at a time.
@@ -162,7 +162,7 @@ where
 async fn rows(house: &House) -> HashMap<CallId, UsageRow> {
     house.quiet().await;
     let mut all = HashMap::new();
-    let mut page = Page { before: None, limit: 500 };
+    let mut page = UsagePage { before: None, limit: 500 };
     loop {
         let rows = house.running().app.store.usage(Some(house.account), page).await.expect("rows");
         let Some(last) = rows.last() else { return all };

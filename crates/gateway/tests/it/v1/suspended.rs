@@ -2,7 +2,7 @@
 
 use crate::house::{House, Plan, call_id, chat, error_of, streamed};
 use serde_json::{Value, json};
-use tollgate_store::{AccountChange, Done, Ending};
+use tollgate_store::{AccountChange, Attribution, Ending};
 
 const CATALOG: &str = r#"
 [model."gemini-any"]
@@ -13,7 +13,7 @@ route = [{ provider = "sim", upstream_model = "sim-plain" }]
 
 async fn suspend(house: &House, suspended: bool) {
     let change = AccountChange { suspended: Some(suspended), ..AccountChange::default() };
-    let done = Done { actor: "ada".to_owned(), reason: "abuse".to_owned() };
+    let done = Attribution { actor: "ada".to_owned(), reason: "abuse".to_owned() };
     let store = &house.running().app.store;
     store.change_account(house.account, change, done).await.expect("asked").expect("changed");
 }

@@ -5,12 +5,12 @@
 //! belongs to those whose `type` is that name (`image_url` to the pictures); otherwise nobody can
 //! tell, and the caller is asked for JSON or numbers.
 
-use super::super::Refusal;
+use super::super::VideoRefusal;
 use super::{Field, Step};
 use std::collections::HashMap;
 
 /// Puts a number in place of every `[]` that holds more than text, outermost first.
-pub(super) fn number(fields: &mut [Field]) -> Result<(), Refusal> {
+pub(super) fn number(fields: &mut [Field]) -> Result<(), VideoRefusal> {
     for depth in 0..super::DEPTH {
         let mut lists: Vec<(String, Vec<Step>)> = Vec::new();
         for field in fields.iter() {
@@ -35,7 +35,7 @@ fn holds_objects(field: &Field, depth: usize) -> bool {
 }
 
 /// Numbers the fields of one list and brings them into the order of their entries.
-fn place(fields: &mut [Field], places: &[usize], depth: usize) -> Result<(), Refusal> {
+fn place(fields: &mut [Field], places: &[usize], depth: usize) -> Result<(), VideoRefusal> {
     let names: Vec<Vec<Step>> = places.iter().map(|at| fields[*at].path[depth + 1..].to_vec()).collect();
     let gathered = names.windows(2).any(|pair| pair[0] == pair[1] && !repeats(&pair[0]));
     let entries = if gathered { by_name(fields, places, &names)? } else { in_order(&names) };
@@ -72,7 +72,7 @@ fn in_order(names: &[Vec<Step>]) -> Vec<usize> {
     entries
 }
 
-fn by_name(fields: &[Field], places: &[usize], names: &[Vec<Step>]) -> Result<Vec<usize>, Refusal> {
+fn by_name(fields: &[Field], places: &[usize], names: &[Vec<Step>]) -> Result<Vec<usize>, VideoRefusal> {
     let mut counts: HashMap<&Vec<Step>, usize> = HashMap::new();
     for name in names {
         *counts.entry(name).or_default() += 1;
@@ -102,9 +102,9 @@ fn by_name(fields: &[Field], places: &[usize], names: &[Vec<Step>]) -> Result<Ve
     Ok(entries)
 }
 
-fn unclear(field: &Field) -> Refusal {
+fn unclear(field: &Field) -> VideoRefusal {
     let name = &field.name;
     let message =
         format!("It is not clear which entry `{name}` belongs to: send JSON, or number the entries (`[0]`, `[1]`).");
-    Refusal::invalid(name, message)
+    VideoRefusal::invalid(name, message)
 }

@@ -5,14 +5,14 @@ use super::super::length::said;
 use super::super::plan::{Case, Draft, object};
 use super::super::request::check_link;
 use super::super::size::Size;
-use super::super::{Bound, Refusal, Warning};
+use super::super::{PlanBound, VideoRefusal, Warning};
 use serde_json::{Map, Value, json};
 
 /// Both families cut longer prompts without a word.
 const PROMPT: usize = 5000;
 
 /// `input` and `parameters` while they are being filled.
-pub(super) struct Body {
+pub(super) struct WanBody {
     input: Map<String, Value>,
     parameters: Map<String, Value>,
     size: Option<(&'static str, String)>,
@@ -22,8 +22,8 @@ pub(super) fn is_a(case: &Case<'_>) -> bool {
     case.offer.variant.name().starts_with("a-")
 }
 
-impl Body {
-    pub fn begin(case: &mut Case<'_>, prompt_needed: bool) -> Result<Body, Refusal> {
+impl WanBody {
+    pub fn begin(case: &mut Case<'_>, prompt_needed: bool) -> Result<WanBody, VideoRefusal> {
         let mut input = case.take_object("input");
         let mut parameters = case.take_object("parameters");
         match &case.ask.prompt {
@@ -34,7 +34,7 @@ impl Body {
                 }
                 input.insert("prompt".to_owned(), json!(prompt));
             }
-            None if prompt_needed => return Err(Refusal::missing("prompt", "`prompt` is required.")),
+            None if prompt_needed => return Err(VideoRefusal::missing("prompt", "`prompt` is required.")),
             None => {}
         }
         let size = match parameters.remove("size") {
@@ -51,7 +51,7 @@ impl Body {
         if is_a(case) {
             parameters.entry("prompt_extend").or_insert(Value::Bool(true));
         }
-        Ok(Body { input, parameters, size })
+        Ok(WanBody { input, parameters, size })
     }
 
     /// Whether the media are those of `metadata.input.media`; to be asked before they are gathered.
@@ -60,7 +60,7 @@ impl Body {
     }
 
     /// The media: those of `metadata.input.media`, or the ones made of the fields beside it.
-    pub fn media(&mut self, case: &mut Case<'_>, fields: &[&str], own: Vec<Value>) -> Result<&[Value], Refusal> {
+    pub fn media(&mut self, case: &mut Case<'_>, fields: &[&str], own: Vec<Value>) -> Result<&[Value], VideoRefusal> {
         match self.input.get("media") {
             Some(_) => {
                 for field in fields.iter().filter(|field| case.ask.sent().any(|sent| sent == **field)) {
@@ -75,7 +75,7 @@ impl Body {
         for (at, one) in media.iter().enumerate() {
             let path = format!("metadata.input.media[{at}]");
             let Some(url) = one["url"].as_str().filter(|_| one["type"].is_string()) else {
-                return Err(Refusal::missing(&path, format!("`{path}` needs `type` and `url`.")));
+                return Err(VideoRefusal::missing(&path, format!("`{path}` needs `type` and `url`.")));
             };
             check_link(url, &path)?;
         }
@@ -83,7 +83,7 @@ impl Body {
     }
 
     /// Sets the tier that is sent and priced; `1080P` is the provider's own default.
-    pub fn fold(&mut self, case: &mut Case<'_>, send_ratio: bool) -> Result<Vec<(&'static str, String)>, Refusal> {
+    pub fn fold(&mut self, case: &mut Case<'_>, send_ratio: bool) -> Result<Vec<(&'static str, String)>, VideoRefusal> {
         let mut effective = Vec::new();
         let asked = self.parameters.get("resolution").and_then(Value::as_str).map(str::to_owned);
         let folded = match &self.size {
@@ -107,7 +107,7 @@ impl Body {
     }
 
     /// Sends the size as written, or the tier when only that was named.
-    pub fn as_written(&mut self, case: &Case<'_>) -> Result<Vec<(&'static str, String)>, Refusal> {
+    pub fn as_written(&mut self, case: &Case<'_>) -> Result<Vec<(&'static str, String)>, VideoRefusal> {
         let mut effective = Vec::new();
         let asked = self.parameters.get("resolution").and_then(Value::as_str).map(str::to_owned);
         let (param, size) = match (&self.size, &asked) {
@@ -119,7 +119,8 @@ impl Body {
             (None, None) => ("size", Size::wide(&case.or_unasked(None, "resolution", "720P"))),
         };
         let tier = Size::starred(&size, param)?.tier();
-        let tier = tier.ok_or_else(|| Refusal::unsupported(param, format!("{size} has no price for this model.")))?;
+        let tier =
+            tier.ok_or_else(|| VideoRefusal::unsupported(param, format!("{size} has no price for this model.")))?;
         case.sold("resolution", tier, param)?;
         if asked.as_ref().is_some_and(|asked| asked != tier) {
             return Err(contradiction(param));
@@ -134,10 +135,10 @@ impl Body {
 
     /// Says the same a second time, as tier and ratio, for a server that does not read sizes and
     /// would make its largest tier.
-    fn beside(&mut self, size: &str, param: &str) -> Result<(), Refusal> {
+    fn beside(&mut self, size: &str, param: &str) -> Result<(), VideoRefusal> {
         let row = Size::starred(size, param)?.fold();
         let (tier, ratio) = row.ok_or_else(|| {
-            Refusal::unsupported(
+            VideoRefusal::unsupported(
                 param,
                 format!("{size} is no size of this model; it has a tier and a ratio for others."),
             )
@@ -153,7 +154,7 @@ impl Body {
         asked: Option<String>,
         folded: Option<String>,
         effective: &mut Vec<(&'static str, String)>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), VideoRefusal> {
         if let (Some(asked), Some(folded)) = (&asked, &folded)
             && asked != folded
         {
@@ -173,7 +174,7 @@ impl Body {
         [("metadata.parameters.duration", inner), duration, seconds]
     }
 
-    pub fn seconds(&mut self, case: &mut Case<'_>, least: i64, most: i64, default: i64) -> Result<u32, Refusal> {
+    pub fn seconds(&mut self, case: &mut Case<'_>, least: i64, most: i64, default: i64) -> Result<u32, VideoRefusal> {
         let length = case.length(&self.lengths(case), least..=most, default)?;
         self.parameters.insert("duration".to_owned(), json!(length));
         Ok(length)
@@ -181,17 +182,17 @@ impl Body {
 
     /// For an edit, where zero keeps the length of the source. Where not every length of a source
     /// is sold, a length is sent.
-    pub fn edit_seconds(&mut self, case: &mut Case<'_>, source: i64) -> Result<u32, Refusal> {
+    pub fn edit_seconds(&mut self, case: &mut Case<'_>, source: i64) -> Result<u32, VideoRefusal> {
         let most = case.longest(source);
         match said(&self.lengths(case)) {
             Some((param, 1)) => {
-                Err(Refusal::invalid(param, format!("`{param}` is 1; an edit is 2 to {most} seconds long.")))
+                Err(VideoRefusal::invalid(param, format!("`{param}` is 1; an edit is 2 to {most} seconds long.")))
             }
             Some((param, 0)) if most < source => {
                 let message = format!(
                     "`{param}` is 0, which keeps the length of the source; this model is sold with 2 to {most} seconds."
                 );
-                Err(Refusal::unsupported(param, message))
+                Err(VideoRefusal::unsupported(param, message))
             }
             _ if most < source => self.seconds(case, case.shortest(), source, most),
             _ => self.seconds(case, 0, source, 0),
@@ -209,13 +210,13 @@ impl Body {
             body: object([("input", Value::Object(self.input)), ("parameters", Value::Object(self.parameters))]),
             effective,
             seconds,
-            bound: Bound { seconds: most, tokens: None },
+            bound: PlanBound { seconds: most, tokens: None },
             ..Draft::default()
         }
     }
 }
 
-fn contradiction(size: &str) -> Refusal {
+fn contradiction(size: &str) -> VideoRefusal {
     let message = format!("`{size}` and `metadata.parameters.resolution` name different tiers; send one of them.");
-    Refusal::invalid("metadata.parameters.resolution", message)
+    VideoRefusal::invalid("metadata.parameters.resolution", message)
 }

@@ -2,7 +2,7 @@
 
 use super::table::{CLIP, OTHER, PICTURE, accepts, refuses};
 use serde_json::{Value, json};
-use tollgate_media::video::{Offer, Request, Variant, plan};
+use tollgate_media::video::{Offer, Variant, VideoRequest, plan};
 use tollgate_wire::error::Code::{InvalidParameter, MissingParameter, UnsupportedValue};
 
 const CALL: &str = "video-synthesis";
@@ -48,7 +48,8 @@ fn text_to_video_at_480p_is_a_matter_of_price() {
     let mut offer = Offer::of(Variant::named("a-text-to-video").expect("a variant"));
     offer.sold.insert("resolution".to_owned(), ["480P", "720P", "1080P"].map(str::to_owned).to_vec());
     let fields = json!({"model": "m", "prompt": "p", "size": "832*480"});
-    let plan = plan(&Request::from_json(fields.to_string().as_bytes()).expect("a request"), &offer).expect("a plan");
+    let plan =
+        plan(&VideoRequest::from_json(fields.to_string().as_bytes()).expect("a request"), &offer).expect("a plan");
     assert_eq!(Value::Object(plan.body.clone()), text("832*480", 5));
     assert_eq!(plan.attribute("resolution"), Some("480P"));
 }

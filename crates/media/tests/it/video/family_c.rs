@@ -2,7 +2,7 @@
 
 use super::table::{CLIP, OTHER, PICTURE, accepts, ask, refuses};
 use serde_json::{Value, json};
-use tollgate_media::video::{Offer, Request, Variant, plan};
+use tollgate_media::video::{Offer, Variant, VideoRequest, plan};
 use tollgate_wire::error::Code::{InvalidParameter, MissingParameter, UnsupportedValue};
 
 const FACTS: &str = "mode=std audio=false sound=off seconds=5 bound=5";
@@ -69,7 +69,8 @@ fn standard_modes_need_a_price() {
     offer.sold.insert("mode".to_owned(), vec!["std".to_owned(), "pro".to_owned()]);
     let mut fields = fields;
     fields["model"] = json!("m");
-    let plan = plan(&Request::from_json(fields.to_string().as_bytes()).expect("a request"), &offer).expect("a plan");
+    let plan =
+        plan(&VideoRequest::from_json(fields.to_string().as_bytes()).expect("a request"), &offer).expect("a plan");
     assert_eq!(plan.body["mode"], "pro");
     assert_eq!((plan.attribute("mode"), plan.attribute("metadata.mode")), (Some("pro"), Some("pro")));
     assert_eq!(plan.attribute("quality"), None);

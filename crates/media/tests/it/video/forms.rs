@@ -3,23 +3,28 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::json;
-use tollgate_media::video::{Offer, Reference, Refusal, Request, Variant, plan};
-use tollgate_wire::multipart::Part;
+use tollgate_media::video::{Offer, Reference, Variant, VideoRefusal, VideoRequest, plan};
+use tollgate_wire::multipart::FormPart;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n....";
 
-fn field(name: &str, body: &str) -> Part {
-    Part { name: name.to_owned(), file_name: None, content_type: None, body: Bytes::copy_from_slice(body.as_bytes()) }
+fn field(name: &str, body: &str) -> FormPart {
+    FormPart {
+        name: name.to_owned(),
+        file_name: None,
+        content_type: None,
+        body: Bytes::copy_from_slice(body.as_bytes()),
+    }
 }
 
-fn file(name: &str, body: &'static [u8]) -> Part {
+fn file(name: &str, body: &'static [u8]) -> FormPart {
     let content_type = Some("application/octet-stream".to_owned());
-    Part { name: name.to_owned(), file_name: Some("f".to_owned()), content_type, body: Bytes::from_static(body) }
+    FormPart { name: name.to_owned(), file_name: Some("f".to_owned()), content_type, body: Bytes::from_static(body) }
 }
 
-fn form(fields: &[(&str, &str)]) -> Result<Request, Refusal> {
+fn form(fields: &[(&str, &str)]) -> Result<VideoRequest, VideoRefusal> {
     let model = [field("model", "m")];
-    Request::from_form(model.into_iter().chain(fields.iter().map(|(name, body)| field(name, body))).collect())
+    VideoRequest::from_form(model.into_iter().chain(fields.iter().map(|(name, body)| field(name, body))).collect())
 }
 
 #[test]
@@ -129,7 +134,7 @@ fn numbered_names_and_whole_metadata() {
 #[test]
 fn a_file_for_input_reference() {
     let parts = vec![field("model", "m"), field("prompt", "p"), file("input_reference", PNG)];
-    let request = Request::from_form(parts).expect("a request");
+    let request = VideoRequest::from_form(parts).expect("a request");
     let Some(Reference::File(upload)) = &request.input_reference else { panic!("{request:?}") };
     assert_eq!((upload.content_type.as_str(), &upload.bytes[..]), ("image/png", PNG));
     let variant = Variant::named("a-image-to-video").expect("a variant");
@@ -154,7 +159,7 @@ fn refused() {
         (vec![field("model", "m"), file("input_reference", b"<svg/>")], "input_reference"),
         (vec![field("model", "m"), file("input_reference", PNG), file("input_reference", PNG)], "input_reference"),
     ] {
-        let refusal = Request::from_form(parts).expect_err(param);
+        let refusal = VideoRequest::from_form(parts).expect_err(param);
         assert_eq!(refusal.param.as_deref(), Some(param), "{}", refusal.message);
     }
 }
@@ -201,6 +206,6 @@ proptest! {
     #[test]
     fn any_names(names in proptest::collection::vec("[ab\\[\\]0]{1,12}", 0..6)) {
         let parts = names.iter().map(|name| field(name, "x")).chain([field("model", "m")]).collect();
-        let _either = Request::from_form(parts);
+        let _either = VideoRequest::from_form(parts);
     }
 }

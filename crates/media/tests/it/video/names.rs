@@ -3,18 +3,23 @@
 
 use super::table::{CLIP, PICTURE};
 use serde_json::{Value, json};
-use tollgate_media::video::{Offer, Plan, Refusal, Request, Variant, plan};
+use tollgate_media::video::{Offer, Plan, Variant, VideoRefusal, VideoRequest, plan};
 use tollgate_wire::error::Code::{self, InvalidParameter, MissingParameter, UnsupportedValue};
 
 /// A model of this variant that sells these values, and videos up to this length.
-fn sell(variant: &str, sold: &[(&str, &[&str])], max_seconds: Option<u32>, mut fields: Value) -> Result<Plan, Refusal> {
+fn sell(
+    variant: &str,
+    sold: &[(&str, &[&str])],
+    max_seconds: Option<u32>,
+    mut fields: Value,
+) -> Result<Plan, VideoRefusal> {
     let mut offer = Offer::of(Variant::named(variant).expect("a variant"));
     offer.max_seconds = max_seconds;
     for (name, values) in sold {
         offer.sold.insert((*name).to_owned(), values.iter().map(|value| (*value).to_owned()).collect());
     }
     fields["model"] = json!("m");
-    plan(&Request::from_json(fields.to_string().as_bytes())?, &offer)
+    plan(&VideoRequest::from_json(fields.to_string().as_bytes())?, &offer)
 }
 
 #[track_caller]

@@ -3,7 +3,7 @@
 
 use super::table::{CLIP, ask};
 use serde_json::{Value, json};
-use tollgate_media::video::{Offer, Request, Variant, plan};
+use tollgate_media::video::{Offer, Variant, VideoRequest, plan};
 
 /// What is charged where nobody tells what was made: what was asked for; of what was left to the
 /// provider, the least it makes.
@@ -34,7 +34,7 @@ fn tier_and_ratio_beside_the_size() {
     let sent = |variant: &str, mut fields: Value| {
         fields["model"] = json!("m");
         fields["prompt"] = json!("p");
-        let request = Request::from_json(fields.to_string().as_bytes()).expect("a request");
+        let request = VideoRequest::from_json(fields.to_string().as_bytes()).expect("a request");
         let offer = Offer { tier_beside_size: true, ..Offer::of(Variant::named(variant).expect("a variant")) };
         plan(&request, &offer).map(|plan| plan.body["parameters"].clone())
     };

@@ -3,7 +3,7 @@
 
 use super::table::{CLIP, PICTURE, ask};
 use serde_json::{Value, json};
-use tollgate_catalog::{Face, Facts, Quantities, load};
+use tollgate_catalog::{Face, PriceFacts, Quantities, load};
 use tollgate_media::video::Plan;
 
 /// Micro-USD: 100 per second, 2,000 per clip, so that every row can be checked in the head.
@@ -38,7 +38,7 @@ tier = [
 fn held(model: &str, plan: &Plan) -> i64 {
     let snapshot = load(&[("test.toml".to_owned(), CATALOG.to_owned())]).expect("a catalog");
     let attr = |path: &str| plan.attribute(path).map(str::to_owned);
-    let facts = Facts { attr: &attr, ..Facts::at(0) };
+    let facts = PriceFacts { attr: &attr, ..PriceFacts::at(0) };
     let price = snapshot.model(model).expect("a model").price(&facts).expect("a price");
     let quantities = match model {
         "clips" => Quantities::NONE.with(Face::PerCall, 1),

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tollgate_media::video::{Offer, Reference, Request, Variant, plan};
+use tollgate_media::video::{Offer, Reference, Variant, VideoRequest, plan};
 use tollgate_wire::error::Code;
 
-fn read(value: Value) -> Result<Request, (Code, String)> {
-    Request::from_json(value.to_string().as_bytes())
+fn read(value: Value) -> Result<VideoRequest, (Code, String)> {
+    VideoRequest::from_json(value.to_string().as_bytes())
         .map_err(|refusal| (refusal.code, refusal.param.unwrap_or_default()))
 }
 
@@ -57,7 +57,7 @@ fn wrong_types_name_their_field() {
         assert_eq!(read(fields.clone()).expect_err(param), (code, param.to_owned()), "{fields}");
     }
     for body in ["", "{", "[]", "7", "{\"model\":\"m\",}"] {
-        assert_eq!(Request::from_json(body.as_bytes()).expect_err(body).code, Code::InvalidJson, "{body}");
+        assert_eq!(VideoRequest::from_json(body.as_bytes()).expect_err(body).code, Code::InvalidJson, "{body}");
     }
 }
 
@@ -127,7 +127,7 @@ proptest! {
             fields["image"] = json!("https://a/1");
             fields["input_reference"] = json!("https://a/2");
         }
-        let Ok(mut request) = Request::from_json(fields.to_string().as_bytes()) else { return Ok(()) };
+        let Ok(mut request) = VideoRequest::from_json(fields.to_string().as_bytes()) else { return Ok(()) };
         request.loose = loose;
         for variant in Variant::all() {
             match plan(&request, &Offer::of(variant)) {

@@ -1,7 +1,7 @@
 //! How a row of the tables is checked.
 
 use serde_json::{Value, json};
-use tollgate_media::video::{Offer, Plan, Refusal, Request, Variant, plan};
+use tollgate_media::video::{Offer, Plan, Variant, VideoRefusal, VideoRequest, plan};
 use tollgate_wire::error::Code;
 
 pub const PICTURE: &str = "https://media.example/a.png";
@@ -9,10 +9,10 @@ pub const OTHER: &str = "https://media.example/b.png";
 pub const CLIP: &str = "https://media.example/a.mp4";
 
 /// A request for a variant; `model` is filled in.
-pub fn ask(variant: &str, mut fields: Value) -> Result<Plan, Refusal> {
+pub fn ask(variant: &str, mut fields: Value) -> Result<Plan, VideoRefusal> {
     fields["model"] = json!("m");
     let offer = Offer::of(Variant::named(variant).unwrap_or_else(|| panic!("no variant {variant}")));
-    plan(&Request::from_json(fields.to_string().as_bytes())?, &offer)
+    plan(&VideoRequest::from_json(fields.to_string().as_bytes())?, &offer)
 }
 
 /// The request is accepted: operation, body, facts (`seconds=5 bound=5 …`, all of them) and the

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tollgate_media::video::{Failure, State, Task, Warning, deleted, legacy, legacy_error, list, openai};
+use tollgate_media::video::{Failure, TaskView, VideoState, Warning, deleted, legacy, legacy_error, list, openai};
 
 const URL: &str = "https://files.example/v.mp4?Expires=1800000000";
 
-fn task(state: State) -> Task<'static> {
-    Task {
+fn task(state: VideoState) -> TaskView<'static> {
+    TaskView {
         id: "task_1",
         model: "m",
         state,
@@ -33,7 +33,7 @@ fn value(bytes: Bytes) -> Value {
 fn created() {
     let warnings: &'static [Warning] =
         Box::leak(Box::new([Warning { field: "images".to_owned(), message: "not read".to_owned() }]));
-    let shown = value(openai(&Task { warnings, ..task(State::Queued) }));
+    let shown = value(openai(&TaskView { warnings, ..task(VideoState::Queued) }));
     assert_eq!(
         shown,
         json!({
@@ -48,17 +48,17 @@ fn created() {
 #[test]
 fn states() {
     for (state, said, word, progress, old_word, old_progress) in [
-        (State::Accepted, None, "queued", 0, "NOT_START", "0%"),
-        (State::Unknown, None, "in_progress", 0, "SUBMITTED", "10%"),
-        (State::Unknown, Some(85), "in_progress", 85, "SUBMITTED", "85%"),
-        (State::Queued, None, "queued", 0, "QUEUED", "20%"),
-        (State::Running, None, "in_progress", 30, "IN_PROGRESS", "30%"),
-        (State::Running, Some(55), "in_progress", 55, "IN_PROGRESS", "55%"),
-        (State::Running, Some(100), "in_progress", 99, "IN_PROGRESS", "99%"),
-        (State::Completed, Some(7), "completed", 100, "SUCCESS", "100%"),
-        (State::Failed, Some(7), "failed", 100, "FAILURE", "100%"),
+        (VideoState::Accepted, None, "queued", 0, "NOT_START", "0%"),
+        (VideoState::Unknown, None, "in_progress", 0, "SUBMITTED", "10%"),
+        (VideoState::Unknown, Some(85), "in_progress", 85, "SUBMITTED", "85%"),
+        (VideoState::Queued, None, "queued", 0, "QUEUED", "20%"),
+        (VideoState::Running, None, "in_progress", 30, "IN_PROGRESS", "30%"),
+        (VideoState::Running, Some(55), "in_progress", 55, "IN_PROGRESS", "55%"),
+        (VideoState::Running, Some(100), "in_progress", 99, "IN_PROGRESS", "99%"),
+        (VideoState::Completed, Some(7), "completed", 100, "SUCCESS", "100%"),
+        (VideoState::Failed, Some(7), "failed", 100, "FAILURE", "100%"),
     ] {
-        let task = Task { progress: said, ..task(state) };
+        let task = TaskView { progress: said, ..task(state) };
         let (new, old) = (value(openai(&task)), value(legacy(&task)));
         assert_eq!((new["status"].as_str(), new["progress"].as_u64()), (Some(word), Some(progress)));
         assert_eq!(old["code"], "success");
@@ -72,23 +72,23 @@ fn states() {
 
 #[test]
 fn endings() {
-    let done = Task {
+    let done = TaskView {
         url: Some(URL),
         completed_at: Some(1_767_225_700),
         expires_at: Some(1_800_000_000),
-        ..task(State::Completed)
+        ..task(VideoState::Completed)
     };
     let (new, old) = (value(openai(&done)), value(legacy(&done)));
     assert_eq!((new["metadata"]["url"].as_str(), new["expires_at"].as_i64()), (Some(URL), Some(1_800_000_000)));
     assert_eq!((old["data"]["result_url"].as_str(), old["data"]["fail_reason"].as_str()), (Some(URL), Some("")));
     let failure = Failure { code: "InvalidParameter".to_owned(), message: "The size is wrong.".to_owned() };
-    let failed = Task { failure: Some(&failure), url: Some(URL), ..task(State::Failed) };
+    let failed = TaskView { failure: Some(&failure), url: Some(URL), ..task(VideoState::Failed) };
     let (new, old) = (value(openai(&failed)), value(legacy(&failed)));
     assert_eq!(new["error"], json!({"code": "InvalidParameter", "message": "The size is wrong."}));
     assert_eq!((&new["metadata"], old["data"]["result_url"].as_str()), (&Value::Null, Some("")));
     assert_eq!(old["data"]["fail_reason"], "The size is wrong.");
     // A link or an error that is known early is not shown early.
-    let running = Task { failure: Some(&failure), url: Some(URL), ..task(State::Running) };
+    let running = TaskView { failure: Some(&failure), url: Some(URL), ..task(VideoState::Running) };
     assert!(value(openai(&running))["error"].is_null() && value(legacy(&running))["data"]["result_url"] == "");
 }
 
@@ -99,16 +99,16 @@ fn lengths() {
     let asked = &[("resolution", "720P"), ("seconds", "5")][..];
     let left = &[("resolution", "720P")][..];
     for (effective, state, made, seconds) in [
-        (asked, State::Queued, None, "5"),
-        (asked, State::Completed, None, "5"),
-        (asked, State::Completed, Some(6), "6"),
-        (left, State::Queued, None, "-1"),
-        (left, State::Running, Some(12), "-1"),
-        (left, State::Completed, Some(12), "12"),
-        (left, State::Completed, None, "-1"),
-        (left, State::Failed, None, "-1"),
+        (asked, VideoState::Queued, None, "5"),
+        (asked, VideoState::Completed, None, "5"),
+        (asked, VideoState::Completed, Some(6), "6"),
+        (left, VideoState::Queued, None, "-1"),
+        (left, VideoState::Running, Some(12), "-1"),
+        (left, VideoState::Completed, Some(12), "12"),
+        (left, VideoState::Completed, None, "-1"),
+        (left, VideoState::Failed, None, "-1"),
     ] {
-        let shown = value(openai(&Task { effective, made_seconds: made, left: "-1", ..task(state) }));
+        let shown = value(openai(&TaskView { effective, made_seconds: made, left: "-1", ..task(state) }));
         let told = (shown["seconds"].as_str(), shown["size"].as_str());
         assert_eq!(told, (Some(seconds), Some("720P")), "{effective:?} {state:?} {made:?}");
     }
@@ -116,7 +116,7 @@ fn lengths() {
 
 #[test]
 fn pages() {
-    let page = value(list(&[task(State::Queued)], true));
+    let page = value(list(&[task(VideoState::Queued)], true));
     assert_eq!(
         (page["first_id"].as_str(), page["last_id"].as_str(), page["has_more"].as_bool()),
         (Some("task_1"), Some("task_1"), Some(true))

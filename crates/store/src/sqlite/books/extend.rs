@@ -9,16 +9,16 @@ use tokio::time::Instant;
 use tollgate_catalog::Money;
 
 use crate::account::lots;
-use crate::call::group::{Group, Held, HeldWait};
+use crate::call::group::{CommitGroup, Held, HeldWait};
 use crate::call::{Extend, HoldRefused};
 use crate::ledger::chain::Content;
-use crate::ledger::{Kind, Pots, extend_op_id};
+use crate::ledger::{EntryKind, Pots, extend_op_id};
 use crate::sqlite::books::{Books, QUEUE_LIMIT, Reserved, reserve};
 use crate::sqlite::writer::apply::Apply;
 use crate::sqlite::writer::ops::{ExtendOp, Op};
-use crate::sqlite::{Engine, lock};
+use crate::sqlite::{SqliteEngine, lock};
 
-impl Engine {
+impl SqliteEngine {
     #[expect(clippy::unused_async, reason = "the verb waits on the other engine")]
     pub async fn extend(&self, extend: Extend) -> Result<Held, HoldRefused> {
         let shared = &self.shared;
@@ -45,7 +45,7 @@ impl Books {
         &mut self,
         extend: &Extend,
         now: i64,
-    ) -> Result<(Pots, u64, Arc<Group>), HoldRefused> {
+    ) -> Result<(Pots, u64, Arc<CommitGroup>), HoldRefused> {
         let open = self.open.get(&extend.call).filter(|open| open.account == extend.account);
         let open = open.ok_or(HoldRefused::NotOpen)?;
         let (key_id, paid_only) = (open.key, open.paid_only);
@@ -90,7 +90,7 @@ impl Apply<'_> {
             e.account,
             &Content {
                 op_id: &extend_op_id(&e.call.0, e.step),
-                kind: Kind::Extend as i64,
+                kind: EntryKind::Extend as i64,
                 key: Some(&e.key.0),
                 trial: e.pots.trial,
                 paid: e.pots.paid,

@@ -12,7 +12,7 @@ const KEY: KeyId = KeyId([2; 16]);
 /// One account with money for everything, and its key.
 fn books() -> Books {
     let mut books = Books::new(0);
-    let account = AccountBook {
+    let account = AccountBalance {
         available: Pots { trial: 0, paid: 1_000 },
         held: Pots::default(),
         suspended: false,
@@ -22,7 +22,7 @@ fn books() -> Books {
         lots: Lots::default(),
     };
     books.accounts.insert(ACCOUNT, account);
-    let key = KeyBook {
+    let key = KeyBalance {
         account: ACCOUNT,
         revoked: false,
         limits: Limits::default(),
@@ -108,7 +108,7 @@ fn one_call_has_one_hold() {
 #[test]
 fn a_finished_key_is_forgotten_once_the_database_has_it() {
     let mut books = books();
-    let known = |state, op| IdemBook { fingerprint: [0; 32], call: CallId([0; 16]), state, op };
+    let known = |state, op| IdemKeys { fingerprint: [0; 32], call: CallId([0; 16]), state, op };
     for (n, state, op) in [
         (1, IdemState::Running, 4),
         (2, IdemState::Done, 4),

@@ -8,11 +8,11 @@ use crate::account::lots::CreditKey;
 use crate::error::StoreError;
 use crate::ids::AccountId;
 use crate::ledger::chain::Content;
-use crate::ledger::{Kind, Pots, lapse_op_id};
+use crate::ledger::{EntryKind, Pots, lapse_op_id};
 use crate::sqlite::books::Books;
 use crate::sqlite::writer::apply::Apply;
 use crate::sqlite::writer::ops::{LapseOp, Op};
-use crate::sqlite::{Engine, lock};
+use crate::sqlite::{SqliteEngine, lock};
 
 impl Books {
     /// Takes away what has expired of the account's trial credit and is not held, by the time that
@@ -29,7 +29,7 @@ impl Books {
     }
 }
 
-impl Engine {
+impl SqliteEngine {
     pub async fn expiring(&self, account: AccountId) -> Result<Vec<Expiring>, StoreError> {
         if !self.load_account(account).await? {
             return Ok(Vec::new());
@@ -65,7 +65,7 @@ impl Apply<'_> {
                 op.account,
                 &Content {
                     op_id: &lapse_op_id(&lapse.credit, lapse.number),
-                    kind: Kind::Lapse as i64,
+                    kind: EntryKind::Lapse as i64,
                     trial: lapse.amount,
                     at: op.at,
                     reference: Some(&lapse.reference),

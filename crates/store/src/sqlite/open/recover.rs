@@ -9,13 +9,13 @@ use tollgate_catalog::Money;
 use crate::call::{Close, Ending, Mark, UsageFacts};
 use crate::error::StoreError;
 use crate::ids::{CallId, IdMap};
-use crate::journal::record::{self, Record};
+use crate::journal::record::{self, JournalRecord};
 use crate::report::Recovered;
 use crate::sqlite::writer::ops::{Op, RefusalOp};
 use crate::sqlite::writer::pace::gives_up;
-use crate::sqlite::{Engine, lock};
+use crate::sqlite::{SqliteEngine, lock};
 
-impl Engine {
+impl SqliteEngine {
     pub(in crate::sqlite) async fn recover(&self, journal: Vec<Vec<u8>>) -> Result<Recovered, StoreError> {
         let mut recovered = Recovered::default();
         let mut marks: IdMap<CallId, (Box<Mark>, Option<[u8; 16]>)> = IdMap::default();
@@ -24,10 +24,10 @@ impl Engine {
         let mut replayed: IdMap<CallId, ()> = IdMap::default();
         for payload in journal {
             match record::read(&payload) {
-                Some(Record::Mark { mark, price_id }) => {
+                Some(JournalRecord::Mark { mark, price_id }) => {
                     marks.insert(mark.call, (mark, price_id));
                 }
-                Some(Record::Close { close, price_id }) => {
+                Some(JournalRecord::Close { close, price_id }) => {
                     marks.remove(&close.call);
                     if lock(&self.shared.books).open.contains_key(&close.call) {
                         replayed.insert(close.call, ());
@@ -101,7 +101,7 @@ impl Engine {
     pub(in crate::sqlite) fn resolve(&self, call: CallId, reason: &str) -> bool {
         let marked = self.shared.journal.mark_of(call).and_then(|payload| record::read(&payload));
         let (close, price_id) = match marked {
-            Some(Record::Mark { mark, price_id }) => (Close::at_mark(*mark, reason), price_id),
+            Some(JournalRecord::Mark { mark, price_id }) => (Close::at_mark(*mark, reason), price_id),
             _ => match self.without_mark(call, reason) {
                 Some(close) => (close, None),
                 None => return false,

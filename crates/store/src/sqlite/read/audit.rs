@@ -5,15 +5,15 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::borrow::Cow;
 
 use crate::call::counters::{COUNTERS, Counter, Counters};
-use crate::call::row_hash::{Decided, Facts, Seal, seal};
+use crate::call::row_hash::{Decided, RowFacts, RowSeal, seal};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
-use crate::ledger::chain::{Content, Link};
+use crate::ledger::chain::{ChainLink, Content};
 use crate::ledger::entries::{Entry, EntryPage};
-use crate::report::Report;
+use crate::report::AuditReport;
 use crate::verify::{
-    ACCOUNT, AccountRow, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, Stored, show,
+    ACCOUNT, AccountRow, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, StoredEntry, show,
 };
 
 /// New entries are looked for from this many before the last one seen.
@@ -27,7 +27,7 @@ pub(in crate::sqlite) fn audit(
     mut auditor: Auditor,
     now: i64,
     strict: bool,
-) -> Result<(Report, Auditor), StoreError> {
+) -> Result<(AuditReport, Auditor), StoreError> {
     // Reads only; ending the transaction releases the snapshot.
     let snapshot = conn.unchecked_transaction()?;
     let mut all = snapshot.prepare(&format!("SELECT {ENTRY} FROM entry ORDER BY seq"))?;
@@ -93,7 +93,7 @@ pub(in crate::sqlite) fn audit_changed(
     mut auditor: Auditor,
     after: i64,
     now: i64,
-) -> Result<(Report, Auditor), StoreError> {
+) -> Result<(AuditReport, Auditor), StoreError> {
     let snapshot = conn.unchecked_transaction()?;
     auditor.begin_online();
     // One writer: what is new has larger numbers, and the entries of an account come in the order
@@ -142,11 +142,11 @@ pub(in crate::sqlite) fn audit_changed(
 }
 
 /// Whether a usage row is the one that was written.
-pub(in crate::sqlite) fn seal_of(conn: &Connection, account: AccountId, call: CallId) -> Result<Seal, StoreError> {
+pub(in crate::sqlite) fn seal_of(conn: &Connection, account: AccountId, call: CallId) -> Result<RowSeal, StoreError> {
     let sql = format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} FROM usage u WHERE u.account_id = ?1 AND u.call_id = ?2");
     let mut found = conn.prepare_cached(&sql)?;
     let row = found.query_row(params![account.0, call.0], |r| Ok(charge(r))).optional()?.transpose()?;
-    Ok(row.map_or(Seal::Missing, |row| row.seal))
+    Ok(row.map_or(RowSeal::Missing, |row| row.seal))
 }
 
 /// A page of entries. The filter is looked at in the order of the table, so that all pages together
@@ -175,9 +175,9 @@ fn price_of(conn: &Connection, auditor: &mut Auditor, row: &ChargeRow) -> Result
     Ok(())
 }
 
-fn stored<'a>(r: &'a Row<'_>) -> Result<Stored<'a>, StoreError> {
+fn stored<'a>(r: &'a Row<'_>) -> Result<StoredEntry<'a>, StoreError> {
     let (blob, text) = (|i| blob(r, i), |i| text(r, i));
-    Ok(Stored {
+    Ok(StoredEntry {
         seq: r.get(0)?,
         content: Content {
             op_id: blob(1)?.unwrap_or_default(),
@@ -210,7 +210,7 @@ fn account(r: &Row<'_>) -> Result<AccountRow, StoreError> {
         id: AccountId(r.get(0)?),
         available: Pots { trial: r.get(1)?, paid: r.get(2)? },
         held: Pots { trial: r.get(3)?, paid: r.get(4)? },
-        end: Link { number: r.get(5)?, hash: r.get::<_, Option<[u8; 32]>>(6)?.unwrap_or_default() },
+        end: ChainLink { number: r.get(5)?, hash: r.get::<_, Option<[u8; 32]>>(6)?.unwrap_or_default() },
         used: crate::sqlite::read::used(r, 7)?,
         topped_up: r.get(11)?,
     })
@@ -223,7 +223,7 @@ fn key(r: &Row<'_>) -> Result<KeyRow, StoreError> {
 fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
     let counters = crate::sqlite::read::counters(r, CHARGE_COLUMNS)?;
     let (charge, write_off, ended_at) = (r.get(3)?, r.get(4)?, r.get(8)?);
-    let facts = Facts {
+    let facts = RowFacts {
         account: blob(r, 0)?.unwrap_or_default(),
         call: blob(r, 1)?.unwrap_or_default(),
         at: r.get(7)?,

@@ -4,15 +4,15 @@ use rusqlite::{OptionalExtension, params};
 use tollgate_catalog::Money;
 
 use crate::account::lots::Lots;
-use crate::account::{Account, Charged, Event, EventPage};
+use crate::account::{Account, BalanceEvent, Charged, EventPage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
-use crate::ledger::{self, Kind, OpId, op_id};
-use crate::sqlite::Engine;
+use crate::ledger::{self, EntryKind, OpId, op_id};
+use crate::sqlite::SqliteEngine;
 use crate::sqlite::read::{self, Readers};
 
-impl Engine {
-    pub async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<Event>, StoreError> {
+impl SqliteEngine {
+    pub async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<BalanceEvent>, StoreError> {
         self.catch_up().await;
         self.readers.events(account, page).await
     }
@@ -24,23 +24,23 @@ impl Engine {
 }
 
 impl Readers {
-    async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<Event>, StoreError> {
+    async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<BalanceEvent>, StoreError> {
         self.read(move |c| {
             let sql = "SELECT seq, at, kind, trial, paid, reference, call_id, expires_at, actor, reason FROM entry \
                        WHERE account_id = ?1 AND seq < ?2 AND kind BETWEEN 6 AND 9 ORDER BY seq DESC LIMIT ?3";
             let before = page.before.unwrap_or(i64::MAX);
             let mut statement = c.prepare_cached(sql)?;
             let rows = statement.query_map(params![account.0, before, page.limit], |r| {
-                let kind = Kind::from_code(r.get(2)?).unwrap_or(Kind::Adjust);
+                let kind = EntryKind::from_code(r.get(2)?).unwrap_or(EntryKind::Adjust);
                 let call: Option<[u8; 16]> = r.get(6)?;
-                Ok(Event {
+                Ok(BalanceEvent {
                     seq: r.get(0)?,
                     at: r.get(1)?,
                     kind: kind.event_name().to_owned(),
                     trial: Money::from_nano(r.get(3)?),
                     paid: Money::from_nano(r.get(4)?),
                     reference: r.get::<_, Option<String>>(5)?.unwrap_or_default(),
-                    call: call.filter(|_| kind == Kind::Refund).map(CallId),
+                    call: call.filter(|_| kind == EntryKind::Refund).map(CallId),
                     expires_at: r.get(7)?,
                     actor: r.get::<_, Option<String>>(8)?.unwrap_or_default(),
                     reason: r.get::<_, Option<String>>(9)?.unwrap_or_default(),

@@ -10,7 +10,7 @@ use crate::sqlite::writer::ops::{BegunOp, HoldOp};
 
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId, TaskId};
-use crate::task::{SentTo, Task, TaskEnd, TaskFailure, TaskState, TaskStep, Told, Webhook, WebhookWish};
+use crate::task::{SentTo, Task, TaskEnd, TaskFailure, TaskState, TaskStep, Webhook, WebhookOutcome, WebhookWish};
 
 pub(in crate::sqlite) const TASK: &str = "t.call_id, t.account_id, t.key_id, t.endpoint, t.model, t.provider, t.upstream_model, \
      t.upstream_id, t.state, t.progress, t.plan, t.result, t.failure_code, t.failure_message, t.webhook_url, \
@@ -26,7 +26,7 @@ pub(in crate::sqlite) enum TaskOp {
     Found { step: TaskStep, upstream_id: String, at: i64, due_at: i64 },
     Hide { call: CallId },
     Result { call: CallId, result: String },
-    Told { call: CallId, fence: i64, told: Told, now: i64 },
+    Told { call: CallId, fence: i64, told: WebhookOutcome, now: i64 },
 }
 
 /// The end of a task, as its close carries it.
@@ -37,7 +37,7 @@ pub(in crate::sqlite) struct TaskDone {
     pub forgiven: bool,
     pub webhook_url: Option<String>,
     /// When it is told for the first time, by the clock that does not jump.
-    pub told_at: i64,
+    pub webhook_at: i64,
 }
 
 impl TaskDone {
@@ -48,7 +48,7 @@ impl TaskDone {
             failure: end.failure.take(),
             forgiven: end.forgiven,
             webhook_url: end.webhook_url.take(),
-            told_at,
+            webhook_at: told_at,
         }
     }
 
@@ -98,7 +98,7 @@ impl Apply<'_> {
         if let Some(url) = &done.webhook_url {
             let sql = "INSERT OR IGNORE INTO webhook (call_id, account_id, url, created_at, due_at) \
                        VALUES (?1, ?2, ?3, ?4, ?5)";
-            self.statement(sql)?.execute(params![call.0, account.0, url, at, done.told_at])?;
+            self.statement(sql)?.execute(params![call.0, account.0, url, at, done.webhook_at])?;
         }
         Ok(())
     }
@@ -138,11 +138,11 @@ impl Apply<'_> {
                 let sql = "UPDATE task SET result = ?2 WHERE call_id = ?1";
                 self.statement(sql)?.execute(params![call.0, result])?;
             }
-            TaskOp::Told { call, fence, told: Told::Over, .. } => {
+            TaskOp::Told { call, fence, told: WebhookOutcome::Over, .. } => {
                 let sql = "DELETE FROM webhook WHERE call_id = ?1 AND fence = ?2";
                 self.statement(sql)?.execute(params![call.0, fence])?;
             }
-            TaskOp::Told { call, fence, told: Told::Again(after), now } => {
+            TaskOp::Told { call, fence, told: WebhookOutcome::Again(after), now } => {
                 let sql = "UPDATE webhook SET due_at = ?3, attempts = attempts + 1 WHERE call_id = ?1 AND fence = ?2";
                 self.statement(sql)?.execute(params![call.0, fence, now + after])?;
             }

@@ -11,12 +11,12 @@ use crate::account::limits::Used;
 use crate::account::lots::{self, CreditKey};
 use crate::call::counters::{COUNTERS, Counter};
 use crate::call::price::KnownPrices;
-use crate::call::row_hash::{self, Decided, Facts};
+use crate::call::row_hash::{self, Decided, RowFacts};
 use crate::call::{Ending, UsageFacts};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
-use crate::ledger::chain::{Content, Hash, Link};
-use crate::ledger::{self, Kind, Pots, op_id};
+use crate::ledger::chain::{ChainLink, Content, Hash};
+use crate::ledger::{self, EntryKind, Pots, op_id};
 use crate::sqlite::writer::entries::ENTRY;
 use crate::sqlite::writer::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
 use crate::task::Webhook;
@@ -53,7 +53,7 @@ pub(in crate::sqlite) struct AccountDelta {
     /// As it is after the last operation.
     pub used: Option<Used>,
     /// The end of the hash chain.
-    pub end: Option<Link>,
+    pub end: Option<ChainLink>,
 }
 
 #[derive(Default)]
@@ -74,8 +74,8 @@ pub(in crate::sqlite) struct Apply<'a> {
     /// How much of replies is kept for the idempotency keys of an account.
     pub(in crate::sqlite) reply_bytes: u64,
     /// Ends of hash chains: as earlier groups left them, and as this one has moved them on.
-    pub(in crate::sqlite) known_ends: &'a IdMap<AccountId, Link>,
-    pub ends: IdMap<AccountId, Link>,
+    pub(in crate::sqlite) known_ends: &'a IdMap<AccountId, ChainLink>,
+    pub ends: IdMap<AccountId, ChainLink>,
     pub(in crate::sqlite) accounts: IdMap<AccountId, AccountDelta>,
     pub(in crate::sqlite) keys: IdMap<KeyId, KeyDelta>,
     /// What is free and what is held of trial credit that expires.
@@ -89,7 +89,7 @@ impl<'a> Apply<'a> {
     pub fn new(
         conn: &'a Connection,
         known: &'a KnownPrices,
-        known_ends: &'a IdMap<AccountId, Link>,
+        known_ends: &'a IdMap<AccountId, ChainLink>,
         next_seq: i64,
         reply_bytes: u64,
     ) -> rusqlite::Result<Self> {
@@ -115,12 +115,12 @@ impl<'a> Apply<'a> {
     }
 
     /// How much has been written, to come back to with [`Apply::discard`].
-    pub fn mark(&self) -> (usize, usize, IdMap<AccountId, Link>) {
+    pub fn mark(&self) -> (usize, usize, IdMap<AccountId, ChainLink>) {
         (self.holds.len(), self.new_prices.len(), self.ends.clone())
     }
 
     /// Forgets what an operation that was rolled back left in memory.
-    pub fn discard(&mut self, (holds, prices, ends): (usize, usize, IdMap<AccountId, Link>)) {
+    pub fn discard(&mut self, (holds, prices, ends): (usize, usize, IdMap<AccountId, ChainLink>)) {
         self.ends = ends;
         self.accounts.clear();
         self.keys.clear();
@@ -229,7 +229,7 @@ impl<'a> Apply<'a> {
             h.account,
             &Content {
                 op_id: &op_id(&h.call.0, ledger::CLASS_HOLD),
-                kind: Kind::Hold as i64,
+                kind: EntryKind::Hold as i64,
                 key: Some(&h.key.0),
                 trial: h.pots.trial,
                 paid: h.pots.paid,
@@ -279,19 +279,19 @@ impl<'a> Apply<'a> {
             price_id: Some(&c.price_id),
         };
         if !s.extend.is_zero() {
-            self.movement(c, Kind::Extend, ledger::CLASS_EXTEND, s.extend, Pots::default(), None)?;
+            self.movement(c, EntryKind::Extend, ledger::CLASS_EXTEND, s.extend, Pots::default(), None)?;
         }
         let kind = match (s.take.is_zero() && s.write_off == 0, c.ending) {
-            (false, _) => Kind::Settle,
-            (true, Ending::Expired) => Kind::Expire,
-            (true, _) => Kind::Void,
+            (false, _) => EntryKind::Settle,
+            (true, Ending::Expired) => EntryKind::Expire,
+            (true, _) => EntryKind::Void,
         };
         let hash = row.hash();
         let reference = row_hash::reference(&hash);
         self.movement(c, kind, ledger::CLASS_TERMINAL, s.release, s.take, Some(&reference))?;
         if s.write_off > 0 {
             let loss = Pots { trial: 0, paid: s.write_off };
-            self.movement(c, Kind::WriteOff, ledger::CLASS_WRITE_OFF, loss, Pots::default(), None)?;
+            self.movement(c, EntryKind::WriteOff, ledger::CLASS_WRITE_OFF, loss, Pots::default(), None)?;
         }
         if let Some(price) = &c.row.price {
             self.price(price)?;
@@ -321,7 +321,7 @@ impl<'a> Apply<'a> {
     fn movement(
         &mut self,
         c: &CloseOp,
-        kind: Kind,
+        kind: EntryKind,
         class: u8,
         pots: Pots,
         take: Pots,
@@ -329,9 +329,9 @@ impl<'a> Apply<'a> {
     ) -> rusqlite::Result<()> {
         // The usage row has the reason of ordinary endings; the ledger repeats it only where
         // nothing was charged.
-        let free = matches!(kind, Kind::Void | Kind::Expire);
+        let free = matches!(kind, EntryKind::Void | EntryKind::Expire);
         let reason = (free && !c.reason.is_empty()).then_some(c.reason.as_str());
-        let lots = if kind == Kind::Extend { lots::to_text(&c.extend_lots) } else { None };
+        let lots = if kind == EntryKind::Extend { lots::to_text(&c.extend_lots) } else { None };
         self.entry(
             c.account,
             &Content {
@@ -428,8 +428,8 @@ struct UsageInsert<'a> {
 }
 
 impl UsageInsert<'_> {
-    fn facts(&self) -> Facts<'_> {
-        Facts::of(&self.call, &self.account, self.ending, self.reason, self.row)
+    fn facts(&self) -> RowFacts<'_> {
+        RowFacts::of(&self.call, &self.account, self.ending, self.reason, self.row)
     }
 
     fn hash(&self) -> Hash {

@@ -4,7 +4,7 @@
 use rusqlite::{OptionalExtension, params};
 
 use crate::ids::AccountId;
-use crate::ledger::chain::{Content, Link};
+use crate::ledger::chain::{ChainLink, Content};
 use crate::sqlite::writer::apply::Apply;
 
 pub(in crate::sqlite) const ENTRY: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, \
@@ -46,13 +46,13 @@ impl Apply<'_> {
     }
 
     /// The last link of an account: of this group, of an earlier one, or as the database has it.
-    fn end_of(&self, account: AccountId) -> rusqlite::Result<Link> {
+    fn end_of(&self, account: AccountId) -> rusqlite::Result<ChainLink> {
         if let Some(end) = self.ends.get(&account).or_else(|| self.known_ends.get(&account)) {
             return Ok(*end);
         }
         let stored =
             self.statement("SELECT links, head FROM account WHERE id = ?1")?.query_row(params![account.0], |r| {
-                Ok(Link { number: r.get(0)?, hash: r.get::<_, Option<[u8; 32]>>(1)?.unwrap_or_default() })
+                Ok(ChainLink { number: r.get(0)?, hash: r.get::<_, Option<[u8; 32]>>(1)?.unwrap_or_default() })
             });
         Ok(stored.optional()?.unwrap_or_default())
     }

@@ -4,7 +4,7 @@
 use rusqlite::params;
 
 use crate::call::{HOUR_MS, StoredReply};
-use crate::response::quota::{Quota, Stored};
+use crate::response::quota::{Quota, StorageUsed};
 use crate::sqlite::writer::apply::Apply;
 use crate::sqlite::writer::ops::{CloseOp, IdemEnd};
 
@@ -38,7 +38,7 @@ impl Apply<'_> {
         let kept = "SELECT coalesce(sum(bytes), 0) FROM idem_kept WHERE account_id = ?1";
         let kept: i64 = self.statement(kept)?.query_row(params![c.account.0], |r| r.get(0))?;
         let quota = Quota { bytes: self.reply_bytes, ..Quota::UNLIMITED };
-        let (kept, more) = (Stored::bytes(kept.unsigned_abs()), Stored::bytes(reply.counted_bytes()));
+        let (kept, more) = (StorageUsed::bytes(kept.unsigned_abs()), StorageUsed::bytes(reply.counted_bytes()));
         if !quota.has_room(kept, more) {
             return Ok(false);
         }

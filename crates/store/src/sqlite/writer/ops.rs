@@ -11,7 +11,7 @@ use tollgate_catalog::Price;
 use crate::account::limits::Used;
 use crate::account::lots::{CreditKey, Lapse, Lot, Parts};
 use crate::account::{Account, Credit, Key};
-use crate::call::group::Group;
+use crate::call::group::CommitGroup;
 use crate::call::{Ending, Idem, StoredReply, UsageFacts};
 use crate::clock::Saved;
 use crate::error::StoreError;
@@ -29,32 +29,32 @@ pub(in crate::sqlite) enum Op {
     Extend(Box<ExtendOp>),
     Close(Box<CloseOp>),
     Refusal(Box<RefusalOp>),
-    Account(Box<Account>, Reply<()>),
-    Key(Box<Key>, Reply<()>),
-    Revoke(KeyId, i64, Reply<()>),
-    Change(Box<ChangeOp>, Reply<()>),
+    Account(Box<Account>, CommitReply<()>),
+    Key(Box<Key>, CommitReply<()>),
+    Revoke(KeyId, i64, CommitReply<()>),
+    Change(Box<ChangeOp>, CommitReply<()>),
     /// Where an account hears of its tasks.
-    Webhook(AccountId, Option<String>, i64, Reply<()>),
+    Webhook(AccountId, Option<String>, i64, CommitReply<()>),
     Lapse(Box<LapseOp>),
     /// What the next start must know of the time.
     Clock(Saved),
     /// What counts in the day and month, after an operation was taken back.
     Recount(AccountId, KeyId, Spent),
-    Credit(Box<CreditOp>, Reply<CreditDone>),
-    ReceiptKey(Box<KeyRecord>, Reply<()>),
-    SigningSecrets(Vec<String>, i64, Reply<()>),
-    Social(Box<SocialOp>, Reply<()>),
-    Task(Box<TaskOp>, Reply<()>),
+    Credit(Box<CreditOp>, CommitReply<CreditDone>),
+    ReceiptKey(Box<KeyRecord>, CommitReply<()>),
+    SigningSecrets(Vec<String>, i64, CommitReply<()>),
+    Social(Box<SocialOp>, CommitReply<()>),
+    Task(Box<TaskOp>, CommitReply<()>),
     TakeWebhooks {
         now: i64,
         until: i64,
         wish: WebhookWish,
-        reply: Reply<Vec<Webhook>>,
+        reply: CommitReply<Vec<Webhook>>,
     },
-    Operator(Box<OperatorOp>, Reply<()>),
+    Operator(Box<OperatorOp>, CommitReply<()>),
     ForgetIdem {
         before: i64,
-        reply: Reply<u64>,
+        reply: CommitReply<u64>,
     },
 }
 
@@ -82,7 +82,7 @@ pub(in crate::sqlite) struct Spent {
 pub(in crate::sqlite) type LotMove = (CreditKey, i64, i64);
 
 /// Where the outcome goes after the commit.
-pub(in crate::sqlite) type Reply<T> = Option<oneshot::Sender<Result<T, StoreError>>>;
+pub(in crate::sqlite) type CommitReply<T> = Option<oneshot::Sender<Result<T, StoreError>>>;
 
 pub(in crate::sqlite) struct HoldOp {
     pub call: CallId,
@@ -190,7 +190,7 @@ pub(in crate::sqlite) struct CreditDone {
 }
 
 /// A hold that has no terminal entry yet.
-pub(in crate::sqlite) struct Open {
+pub(in crate::sqlite) struct UnsettledHold {
     pub account: AccountId,
     pub key: KeyId,
     /// The hold and its extensions.
@@ -200,7 +200,7 @@ pub(in crate::sqlite) struct Open {
     /// What of it counts in which day and month.
     pub counted: Used,
     /// The last extension of this process: its step, operation and group.
-    pub extended: Option<(u32, u64, Arc<Group>)>,
+    pub extended: Option<(u32, u64, Arc<CommitGroup>)>,
     pub paid_only: bool,
     pub at: i64,
     pub expires_at: i64,

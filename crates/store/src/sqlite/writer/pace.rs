@@ -22,7 +22,7 @@ const TRIES_AFTER_STOP: u32 = 20;
 
 /// What the writer sees when it looks up from its work.
 #[derive(Clone, Copy)]
-pub(in crate::sqlite) struct Seen {
+pub(in crate::sqlite) struct WriterView {
     /// How long the first of the queue has waited; `None` when nothing is queued.
     pub waited: Option<Duration>,
     /// Somebody waits for what is queued.
@@ -51,7 +51,7 @@ pub(in crate::sqlite) enum Next {
     },
 }
 
-impl Seen {
+impl WriterView {
     pub fn next(&self) -> Next {
         let Some(waited) = self.waited else {
             return match (self.stop, self.idle > IDLE, self.tidied) {
@@ -112,7 +112,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    const NOTHING: Seen = Seen {
+    const NOTHING: WriterView = WriterView {
         waited: None,
         hurry: false,
         stop: false,
@@ -124,17 +124,17 @@ mod tests {
 
     #[test]
     fn the_writer_writes_at_its_pace() {
-        let waited = |n| Seen { waited: Some(ms(n)), ..NOTHING };
-        let urgent = Seen { hurry: true, ..waited(0) };
-        let paced = |since| Seen { since_commit: Some(ms(since)), pace: ms(5), ..urgent };
+        let waited = |n| WriterView { waited: Some(ms(n)), ..NOTHING };
+        let urgent = WriterView { hurry: true, ..waited(0) };
+        let paced = |since| WriterView { since_commit: Some(ms(since)), pace: ms(5), ..urgent };
         let table = [
             ("nothing to do", NOTHING, Next::Doze(ms(20))),
-            ("nothing for a second", Seen { idle: ms(1_000), ..NOTHING }, Next::Doze(ms(20))),
-            ("nothing for longer", Seen { idle: ms(1_001), ..NOTHING }, Next::Tidy),
-            ("tidied", Seen { idle: ms(1_001), tidied: true, ..NOTHING }, Next::Sleep),
-            ("tidied a moment ago", Seen { tidied: true, ..NOTHING }, Next::Doze(ms(20))),
-            ("shut", Seen { stop: true, ..NOTHING }, Next::End),
-            ("shut after a sleep", Seen { stop: true, idle: ms(1_001), ..NOTHING }, Next::End),
+            ("nothing for a second", WriterView { idle: ms(1_000), ..NOTHING }, Next::Doze(ms(20))),
+            ("nothing for longer", WriterView { idle: ms(1_001), ..NOTHING }, Next::Tidy),
+            ("tidied", WriterView { idle: ms(1_001), tidied: true, ..NOTHING }, Next::Sleep),
+            ("tidied a moment ago", WriterView { tidied: true, ..NOTHING }, Next::Doze(ms(20))),
+            ("shut", WriterView { stop: true, ..NOTHING }, Next::End),
+            ("shut after a sleep", WriterView { stop: true, idle: ms(1_001), ..NOTHING }, Next::End),
             ("nobody waits", waited(0), Next::Doze(ms(20))),
             ("nobody waits, for a while", waited(13), Next::Doze(ms(7))),
             ("nobody waits, long enough", waited(20), Next::Write { after: ms(1) }),
@@ -143,8 +143,8 @@ mod tests {
             ("somebody waits, just after a commit", paced(2), Next::Write { after: ms(3) }),
             ("somebody waits, a while after a commit", paced(4), Next::Write { after: ms(1) }),
             ("somebody waits, long after a commit", paced(9), Next::Write { after: ms(1) }),
-            ("shut with work left", Seen { stop: true, ..paced(2) }, Next::Write { after: ms(0) }),
-            ("shut with work nobody waits for", Seen { stop: true, ..waited(0) }, Next::Write { after: ms(0) }),
+            ("shut with work left", WriterView { stop: true, ..paced(2) }, Next::Write { after: ms(0) }),
+            ("shut with work nobody waits for", WriterView { stop: true, ..waited(0) }, Next::Write { after: ms(0) }),
         ];
         for (what, seen, next) in table {
             assert_eq!(seen.next(), next, "{what}");

@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::bounds;
 use crate::ledger::chain::Content;
-use crate::ledger::{self, Kind, Pots, op_id};
+use crate::ledger::{self, EntryKind, Pots, op_id};
 use crate::sqlite::writer::apply::Apply;
 use crate::sqlite::writer::ops::{CreditDone, CreditOp};
 
@@ -68,9 +68,9 @@ impl Apply<'_> {
             .query_row(params![id], |r| Ok((r.get::<_, [u8; 16]>(0)?, r.get::<_, i64>(1)?, r.get::<_, i64>(2)?)))
             .optional()?;
         let kind = match c.kind {
-            CreditKind::TopUp => Kind::TopUp,
-            CreditKind::Adjust => Kind::Adjust,
-            CreditKind::Refund { .. } => Kind::Refund,
+            CreditKind::TopUp => EntryKind::TopUp,
+            CreditKind::Adjust => EntryKind::Adjust,
+            CreditKind::Refund { .. } => EntryKind::Refund,
         };
         if let Some(before) = before {
             if before != (c.account.0, amount, kind as i64) {
@@ -117,7 +117,7 @@ impl Apply<'_> {
         for &(credit, part) in &op.taken_lots {
             self.move_lot(c.account, credit, -part, 0);
         }
-        if kind == Kind::TopUp && c.pot == Pot::Paid {
+        if kind == EntryKind::TopUp && c.pot == Pot::Paid {
             let sql = "UPDATE account SET topped_up = 1, changed_at = ?2 WHERE id = ?1 AND topped_up = 0";
             self.statement(sql)?.execute(params![c.account.0, op.at])?;
         }

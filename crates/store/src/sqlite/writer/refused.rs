@@ -12,16 +12,16 @@ use crate::sqlite::writer::ops::{Op, RefusalOp, Spent};
 
 /// What of a call is not in the database.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::sqlite) enum Refused {
+pub(in crate::sqlite) enum RefusedCall {
     Hold,
     Extension,
 }
 
 /// Notes a hold or an extension the database has just refused.
-pub(in crate::sqlite) fn remember(refused: &mut IdMap<CallId, Refused>, op: &Op) {
+pub(in crate::sqlite) fn remember(refused: &mut IdMap<CallId, RefusedCall>, op: &Op) {
     match op {
-        Op::Hold(op) => refused.insert(op.call, Refused::Hold),
-        Op::Extend(op) => refused.insert(op.call, Refused::Extension),
+        Op::Hold(op) => refused.insert(op.call, RefusedCall::Hold),
+        Op::Extend(op) => refused.insert(op.call, RefusedCall::Extension),
         _ => None,
     };
 }
@@ -30,13 +30,13 @@ pub(in crate::sqlite) fn remember(refused: &mut IdMap<CallId, Refused>, op: &Op)
 /// Where only an extension is missing, the close is left out: the hold stays open, and the next
 /// start finds the close in the journal.
 pub(in crate::sqlite) fn close_without_hold(
-    refused: &mut IdMap<CallId, Refused>,
+    refused: &mut IdMap<CallId, RefusedCall>,
     apply: &mut Apply<'_>,
     op: &Op,
 ) -> rusqlite::Result<Option<Outcome>> {
     let (Op::Close(_) | Op::Extend(_), Some(call)) = (op, op.call()) else { return Ok(None) };
     let Some(part) = refused.get(&call) else { return Ok(None) };
-    if let (Op::Close(c), Refused::Hold) = (op, part) {
+    if let (Op::Close(c), RefusedCall::Hold) = (op, part) {
         let row = c.row.clone();
         let (account, ending, reason) = (c.account, c.ending, c.reason.clone());
         match apply.refusal(&RefusalOp { call, account, ending, reason, row }) {
@@ -50,7 +50,7 @@ pub(in crate::sqlite) fn close_without_hold(
 impl Books {
     /// Undoes in memory what the database did not do. `refused` keeps those whose close is still to
     /// come from the queue.
-    pub fn take_back(&mut self, op: &Op, refused: &mut IdMap<CallId, Refused>) {
+    pub fn take_back(&mut self, op: &Op, refused: &mut IdMap<CallId, RefusedCall>) {
         match op {
             Op::Hold(op) => {
                 let Some(open) = self.open.remove(&op.call) else { return };
@@ -75,7 +75,7 @@ impl Books {
                 let (counted, total) = (counted(op.at, op.pots), op.pots.total());
                 let Some(open) = self.open.get_mut(&op.call) else {
                     // Its close is refused with it.
-                    if refused.get(&op.call) == Some(&Refused::Extension) {
+                    if refused.get(&op.call) == Some(&RefusedCall::Extension) {
                         self.recount_with(op.account, op.key, |used| used.close(&counted, total, 0));
                     }
                     return;
@@ -96,7 +96,7 @@ impl Books {
                 }
                 self.recount(op.account, op.key);
             }
-            Op::Close(op) if refused.remove(&op.call) == Some(Refused::Hold) => {
+            Op::Close(op) if refused.remove(&op.call) == Some(RefusedCall::Hold) => {
                 let taken = op.settlement.take;
                 let counted = counted(op.at, taken);
                 if let Some(account) = self.accounts.get_mut(&op.account) {

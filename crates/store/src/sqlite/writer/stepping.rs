@@ -3,10 +3,10 @@
 
 use crate::error::StoreError;
 use crate::sqlite::lock;
-use crate::sqlite::writer::{Attempt, Batch, Writer};
+use crate::sqlite::writer::{Attempt, Batch, SqliteWriter};
 
 pub(crate) struct Stepping {
-    writer: Writer,
+    writer: SqliteWriter,
     /// A group that could not be committed yet, and whether it is written one operation after the
     /// other.
     waiting: Option<(Batch, bool)>,
@@ -16,7 +16,7 @@ pub(crate) struct Stepping {
 
 /// What one step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum StepDone {
     /// There was nothing to write.
     Idle,
     Committed,
@@ -25,7 +25,7 @@ pub enum Step {
 }
 
 impl Stepping {
-    pub(in crate::sqlite) fn new(writer: Writer) -> Result<Self, StoreError> {
+    pub(in crate::sqlite) fn new(writer: SqliteWriter) -> Result<Self, StoreError> {
         let mode: String = writer.conn.query_row("PRAGMA journal_mode", [], |r| r.get(0))?;
         let synchronous: i64 = writer.conn.query_row("PRAGMA synchronous", [], |r| r.get(0))?;
         Ok(Self { writer, waiting: None, syncs: mode == "wal" && synchronous >= 2 })
@@ -36,13 +36,13 @@ impl Stepping {
     }
 
     /// Tries once to commit what waits, or else what has queued.
-    pub fn step(&mut self) -> Step {
+    pub fn step(&mut self) -> StepDone {
         let (batch, mut isolate) = match self.waiting.take() {
             Some(waiting) => waiting,
             None => {
                 let mut books = lock(&self.writer.shared.books);
                 if books.queue.is_empty() {
-                    return Step::Idle;
+                    return StepDone::Idle;
                 }
                 (Batch::of(&mut books), false)
             }
@@ -50,11 +50,11 @@ impl Stepping {
         match self.writer.attempt(&batch, &mut isolate) {
             Attempt::Committed(committed) => {
                 self.writer.finish(batch, *committed);
-                Step::Committed
+                StepDone::Committed
             }
             Attempt::OneByOne | Attempt::Later => {
                 self.waiting = Some((batch, isolate));
-                Step::Failed
+                StepDone::Failed
             }
         }
     }

@@ -2,14 +2,14 @@
 
 use tollgate_catalog::Money;
 use tollgate_store::{
-    Account, AccountChange, Change, Done, HoldRefused, Key, KeyChange, LimitKind, NewAccount, NewLimits, PauseChange,
-    PauseKind,
+    Account, AccountChange, Attribution, Change, HoldRefused, Key, KeyChange, LimitKind, NewAccount, NewLimits,
+    PauseChange, PauseKind,
 };
 
 use crate::common::{Customer, House};
 
-fn done() -> Done {
-    Done { actor: "ada".to_owned(), reason: "asked for".to_owned() }
+fn done() -> Attribution {
+    Attribution { actor: "ada".to_owned(), reason: "asked for".to_owned() }
 }
 
 fn suspended(suspended: bool) -> AccountChange {

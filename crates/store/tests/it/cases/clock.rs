@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate_catalog::Money;
 use tollgate_store::{
-    Change, Credit, CreditKind, Hold, HoldRefused, LimitKind, NewLimits, Options, Pot, Standing, StoredResponse,
+    Change, ClockStanding, Credit, CreditKind, Hold, HoldRefused, LimitKind, NewLimits, Options, Pot, StoredResponse,
 };
 
 use crate::common::{Customer, House, idem, options, reply};
@@ -21,7 +21,7 @@ async fn careful(h: House) -> House {
     let h = House::open_with(&url, Options { clock_confirm: Duration::from_secs(86_400), ..options() }).await;
     h.clock.advance(26 * HOUR);
     h.store.beat().await.expect("a beat");
-    assert_eq!(h.store.clock_state().state, Standing::Right);
+    assert_eq!(h.store.clock_state().state, ClockStanding::Right);
     h
 }
 
@@ -86,11 +86,11 @@ pub async fn a_clock_that_jumps_takes_no_credit_and_moves_no_day(h: House) {
         assert_eq!(lapsed(&h).await, 0);
         assert_eq!((credit_left(&h, &c).await, credit_left(&h, &other).await), (1_000 - spent, 1_000));
         let state = h.store.clock_state();
-        assert_eq!((state.state, state.wall_ms - state.now_ms), (Standing::Refused, wrong));
+        assert_eq!((state.state, state.wall_ms - state.now_ms), (ClockStanding::Refused, wrong));
         h.clock.set_wrong(0);
         h.store.beat().await.expect("a beat");
         let state = h.store.clock_state();
-        assert_eq!((state.state, state.now_ms), (Standing::Right, h.clock.now()));
+        assert_eq!((state.state, state.now_ms), (ClockStanding::Right, h.clock.now()));
         assert_eq!(left_today(&h, &c).await, 100 - spent, "{wrong}");
     }
     assert_eq!(h.store.clock_state().refusals, 3);
@@ -110,13 +110,13 @@ pub async fn a_start_under_a_wrong_clock_is_healed_by_the_next(h: House) {
     spend(&h, &c, 60).await;
     h.clock.set_wrong(WRONG);
     let h = h.reopen().await;
-    assert_eq!(h.store.clock_state().state, Standing::Unconfirmed);
+    assert_eq!(h.store.clock_state().state, ClockStanding::Unconfirmed);
     spend(&h, &c, 50).await;
     let running = h.held(&c, 20).await;
     assert_eq!((lapsed(&h).await, credit_left(&h, &c).await), (0, 870));
     h.clock.set_wrong(0);
     let h = h.reopen().await;
-    assert_eq!(h.store.clock_state().state, Standing::Right);
+    assert_eq!(h.store.clock_state().state, ClockStanding::Right);
     assert!(!h.store.close(h.ending(&c, running, 20)).await.is_ok_and(|closed| closed.applied), "the restart ended it");
     assert_eq!(left_today(&h, &c).await, 50, "what was spent under the wrong clock counts today");
     spend(&h, &c, 50).await;
@@ -151,7 +151,7 @@ pub async fn credit_that_ended_while_off_lapses_when_it_is_certain(h: House) {
     let h = careful(h).await;
     let c = customer(&h).await;
     let h = h.reopen_after(WRONG).await;
-    assert_eq!(h.store.clock_state().state, Standing::Unconfirmed);
+    assert_eq!(h.store.clock_state().state, ClockStanding::Unconfirmed);
     spend(&h, &c, 60).await;
     assert_eq!((lapsed(&h).await, credit_left(&h, &c).await), (0, 940), "it may be the clock");
     h.clock.advance(DAY);
@@ -162,7 +162,7 @@ pub async fn credit_that_ended_while_off_lapses_when_it_is_certain(h: House) {
     let h = h.reopen_after(WRONG).await;
     assert_eq!(lapsed(&h).await, 0);
     let accepted = h.store.accept_clock().await.expect("accepted");
-    assert_eq!((accepted.state, accepted.sure_ms), (Standing::Right, h.clock.now()));
+    assert_eq!((accepted.state, accepted.sure_ms), (ClockStanding::Right, h.clock.now()));
     assert_eq!((lapsed(&h).await, credit_left(&h, &c).await), (1, 0));
     let strict = h.store.verify_strictly().await.expect("audited").breaches;
     assert!(strict.is_empty(), "{strict:?}");

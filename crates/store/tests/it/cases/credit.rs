@@ -66,7 +66,7 @@ pub async fn changes_of_balance_keep_who_and_why(h: House) {
     let page = tollgate_store::EventPage { before: None, limit: 2 };
     let first = events(page).await.expect("a page");
     let rest = events(tollgate_store::EventPage { before: Some(first[1].seq), ..page }).await.expect("a page");
-    let shown = |e: &tollgate_store::Event| {
+    let shown = |e: &tollgate_store::BalanceEvent| {
         (e.kind.clone(), e.paid.nano(), e.actor.clone(), e.reason.clone(), e.call, e.at - h.clock.now())
     };
     let wanted = |kind: &str, paid, id: &str, call, ago| {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tollgate_store::{CallId, HoldRefused, Limits, NewKey, Page};
+use tollgate_store::{CallId, HoldRefused, Limits, NewKey, UsagePage};
 
 use crate::common::{Customer, House, idem};
 
@@ -121,7 +121,7 @@ pub async fn a_large_batch_is_stored_whole(h: House) {
         .collect();
     spent.sort_unstable();
     assert_eq!(spent, (1..).take(KEYS).collect::<Vec<i64>>(), "each key has its own");
-    let page = Page { before: None, limit: 10_000 };
+    let page = UsagePage { before: None, limit: 10_000 };
     let rows = h.store.usage(Some(c.account), page).await.expect("reading");
     assert_eq!((rows.len(), rows.iter().map(|row| row.charge.nano()).sum::<i64>()), (KEYS, total));
     h.close().await;

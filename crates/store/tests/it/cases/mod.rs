@@ -34,7 +34,7 @@ pub use social::{
 use std::sync::Arc;
 
 use tollgate_catalog::Money;
-use tollgate_store::{Close, CreditKind, Ending, HoldRefused, Limits, NewAccount, Page, Pot};
+use tollgate_store::{Close, CreditKind, Ending, HoldRefused, Limits, NewAccount, Pot, UsagePage};
 
 use crate::common::{Customer, House, idem, reply};
 
@@ -389,14 +389,14 @@ pub async fn the_usage_log_is_paged_newest_first(h: House) {
     }
     let refused = h.maker.call();
     h.store.note_refusal(refused, c.account, "insufficient_balance".into(), h.facts(&c, 0));
-    let page = Page { before: None, limit: 3 };
+    let page = UsagePage { before: None, limit: 3 };
     let rows = h.store.usage(Some(c.account), page).await.expect("a page");
     assert_eq!(rows.iter().map(|r| r.call).collect::<Vec<_>>(), [refused, calls[4], calls[3]]);
     assert_eq!((rows[0].ending, rows[0].reason.as_str()), (Ending::Refused, "insufficient_balance"));
-    let page = Page { before: Some(calls[3]), limit: 3 };
+    let page = UsagePage { before: Some(calls[3]), limit: 3 };
     let rows = h.store.usage(Some(c.account), page).await.expect("a page");
     assert_eq!(rows.iter().map(|r| r.call).collect::<Vec<_>>(), [calls[1], calls[0]]);
-    let all = h.store.usage(None, Page { before: None, limit: 100 }).await.expect("a page");
+    let all = h.store.usage(None, UsagePage { before: None, limit: 100 }).await.expect("a page");
     assert_eq!(all.len(), 6);
     assert_eq!(all[3].account, other.account);
     h.close().await;

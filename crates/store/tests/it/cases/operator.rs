@@ -1,11 +1,11 @@
 //! Admin keys, and the rows that say who made and revoked them.
 
-use tollgate_store::{Done, NewAdminKey, hash_secret};
+use tollgate_store::{Attribution, NewAdminKey, hash_secret};
 
 use crate::common::House;
 
-fn done(actor: &str, reason: &str) -> Done {
-    Done { actor: actor.to_owned(), reason: reason.to_owned() }
+fn done(actor: &str, reason: &str) -> Attribution {
+    Attribution { actor: actor.to_owned(), reason: reason.to_owned() }
 }
 
 pub async fn admin_keys_are_hashes_with_a_log(h: House) {

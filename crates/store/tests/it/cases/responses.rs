@@ -1,6 +1,6 @@
 //! Kept responses and conversations: found by their account, continued, erased, forgotten.
 
-use tollgate_store::{Chain, Conversation, Item, ItemPage, NewResponse, Quota, Said, StoredResponse};
+use tollgate_store::{AddedItem, Chain, Item, ItemPage, NewResponse, Quota, StoredConversation, StoredResponse};
 
 use crate::common::{Customer, House};
 
@@ -22,7 +22,7 @@ fn kept(h: &House, id: &str, previous: Option<&str>) -> StoredResponse {
 async fn keep(h: &House, c: &Customer, response: StoredResponse, items: &[&str]) -> bool {
     let items = items.iter().map(|item| (*item).to_owned()).collect();
     let new = NewResponse { account: c.account, response, items, said: Vec::new() };
-    h.store.keep_response(new, Quota::UNLIMITED).await.expect("asked").expect("room")
+    h.store.store_response(new, Quota::UNLIMITED).await.expect("asked").expect("room")
 }
 
 async fn chain(h: &House, c: &Customer, id: &str) -> Chain {
@@ -102,8 +102,8 @@ fn items(ids: &[&str]) -> Vec<Item> {
 }
 
 /// The same as a call says them, with ids to spare.
-fn said(ids: &[&str], call: &str) -> Vec<Said> {
-    let said = |(at, item): (usize, Item)| Said { item, spare: format!("{call}_{at}") };
+fn said(ids: &[&str], call: &str) -> Vec<AddedItem> {
+    let said = |(at, item): (usize, Item)| AddedItem { item, spare: format!("{call}_{at}") };
     items(ids).into_iter().enumerate().map(said).collect()
 }
 
@@ -118,13 +118,13 @@ async fn listed(h: &House, c: &Customer, conversation: &str) -> Vec<String> {
 pub async fn calls_that_say_items_of_one_id_lose_none(h: House) {
     let c = h.customer(0, 0).await;
     let now = h.clock.now();
-    let new = Conversation { id: "conv_1".into(), created_at: now, expires_at: now + DAY, metadata: "{}".into() };
+    let new = StoredConversation { id: "conv_1".into(), created_at: now, expires_at: now + DAY, metadata: "{}".into() };
     h.store.create_conversation(c.account, new, items(&["i0"]), Quota::UNLIMITED).await.expect("asked").expect("room");
     let call = |id: &str| {
         let response = StoredResponse { conversation: Some("conv_1".into()), ..kept(&h, id, None) };
         let said = said(&["i1", "i2"], id);
         let new = NewResponse { account: c.account, response, items: vec![], said };
-        h.store.keep_response(new, Quota::UNLIMITED)
+        h.store.store_response(new, Quota::UNLIMITED)
     };
     let (one, two, three, four) = tokio::join!(call("a"), call("b"), call("c"), call("d"));
     for kept in [one, two, three, four] {
@@ -143,7 +143,7 @@ pub async fn calls_that_say_items_of_one_id_lose_none(h: House) {
     assert_eq!(all, [&others[..], &["i0".to_owned(), "i1".to_owned(), "i2".to_owned()]].concat());
     let unsay = async |call: &str| {
         for said in said(&["i1", "i2"], call) {
-            assert!(h.store.unsay(c.account, "conv_1", said).await.expect("asked"));
+            assert!(h.store.remove_said(c.account, "conv_1", said).await.expect("asked"));
         }
     };
     let second = if first == "a" { "b" } else { "a" };
@@ -155,8 +155,8 @@ pub async fn calls_that_say_items_of_one_id_lose_none(h: House) {
     let left = listed(&h, &c, "conv_1").await;
     assert!(left.len() == 5 && !left.contains(&"i1".to_owned()), "{left:?}");
     // What another has said under the same id stays.
-    let other = Said { item: Item { id: "i0".into(), json: "{}".into() }, spare: "e_0".into() };
-    assert!(!h.store.unsay(c.account, "conv_1", other).await.expect("asked"));
+    let other = AddedItem { item: Item { id: "i0".into(), json: "{}".into() }, spare: "e_0".into() };
+    assert!(!h.store.remove_said(c.account, "conv_1", other).await.expect("asked"));
     h.close().await;
 }
 
@@ -164,7 +164,8 @@ pub async fn an_item_is_found_in_any_conversation(h: House) {
     let (c, other) = (h.customer(0, 0).await, h.customer(0, 0).await);
     let now = h.clock.now();
     for (id, days, json) in [("conv_1", 2, "1"), ("conv_2", 2, "2"), ("conv_3", 1, "3")] {
-        let new = Conversation { id: id.into(), created_at: now, expires_at: now + days * DAY, metadata: "{}".into() };
+        let new =
+            StoredConversation { id: id.into(), created_at: now, expires_at: now + days * DAY, metadata: "{}".into() };
         let items = [("both", json), (id, json)].map(|(id, json)| Item { id: id.into(), json: json.into() });
         h.store
             .create_conversation(c.account, new, items.to_vec(), Quota::UNLIMITED)
@@ -191,7 +192,8 @@ pub async fn an_item_is_found_in_any_conversation(h: House) {
 pub async fn a_conversation_grows_in_order(h: House) {
     let (c, other) = (h.customer(0, 0).await, h.customer(0, 0).await);
     let now = h.clock.now();
-    let new = Conversation { id: "conv_1".into(), created_at: now, expires_at: now + 30 * DAY, metadata: "{}".into() };
+    let new =
+        StoredConversation { id: "conv_1".into(), created_at: now, expires_at: now + 30 * DAY, metadata: "{}".into() };
     h.store
         .create_conversation(c.account, new.clone(), items(&["i1", "i2"]), Quota::UNLIMITED)
         .await
@@ -203,7 +205,7 @@ pub async fn a_conversation_grows_in_order(h: House) {
     let response = StoredResponse { conversation: Some("conv_1".into()), ..kept(&h, "resp_1", None) };
     let said_first = said(&["i3", "i4", "i5"], "a");
     h.store
-        .keep_response(
+        .store_response(
             NewResponse { account: c.account, response: response.clone(), items: vec![], said: said_first },
             Quota::UNLIMITED,
         )
@@ -212,7 +214,7 @@ pub async fn a_conversation_grows_in_order(h: House) {
         .expect("room");
     // A second time adds nothing.
     h.store
-        .keep_response(
+        .store_response(
             NewResponse { account: c.account, response, items: vec![], said: said(&["i6"], "b") },
             Quota::UNLIMITED,
         )
@@ -249,7 +251,7 @@ pub async fn a_conversation_grows_in_order(h: House) {
     assert!(h.store.delete_item(c.account, "conv_1", "i2").await.expect("asked"));
     assert!(!h.store.delete_item(c.account, "conv_1", "i2").await.expect("asked"));
     assert_eq!(read(None, 10, false).await, ["i1", "i3", "i4", "i5", "i7"]);
-    let changed = Conversation { metadata: "{\"a\":\"b\"}".into(), ..new.clone() };
+    let changed = StoredConversation { metadata: "{\"a\":\"b\"}".into(), ..new.clone() };
     assert!(h.store.change_conversation(c.account, changed, Quota::UNLIMITED).await.expect("asked").expect("room"));
     let found = h.store.conversation(c.account, "conv_1").await.expect("read").expect("there");
     assert_eq!((found.metadata.as_str(), found.expires_at), ("{\"a\":\"b\"}", now + 31 * DAY), "used, so it lives on");
@@ -257,7 +259,7 @@ pub async fn a_conversation_grows_in_order(h: House) {
     assert_eq!(h.store.conversation(c.account, "conv_1").await.expect("read"), None);
     assert_eq!(h.store.forget_responses(h.clock.now()).await.expect("swept"), 2, "with its response");
     assert_eq!(h.store.conversation_bytes(c.account, "conv_1").await.expect("read"), 0);
-    let again = Conversation { expires_at: h.clock.now() + DAY, ..new };
+    let again = StoredConversation { expires_at: h.clock.now() + DAY, ..new };
     h.store.create_conversation(c.account, again, items(&["x"]), Quota::UNLIMITED).await.expect("asked").expect("room");
     assert!(h.store.delete_conversation(c.account, "conv_1").await.expect("asked"));
     assert!(!h.store.delete_conversation(c.account, "conv_1").await.expect("asked"));

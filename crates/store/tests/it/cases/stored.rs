@@ -2,16 +2,17 @@
 //! makes room again.
 
 use tollgate_store::{
-    Conversation, Item, NewResponse, NoRoom, Page, Quota, REFUSALS_PER_MINUTE, ROW_BYTES, Said, Stored, StoredResponse,
+    AddedItem, Item, NewResponse, NoRoom, Quota, REFUSALS_PER_MINUTE, ROW_BYTES, StorageUsed, StoredConversation,
+    StoredResponse, UsagePage,
 };
 
 use crate::common::{Customer, House};
 
 const DAY: i64 = 86_400_000;
 
-fn talk(h: &House, id: &str, metadata: &str) -> Conversation {
+fn talk(h: &House, id: &str, metadata: &str) -> StoredConversation {
     let now = h.clock.now();
-    Conversation { id: id.into(), created_at: now, expires_at: now + DAY, metadata: metadata.into() }
+    StoredConversation { id: id.into(), created_at: now, expires_at: now + DAY, metadata: metadata.into() }
 }
 
 fn items(ids: &[&str], json: &str) -> Vec<Item> {
@@ -29,13 +30,13 @@ fn response(h: &House, c: &Customer, id: &str, conversation: Option<&str>) -> Ne
         object: "{}".into(),
         ..StoredResponse::default()
     };
-    let said = |at: usize, id: &str| Said { item: items(&[id], "{}").remove(0), spare: format!("spare_{at}") };
+    let said = |at: usize, id: &str| AddedItem { item: items(&[id], "{}").remove(0), spare: format!("spare_{at}") };
     let said = conversation.map(|_| vec![said(0, "i1"), said(1, "new")]).unwrap_or_default();
     NewResponse { account: c.account, response, items: vec!["o1".into(), "o2".into()], said }
 }
 
 /// The sum over the rows themselves.
-async fn counted(h: &House, c: &Customer) -> Stored {
+async fn counted(h: &House, c: &Customer) -> StorageUsed {
     let sql = "SELECT coalesce(sum(bytes), 0), coalesce(sum(objects), 0), coalesce(sum(items), 0) FROM (
         SELECT account_id, 512 + octet_length(id) + octet_length(input) + octet_length(object) AS bytes, 1 AS objects, 0 AS items
           FROM response
@@ -53,7 +54,7 @@ async fn counted(h: &House, c: &Customer) -> Stored {
             .query_row("SELECT bytes - (SELECT coalesce(sum(bytes), 0) FROM stored WHERE account_id <> x'') FROM stored WHERE account_id = x''", [], |r| r.get(0))
             .expect("a difference");
         assert_eq!(of_all, 0, "the sum of all is the sum of each");
-        return Stored { bytes: number(bytes), objects: number(objects), items: number(items) };
+        return StorageUsed { bytes: number(bytes), objects: number(objects), items: number(items) };
     }
     let (client, connection) = tokio_postgres::connect(&h.place.url, tokio_postgres::NoTls).await.expect("connected");
     let mut driver = tokio::task::JoinSet::new();
@@ -63,10 +64,10 @@ async fn counted(h: &House, c: &Customer) -> Stored {
         "coalesce(sum(bytes), 0)::bigint, coalesce(sum(objects), 0)::bigint, coalesce(sum(items), 0)::bigint",
     );
     let row = client.query_one(&format!("{sql}$1"), &[&c.account.0.as_slice()]).await.expect("a sum");
-    Stored { bytes: number(row.get(0)), objects: number(row.get(1)), items: number(row.get(2)) }
+    StorageUsed { bytes: number(row.get(0)), objects: number(row.get(1)), items: number(row.get(2)) }
 }
 
-async fn stored(h: &House, c: &Customer) -> Stored {
+async fn stored(h: &House, c: &Customer) -> StorageUsed {
     let told = h.store.stored(c.account).await.expect("read");
     assert_eq!(told, counted(h, c).await, "what is counted is what is there");
     told
@@ -75,7 +76,7 @@ async fn stored(h: &House, c: &Customer) -> Stored {
 pub async fn what_is_stored_is_counted_exactly(h: House) {
     let (c, other, all) = (h.customer(0, 0).await, h.customer(0, 0).await, Quota::UNLIMITED);
     let s = &h.store;
-    assert_eq!(stored(&h, &c).await, Stored::default());
+    assert_eq!(stored(&h, &c).await, StorageUsed::default());
     s.create_conversation(c.account, talk(&h, "conv_1", "{}"), items(&["i1", "i2"], "{\"é\":1}"), all)
         .await
         .expect("asked")
@@ -101,21 +102,21 @@ pub async fn what_is_stored_is_counted_exactly(h: House) {
     assert!(
         s.change_conversation(c.account, talk(&h, "conv_1", "{\"a\":1}"), all).await.expect("asked").expect("room")
     );
-    assert!(s.keep_response(response(&h, &c, "resp_1", Some("conv_1")), all).await.expect("asked").expect("room"));
-    assert!(!s.keep_response(response(&h, &c, "resp_1", Some("conv_1")), all).await.expect("asked").expect("room"));
+    assert!(s.store_response(response(&h, &c, "resp_1", Some("conv_1")), all).await.expect("asked").expect("room"));
+    assert!(!s.store_response(response(&h, &c, "resp_1", Some("conv_1")), all).await.expect("asked").expect("room"));
     let full = stored(&h, &c).await;
     assert_eq!((full.objects, full.items), (2, 7), "three items and two said, two by which the response is found");
-    s.keep_response(response(&h, &other, "resp_2", None), all).await.expect("asked").expect("room");
+    s.store_response(response(&h, &other, "resp_2", None), all).await.expect("asked").expect("room");
     let others = stored(&h, &other).await;
     // Erased one by one, it is as if it had never been.
     assert!(s.delete_item(c.account, "conv_1", "i3").await.expect("asked"));
-    let said = Said { item: items(&["new"], "{}").remove(0), spare: "spare_1".into() };
-    assert!(s.unsay(c.account, "conv_1", said).await.expect("asked"));
+    let said = AddedItem { item: items(&["new"], "{}").remove(0), spare: "spare_1".into() };
+    assert!(s.remove_said(c.account, "conv_1", said).await.expect("asked"));
     assert_eq!(stored(&h, &c).await.items, 5);
     assert!(s.delete_response(c.account, "resp_1").await.expect("asked"));
     stored(&h, &c).await;
     assert!(s.delete_conversation(c.account, "conv_1").await.expect("asked"));
-    assert_eq!(stored(&h, &c).await, Stored::default());
+    assert_eq!(stored(&h, &c).await, StorageUsed::default());
     assert_eq!(stored(&h, &other).await, others, "another's is another's");
     // So it is by time.
     s.create_conversation(other.account, talk(&h, "conv_3", "{}"), items(&["i1", "i2"], "{}"), all)
@@ -124,7 +125,7 @@ pub async fn what_is_stored_is_counted_exactly(h: House) {
         .expect("room");
     h.clock.advance(DAY + 1);
     assert_eq!(s.forget_responses(h.clock.now()).await.expect("swept"), 2);
-    assert_eq!(stored(&h, &other).await, Stored::default());
+    assert_eq!(stored(&h, &other).await, StorageUsed::default());
     h.close().await;
 }
 
@@ -143,7 +144,7 @@ pub async fn an_account_stores_within_its_quota(h: House) {
     let used = stored(&h, &c).await;
     assert_eq!(make("conv_3", &[], "{}").await, Err(NoRoom::Account(used)), "too many objects");
     assert_eq!(
-        s.keep_response(response(&h, &c, "resp_1", None), quota).await.expect("asked"),
+        s.store_response(response(&h, &c, "resp_1", None), quota).await.expect("asked"),
         Err(NoRoom::Account(used))
     );
     assert_eq!(s.response(c.account, "resp_1").await.expect("read"), None);
@@ -155,7 +156,7 @@ pub async fn an_account_stores_within_its_quota(h: House) {
     assert_eq!(long, Err(NoRoom::Account(full)));
     // Another account has a quota of its own, and what is erased makes room.
     let other = h.customer(0, 0).await;
-    s.keep_response(response(&h, &other, "resp_1", None), quota).await.expect("asked").expect("room");
+    s.store_response(response(&h, &other, "resp_1", None), quota).await.expect("asked").expect("room");
     assert!(s.delete_item(c.account, "conv_2", "c").await.expect("asked"));
     assert!(s.add_items(c.account, "conv_2", items(&["e"], "{}"), 0, quota).await.expect("asked").expect("room"));
     stored(&h, &c).await;
@@ -198,7 +199,7 @@ pub async fn refused_calls_leave_a_bounded_number_of_rows(h: House) {
     for _ in 0..500 {
         h.store.note_refusal(h.maker.call(), c.account, "insufficient_balance".into(), h.facts(&c, 0));
     }
-    let page = Page { before: None, limit: 1_000 };
+    let page = UsagePage { before: None, limit: 1_000 };
     let rows = h.store.usage(Some(c.account), page).await.expect("a page");
     assert_eq!(rows.len(), REFUSALS_PER_MINUTE as usize);
     h.clock.advance(60_000);

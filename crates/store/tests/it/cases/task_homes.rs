@@ -1,7 +1,7 @@
 //! Where tasks were sent, and which names at providers are those of our tasks.
 
 use futures_util::future::join_all;
-use tollgate_store::{BegunTask, Named, SentTo, TaskEnd, TaskId, TaskState, TaskStep, Word};
+use tollgate_store::{BegunTask, SentTo, TaskEnd, TaskId, TaskNaming, TaskState, TaskStep, Word};
 
 use super::tasks::{LEASE, accepted, begin, end, one, step, to};
 use crate::common::{Customer, House};
@@ -32,7 +32,7 @@ pub async fn a_task_keeps_where_it_was_sent(h: House) {
     let second = SentTo { host: "other.example".into(), key: "ffff".into(), ..to("other") };
     assert!(h.store.task_sending(begun, second, LEASE).await.expect("written"));
     assert_eq!(home(&h, &c, begun.id).await, at("other.example", "ffff"), "the last one has it");
-    assert_eq!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"), Named::Done);
+    assert_eq!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"), TaskNaming::Done);
     let h = h.reopen().await;
     let leased = one(&h, LEASE).await;
     assert_eq!((leased.task.upstream_host.clone(), leased.task.upstream_key.clone()), at("other.example", "ffff"));
@@ -51,7 +51,7 @@ pub async fn names_at_providers_are_known_and_the_nameless_are_told(h: House) {
     h.store.finish_task(end(&h, &c, known, leased.fence, 10)).await.expect("ended").expect("ours");
     assert!(h.store.hide_task(c.account, known).await.expect("hidden"));
     assert!(h.store.any_task(known).await.expect("read").is_none());
-    let told = h.store.told_task(known).await.expect("read").expect("whoever waits to be told is told");
+    let told = h.store.webhook_task(known).await.expect("read").expect("whoever waits to be told is told");
     assert_eq!((told.id, told.state), (known, TaskState::Completed));
     let asked = ["up-0", "up-1", "up-2"].map(str::to_owned);
     assert_eq!(h.store.tasks_named(&asked).await.expect("read"), ["up-1"], "ended, hidden, and still ours");
@@ -79,7 +79,7 @@ pub async fn names_at_providers_are_known_and_the_nameless_are_told(h: House) {
     assert!(nameless(now + 1, now + 60_000, 10).await.is_empty(), "begun earlier");
     h.store.finish_task(end(&h, &c, lost.id, given_up.fence, 0)).await.expect("ended").expect("ours");
     assert_eq!(nameless(now - 60_000, now + 60_000, 10).await.len(), 2, "it was never found, so it may be any");
-    assert_eq!(h.store.task_accepted(sent.id, "up-2".into(), 0).await.expect("written"), Named::Done);
+    assert_eq!(h.store.task_accepted(sent.id, "up-2".into(), 0).await.expect("written"), TaskNaming::Done);
     assert_eq!(nameless(now - 60_000, now + 60_000, 10).await, [lost.id]);
     for id in [held.id, sent.id] {
         let fence = if id == sent.id { one(&h, LEASE).await.fence } else { held.fence };
@@ -97,7 +97,7 @@ pub async fn a_name_at_a_provider_is_one_tasks_for_ever(h: House) {
     let first = accepted(&h, &c, 100, "up-1").await;
     let named = async |id: TaskId, name: &str| h.store.task_accepted(id, name.into(), 0).await.expect("asked");
     let second = sent(&h, &c, to("sim")).await;
-    assert_eq!(named(second.id, "up-1").await, Named::Taken);
+    assert_eq!(named(second.id, "up-1").await, TaskNaming::Taken);
     let task = h.store.task(c.account, second.id).await.expect("reading").expect("the task");
     assert_eq!((task.state, task.upstream_id.as_deref()), (TaskState::Unknown, None));
     assert!(task.unknown_since.is_some(), "what became of it is found out, or it is given up");
@@ -111,18 +111,18 @@ pub async fn a_name_at_a_provider_is_one_tasks_for_ever(h: House) {
         (leased, found, named)
     };
     let (leased, found, said) = find(&h, second.id, "up-1").await;
-    assert_eq!(said, Named::Taken);
+    assert_eq!(said, TaskNaming::Taken);
     assert!(
         h.store.put_back_task(step(&leased, TaskState::Unknown, 0)).await.expect("written"),
         "still in their hands"
     );
-    assert_eq!(h.store.task_found(found, "up-2".into()).await.expect("asked"), Named::Stale, "and then no longer");
+    assert_eq!(h.store.task_found(found, "up-2".into()).await.expect("asked"), TaskNaming::Stale, "and then no longer");
 
     // Another key may be one of the same account; another host has names of its own.
     let other_key = sent(&h, &c, SentTo { key: "ffff".into(), ..to("sim") }).await;
-    assert_eq!(named(other_key.id, "up-1").await, Named::Taken);
+    assert_eq!(named(other_key.id, "up-1").await, TaskNaming::Taken);
     let other_host = sent(&h, &c, SentTo { host: "other.example".into(), ..to("other") }).await;
-    assert_eq!(named(other_host.id, "up-1").await, Named::Done);
+    assert_eq!(named(other_host.id, "up-1").await, TaskNaming::Done);
 
     // The first has ended and is hidden: its name is still its own.
     let leased = h.store.take_task(first, LEASE).await.expect("taken").expect("nobody has it");
@@ -130,10 +130,10 @@ pub async fn a_name_at_a_provider_is_one_tasks_for_ever(h: House) {
     assert!(h.store.hide_task(c.account, first).await.expect("hidden"));
     let h = h.reopen().await;
     let (leased, _, said) = find(&h, second.id, "up-1").await;
-    assert_eq!(said, Named::Taken);
+    assert_eq!(said, TaskNaming::Taken);
     h.store.finish_task(end(&h, &c, second.id, leased.fence, 0)).await.expect("ended").expect("ours");
     let (_, _, said) = find(&h, other_key.id, "up-4").await;
-    assert_eq!(said, Named::Done);
+    assert_eq!(said, TaskNaming::Done);
     let task = h.store.task(c.account, other_key.id).await.expect("reading").expect("the task");
     assert_eq!((task.state, task.upstream_id.as_deref(), task.unknown_since), (TaskState::Queued, Some("up-4"), None));
     h.close().await;
@@ -146,9 +146,9 @@ pub async fn of_many_who_come_to_one_name_one_has_it(h: House) {
         all.push(sent(&h, &c, to("sim")).await);
     }
     let naming = all.iter().map(|one| h.store.task_accepted(one.id, "up-1".into(), LEASE));
-    let said: Vec<Named> = join_all(naming).await.into_iter().map(|named| named.expect("asked")).collect();
-    let count = |wanted: Named| said.iter().filter(|one| **one == wanted).count();
-    assert_eq!((count(Named::Done), count(Named::Taken)), (1, 19), "{said:?}");
+    let said: Vec<TaskNaming> = join_all(naming).await.into_iter().map(|named| named.expect("asked")).collect();
+    let count = |wanted: TaskNaming| said.iter().filter(|one| **one == wanted).count();
+    assert_eq!((count(TaskNaming::Done), count(TaskNaming::Taken)), (1, 19), "{said:?}");
     let mut names = Vec::new();
     for one in &all {
         names.extend(h.store.task(c.account, one.id).await.expect("reading").expect("the task").upstream_id);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tollgate_store::{Named, TaskId, TaskState, TaskStep, Word};
+use tollgate_store::{TaskId, TaskNaming, TaskState, TaskStep, Word};
 
 use super::tasks::{LEASE, accepted, end, one, step};
 use crate::common::{Customer, House};
@@ -69,7 +69,7 @@ pub async fn a_quiet_task_is_taken_by_nobody_before_it_is_due(h: House) {
     let h = h.reopen().await;
     assert!(h.store.take_task(id, LEASE).await.expect("asked").is_none(), "after a restart as well");
     assert!(
-        h.store.task_accepted(id, "up-2".into(), 0).await.is_ok_and(|named| named == Named::Stale),
+        h.store.task_accepted(id, "up-2".into(), 0).await.is_ok_and(|named| named == TaskNaming::Stale),
         "it has its name"
     );
     h.close().await;

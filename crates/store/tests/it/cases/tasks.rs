@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tollgate_catalog::Money;
 use tollgate_store::{
-    AccountId, BegunTask, Close, Ending, HoldRefused, Leased, Named, NewTask, SentTo, TaskEnd, TaskFailure, TaskId,
-    TaskPage, TaskState, TaskStep, Told, TurnWish, Turns, WebhookWish, Word,
+    AccountId, BegunTask, Close, Ending, HoldRefused, Leased, NewTask, SentTo, TaskEnd, TaskFailure, TaskId,
+    TaskNaming, TaskPage, TaskState, TaskStep, TurnWish, Turns, WebhookOutcome, WebhookWish, Word,
 };
 
 use crate::common::{Customer, House, idem};
@@ -34,7 +34,7 @@ pub(super) async fn begin(h: &House, c: &Customer, amount: i64) -> BegunTask {
 pub(super) async fn accepted(h: &House, c: &Customer, amount: i64, upstream_id: &str) -> TaskId {
     let begun = begin(h, c, amount).await;
     assert!(h.store.task_sending(begun, to("sim"), LEASE).await.expect("written"));
-    assert_eq!(h.store.task_accepted(begun.id, upstream_id.into(), 0).await.expect("written"), Named::Done);
+    assert_eq!(h.store.task_accepted(begun.id, upstream_id.into(), 0).await.expect("written"), TaskNaming::Done);
     begun.id
 }
 
@@ -90,8 +90,12 @@ pub async fn a_task_lives_and_is_paid_once(h: House) {
     assert!(h.store.task_sending(begun, to("sim"), LEASE).await.expect("written"));
     assert_eq!(state(&h, &c, begun.id).await, TaskState::Submitting);
     assert!(h.store.take_task(begun.id, LEASE).await.expect("asked").is_none(), "its creator has it");
-    assert_eq!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"), Named::Done);
-    assert_eq!(h.store.task_accepted(begun.id, "up-2".into(), 0).await.expect("asked"), Named::Stale, "it has its id");
+    assert_eq!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"), TaskNaming::Done);
+    assert_eq!(
+        h.store.task_accepted(begun.id, "up-2".into(), 0).await.expect("asked"),
+        TaskNaming::Stale,
+        "it has its id"
+    );
 
     let leased = one(&h, LEASE).await;
     assert_eq!((leased.task.upstream_id.as_deref(), leased.task.state), (Some("up-1"), TaskState::Queued));
@@ -150,7 +154,7 @@ pub async fn whoever_looks_at_a_task_takes_it_early(h: House) {
     let c = h.customer(0, 1_000).await;
     let begun = begin(&h, &c, 300).await;
     assert!(h.store.task_sending(begun, to("sim"), LEASE).await.expect("written"));
-    assert_eq!(h.store.task_accepted(begun.id, "up-1".into(), LEASE).await.expect("written"), Named::Done);
+    assert_eq!(h.store.task_accepted(begun.id, "up-1".into(), LEASE).await.expect("written"), TaskNaming::Done);
     assert!(h.store.take_tasks(10, LEASE, &[]).await.expect("taken").is_empty(), "not due");
     let leased = h.store.take_task(begun.id, LEASE).await.expect("taken").expect("nobody has it");
     assert!(h.store.take_task(begun.id, LEASE).await.expect("asked").is_none(), "somebody has it");
@@ -174,7 +178,7 @@ pub async fn a_creation_without_an_answer_is_found_by_others(h: House) {
     assert!(task.state == TaskState::Unknown && task.unknown_since.is_some());
     // Its creator hears from the provider after all, while somebody else is at it.
     let searching = one(&h, LEASE).await;
-    assert_eq!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"), Named::Done);
+    assert_eq!(h.store.task_accepted(begun.id, "up-1".into(), 0).await.expect("written"), TaskNaming::Done);
     assert!(!h.store.put_back_task(step(&searching, TaskState::Unknown, 0)).await.expect("asked"));
     let task = h.store.task(c.account, begun.id).await.expect("reading").expect("the task");
     assert_eq!((task.state, task.upstream_id.as_deref(), task.unknown_since), (TaskState::Queued, Some("up-1"), None));
@@ -297,7 +301,7 @@ pub async fn tasks_are_paged_and_hidden(h: House) {
     assert!(!h.store.hide_task(c.account, ids[0]).await.expect("asked"), "once");
     assert!(h.store.task(c.account, ids[0]).await.expect("reading").is_none());
     assert_eq!(list(page(None, true)).await, [ids[1], ids[2]]);
-    h.store.keep_result(ids[1], "copy".into()).await.expect("kept");
+    h.store.store_result(ids[1], "copy".into()).await.expect("kept");
     let task = h.store.task(c.account, ids[1]).await.expect("reading").expect("the task");
     assert_eq!(task.result.as_deref(), Some("copy"));
     let open = h.store.open_tasks().await.expect("counted");
@@ -345,11 +349,11 @@ pub async fn a_webhook_is_written_with_the_end_and_told_by_one(h: House) {
     assert!(h.store.take_webhooks(webhooks(10, &[]), LEASE).await.expect("taken").is_empty(), "one teller at a time");
     pass(&h, 80).await;
     let second = h.store.take_webhooks(webhooks(10, &[]), LEASE).await.expect("taken");
-    h.store.told(&first[0], Told::Over).await.expect("asked");
-    h.store.told(&second[0], Told::Again(0)).await.expect("told");
+    h.store.webhook_tried(&first[0], WebhookOutcome::Over).await.expect("asked");
+    h.store.webhook_tried(&second[0], WebhookOutcome::Again(0)).await.expect("told");
     let third = h.store.take_webhooks(webhooks(10, &[]), LEASE).await.expect("taken");
     assert_eq!(third.iter().map(|w| w.attempts).collect::<Vec<_>>(), [1], "a stale teller ends nothing");
-    h.store.told(&third[0], Told::Over).await.expect("told");
+    h.store.webhook_tried(&third[0], WebhookOutcome::Over).await.expect("told");
     pass(&h, 1).await;
     assert!(h.store.take_webhooks(webhooks(10, &[]), LEASE).await.expect("taken").is_empty());
     h.close().await;
@@ -400,7 +404,10 @@ pub async fn tasks_of_a_busy_provider_are_left_for_later(h: House) {
     for provider in ["busy", "busy", "idle"] {
         let begun = begin(&h, &c, 100).await;
         assert!(h.store.task_sending(begun, to(provider), LEASE).await.expect("written"));
-        assert_eq!(h.store.task_accepted(begun.id, format!("up-{}", begun.id), 0).await.expect("written"), Named::Done);
+        assert_eq!(
+            h.store.task_accepted(begun.id, format!("up-{}", begun.id), 0).await.expect("written"),
+            TaskNaming::Done
+        );
         at.push(begun.id);
     }
     let taken = h.store.take_tasks(10, LEASE, &["busy".to_owned(), "nobody".to_owned()]).await.expect("taken");

@@ -46,14 +46,15 @@ fn in_a_path(model: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BaseUrl, Secret, Settings, kind};
+    use crate::{BaseUrl, ProviderSettings, Secret, kind};
     use bytes::Bytes;
 
     #[test]
     fn the_path_says_what_is_asked() {
         let base = BaseUrl::parse("https://g.example").unwrap();
         let provider =
-            Provider::new("g", kind("gemini").unwrap(), base, Some(Secret::new("k-1")), Settings::default()).unwrap();
+            Provider::new("g", kind("gemini").unwrap(), base, Some(Secret::new("k-1")), ProviderSettings::default())
+                .unwrap();
         let ask = |model, stream| {
             let body = Bytes::from_static(b"{}");
             provider.chat(ChatAsk { body, call_id: "call_1", model, stream, passed: &[] }).unwrap()

@@ -1,10 +1,10 @@
 //! Videos: a long-running operation, and a link that opens with the key.
 
 use crate::video::habits::DAY;
-use crate::video::judge::{Said, Table, Verdict, judge};
+use crate::video::judge::{ProviderError, Table, Verdict, judge};
 use crate::video::read::{id, path_part};
-use crate::video::{Asking, Ending, Habits, Handle, Job, Link, Report, Standing, Video};
-use crate::{Fault, Outgoing, Reply};
+use crate::video::{Asking, FileLink, Habits, Handle, Job, VideoFailure, VideoMaker, VideoReport, VideoStanding};
+use crate::{Fault, Outgoing, WholeReply};
 use http::header::ACCEPT;
 use http::{HeaderName, HeaderValue, Method};
 use serde_json::Value;
@@ -58,7 +58,7 @@ fn operation(name: &str) -> Option<&str> {
     name.split('/').all(|part| path_part(part).is_some()).then_some(name)
 }
 
-impl Video for Veo {
+impl VideoMaker for Veo {
     fn speaks(&self, api: Api) -> bool {
         api == Api::Veo
     }
@@ -72,7 +72,7 @@ impl Video for Veo {
         request(asking, Method::POST, &path, Some(&Value::Object(job.plan.body.clone())))
     }
 
-    fn created(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
+    fn created(&self, api: Api, reply: &WholeReply) -> Result<String, Fault> {
         let name = id(&reply.json()["name"]).filter(|_| reply.is_ok());
         name.ok_or_else(|| self.refused(api, reply))
     }
@@ -81,15 +81,15 @@ impl Video for Veo {
         request(asking, Method::GET, &format!("/v1beta/{}", operation(task.id)?), None)
     }
 
-    fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault> {
+    fn polled(&self, task: &Handle<'_>, reply: &WholeReply) -> Result<VideoReport, Fault> {
         let json = reply.json();
         if !reply.is_ok() || json["name"].as_str().is_none() {
             return Err(self.refused(task.api, reply));
         }
         if json["done"] != true {
-            return Ok(Report::of("running", &[("running", Standing::Running)]));
+            return Ok(VideoReport::of("running", &[("running", VideoStanding::Running)]));
         }
-        let ended = || Report::of("failed", &[("failed", Standing::Ended(Ending::Failed))]);
+        let ended = || VideoReport::of("failed", &[("failed", VideoStanding::Ended(VideoFailure::Failed))]);
         let error = &json["error"];
         if error.is_object() {
             let code = error["status"].as_str().map(str::to_owned).or_else(|| id(&error["code"]));
@@ -101,12 +101,12 @@ impl Video for Veo {
         if uri.is_none() && made["raiMediaFilteredCount"].as_u64().is_some_and(|count| count > 0) {
             return Ok(ended().because(Some("content_filtered"), made["raiMediaFilteredReasons"][0].as_str()));
         }
-        let mut report = Report::of("done", &[("done", Standing::Succeeded)]);
-        report.link = uri.and_then(Link::read).map(|link| Link { needs_key: true, ..link });
+        let mut report = VideoReport::of("done", &[("done", VideoStanding::Succeeded)]);
+        report.link = uri.and_then(FileLink::read).map(|link| FileLink { needs_key: true, ..link });
         Ok(report)
     }
 
-    fn content(&self, asking: &Asking<'_>, _task: &Handle<'_>, link: &Link) -> Option<Outgoing> {
+    fn content(&self, asking: &Asking<'_>, _task: &Handle<'_>, link: &FileLink) -> Option<Outgoing> {
         let mut request = asking.plain(&link.url)?;
         // The key never goes to another host.
         if asking.is_own(&link.url) {
@@ -117,11 +117,11 @@ impl Video for Veo {
         Some(request)
     }
 
-    fn refused(&self, _api: Api, reply: &Reply) -> Fault {
+    fn refused(&self, _api: Api, reply: &WholeReply) -> Fault {
         let json = reply.json();
         let error = &json["error"];
         let text = error["message"].as_str().unwrap_or_default();
         let table = if text.contains("API key") { KEY_TROUBLE } else { CODES };
-        judge(reply, error["status"].as_str().map(|code| Said { code, text }), table)
+        judge(reply, error["status"].as_str().map(|code| ProviderError { code, text }), table)
     }
 }

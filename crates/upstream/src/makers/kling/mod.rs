@@ -6,10 +6,13 @@
 mod jwt;
 
 use crate::video::habits::DAY;
-use crate::video::judge::{Said, Table, Verdict, judge};
+use crate::video::judge::{ProviderError, Table, Verdict, judge};
 use crate::video::read::{id, path_part, sold_seconds};
-use crate::video::{Asking, Ending, Habits, Handle, Job, Link, Page, Report, Sought, Standing, Used, Video};
-use crate::{Fault, Outgoing, Reply};
+use crate::video::{
+    Asking, FileLink, Habits, Handle, Job, Sought, TaskListPage, VideoFailure, VideoMaker, VideoReport, VideoStanding,
+    VideoUsage,
+};
+use crate::{Fault, Outgoing, WholeReply};
 use http::Method;
 use http::header::AUTHORIZATION;
 use serde_json::{Value, json};
@@ -29,13 +32,13 @@ const HABITS: Habits = Habits {
     reports: true,
 };
 
-const WORDS: &[(&str, Standing)] = &[
-    ("submitted", Standing::Queued),
-    ("processing", Standing::Running),
+const WORDS: &[(&str, VideoStanding)] = &[
+    ("submitted", VideoStanding::Queued),
+    ("processing", VideoStanding::Running),
     // Spelt one way in v1, the other in 2.0.
-    ("succeed", Standing::Succeeded),
-    ("succeeded", Standing::Succeeded),
-    ("failed", Standing::Ended(Ending::Failed)),
+    ("succeed", VideoStanding::Succeeded),
+    ("succeeded", VideoStanding::Succeeded),
+    ("failed", VideoStanding::Ended(VideoFailure::Failed)),
 ];
 
 const CODES: Table = &[
@@ -79,7 +82,7 @@ impl Kling {
     }
 }
 
-impl Video for Kling {
+impl VideoMaker for Kling {
     fn speaks(&self, api: Api) -> bool {
         matches!(api, Api::KlingV1 | Api::Kling2 | Api::KlingOmni)
     }
@@ -102,7 +105,7 @@ impl Video for Kling {
         Kling::request(asking, Method::POST, &path, Some(&Value::Object(body)))
     }
 
-    fn created(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
+    fn created(&self, api: Api, reply: &WholeReply) -> Result<String, Fault> {
         let json = reply.json();
         let data = &json["data"];
         let task = if api == Api::Kling2 { id(&data["id"]) } else { id(&data["task_id"]) };
@@ -118,7 +121,7 @@ impl Video for Kling {
         Kling::request(asking, Method::GET, &path, None)
     }
 
-    fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault> {
+    fn polled(&self, task: &Handle<'_>, reply: &WholeReply) -> Result<VideoReport, Fault> {
         let json = reply.json();
         if !succeeds(reply, &json) {
             return Err(self.refused(task.api, reply));
@@ -142,15 +145,15 @@ impl Video for Kling {
         Kling::request(asking, Method::GET, &path, None)
     }
 
-    fn found(&self, sought: &Sought<'_>, _cursor: Option<&str>, reply: &Reply) -> Result<Page, Fault> {
+    fn found(&self, sought: &Sought<'_>, _cursor: Option<&str>, reply: &WholeReply) -> Result<TaskListPage, Fault> {
         let json = reply.json();
         if !succeeds(reply, &json) {
-            return if is_absent(&json) { Ok(Page::default()) } else { Err(self.refused(sought.api, reply)) };
+            return if is_absent(&json) { Ok(TaskListPage::default()) } else { Err(self.refused(sought.api, reply)) };
         }
         let data = &json["data"];
         // A list without an entry is an answer too.
         if sought.api == Api::Kling2 && data.as_array().is_some_and(Vec::is_empty) {
-            return Ok(Page::default());
+            return Ok(TaskListPage::default());
         }
         let ours = match sought.api {
             Api::Kling2 => {
@@ -160,15 +163,15 @@ impl Video for Kling {
             _ => id(&data["task_id"]).filter(|_| data["task_info"]["external_task_id"] == sought.external_id),
         };
         // Whatever else it tells is neither ours nor the word that ours is not there.
-        Ok(Page { ours: Some(ours.ok_or_else(Fault::garbage)?), ..Page::default() })
+        Ok(TaskListPage { ours: Some(ours.ok_or_else(Fault::garbage)?), ..TaskListPage::default() })
     }
 
-    fn refused(&self, _api: Api, reply: &Reply) -> Fault {
+    fn refused(&self, _api: Api, reply: &WholeReply) -> Fault {
         let json = reply.json();
         let code = json["code"].as_i64().filter(|code| *code != 0).map(|code| code.to_string());
         let text = json["message"].as_str().unwrap_or_default();
         let table = if text.contains("external_task_id") { TAKEN } else { CODES };
-        judge(reply, code.as_deref().map(|code| Said { code, text }), table)
+        judge(reply, code.as_deref().map(|code| ProviderError { code, text }), table)
     }
 }
 
@@ -183,31 +186,36 @@ fn is_absent(json: &Value) -> bool {
     }
 }
 
-fn succeeds(reply: &Reply, json: &Value) -> bool {
+fn succeeds(reply: &WholeReply, json: &Value) -> bool {
     reply.is_ok() && json["code"] == 0
 }
 
-fn older(data: &Value) -> Option<Report> {
+fn older(data: &Value) -> Option<VideoReport> {
     // The envelope says SUCCEED for failed tasks too; only this text tells.
-    let mut report = Report::of(data["task_status"].as_str()?, WORDS).because(None, data["task_status_msg"].as_str());
+    let mut report =
+        VideoReport::of(data["task_status"].as_str()?, WORDS).because(None, data["task_status_msg"].as_str());
     let video = &data["task_result"]["videos"][0];
-    report.link = video["url"].as_str().and_then(Link::read);
+    report.link = video["url"].as_str().and_then(FileLink::read);
     let told = json!({"duration": video["duration"], "final_unit_deduction": data["final_unit_deduction"]});
-    if report.standing == Standing::Succeeded {
-        report.used = Used { millis: sold_seconds(&video["duration"]), raw: Used::raw(&told), ..Used::default() };
+    if report.standing == VideoStanding::Succeeded {
+        report.used = VideoUsage {
+            millis: sold_seconds(&video["duration"]),
+            raw: VideoUsage::raw(&told),
+            ..VideoUsage::default()
+        };
         report.length = report.used.millis;
     }
     Some(report)
 }
 
-fn newer(task: &Value) -> Option<Report> {
-    let mut report = Report::of(task["status"].as_str()?, WORDS).because(None, task["message"].as_str());
+fn newer(task: &Value) -> Option<VideoReport> {
+    let mut report = VideoReport::of(task["status"].as_str()?, WORDS).because(None, task["message"].as_str());
     let video = task["outputs"].as_array().into_iter().flatten().find(|output| output["type"] == "video");
-    report.link = video.and_then(|video| video["url"].as_str()).and_then(Link::read);
-    if report.standing == Standing::Succeeded {
+    report.link = video.and_then(|video| video["url"].as_str()).and_then(FileLink::read);
+    if report.standing == VideoStanding::Succeeded {
         let told = json!({"duration": video.map(|video| &video["duration"]), "billing": task["billing"]});
         let millis = video.and_then(|video| sold_seconds(&video["duration"]));
-        report.used = Used { millis, raw: Used::raw(&told), ..Used::default() };
+        report.used = VideoUsage { millis, raw: VideoUsage::raw(&told), ..VideoUsage::default() };
         report.length = millis;
     }
     Some(report)

@@ -2,17 +2,20 @@
 //! key.
 
 use crate::video::habits::DAY;
-use crate::video::judge::{Said, Table, Verdict, judge};
-use crate::video::likeness::Told;
+use crate::video::judge::{ProviderError, Table, Verdict, judge};
+use crate::video::likeness::Comparison;
 use crate::video::read::{PAGE, alike, billed, id, is_past, path_part, percent};
-use crate::video::{Asking, Ending, Habits, Handle, Job, Likeness, Link, Page, Report, Sought, Standing, Used, Video};
-use crate::{Blame, Fault, Outgoing, Reply};
+use crate::video::{
+    Asking, FileLink, Habits, Handle, Job, Likeness, Sought, TaskListPage, VideoFailure, VideoMaker, VideoReport,
+    VideoStanding, VideoUsage,
+};
+use crate::{Blame, Fault, Outgoing, WholeReply};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tollgate_media::video::{Api, REMIX, Upload};
+use tollgate_media::video::{Api, PictureUpload, REMIX};
 use tollgate_wire::error::Code;
 
 /// The base address ends in `/v1`.
@@ -28,12 +31,12 @@ const HABITS: Habits = Habits {
     reports: true,
 };
 
-const WORDS: &[(&str, Standing)] = &[
-    ("queued", Standing::Queued),
-    ("in_progress", Standing::Running),
-    ("completed", Standing::Succeeded),
-    ("failed", Standing::Ended(Ending::Failed)),
-    ("cancelled", Standing::Ended(Ending::Cancelled)),
+const WORDS: &[(&str, VideoStanding)] = &[
+    ("queued", VideoStanding::Queued),
+    ("in_progress", VideoStanding::Running),
+    ("completed", VideoStanding::Succeeded),
+    ("failed", VideoStanding::Ended(VideoFailure::Failed)),
+    ("cancelled", VideoStanding::Ended(VideoFailure::Cancelled)),
 ];
 
 const CODES: Table = &[
@@ -45,7 +48,7 @@ const CODES: Table = &[
     ("moderation_blocked", Verdict::Caller),
 ];
 
-impl Video for Sora {
+impl VideoMaker for Sora {
     fn speaks(&self, api: Api) -> bool {
         api == Api::Sora
     }
@@ -73,14 +76,14 @@ impl Video for Sora {
         Some(request)
     }
 
-    fn created(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
+    fn created(&self, api: Api, reply: &WholeReply) -> Result<String, Fault> {
         let task = id(&reply.json()["id"]).filter(|_| reply.is_ok());
         task.ok_or_else(|| self.refused(api, reply))
     }
 
     /// A source that it has no longer is the caller's, who named it. A model that it does not know
     /// is not.
-    fn remixed(&self, api: Api, reply: &Reply) -> Result<String, Fault> {
+    fn remixed(&self, api: Api, reply: &WholeReply) -> Result<String, Fault> {
         let error = &reply.json()["error"];
         let gone = reply.status == 404 && error.is_object() && error["code"] != "model_not_found";
         self.created(api, reply).map_err(|fault| if gone { no_source(fault) } else { fault })
@@ -90,18 +93,18 @@ impl Video for Sora {
         asking.bearer(Method::GET, &format!("/videos/{}", path_part(task.id)?), None)
     }
 
-    fn polled(&self, task: &Handle<'_>, reply: &Reply) -> Result<Report, Fault> {
+    fn polled(&self, task: &Handle<'_>, reply: &WholeReply) -> Result<VideoReport, Fault> {
         let json = reply.json();
-        let told = Report::told(&json, WORDS).filter(|_| reply.is_ok());
+        let told = VideoReport::from_status(&json, WORDS).filter(|_| reply.is_ok());
         let mut report = told.ok_or_else(|| self.refused(task.api, reply))?;
         report.progress = percent(&json["progress"]);
-        if report.standing == Standing::Succeeded {
+        if report.standing == VideoStanding::Succeeded {
             let expires_at = json["expires_at"].as_i64();
             let url = format!("/videos/{}/content", task.id);
-            report.link = Some(Link { url, expires_at, carries_expires: false, needs_key: true });
+            report.link = Some(FileLink { url, expires_at, carries_expires: false, needs_key: true });
             report.used.millis = billed(&json["seconds"]);
             report.length = report.used.millis;
-            report.used.raw = Used::raw(&json!({"seconds": json["seconds"], "size": json["size"]}));
+            report.used.raw = VideoUsage::raw(&json!({"seconds": json["seconds"], "size": json["size"]}));
         }
         Ok(report)
     }
@@ -114,7 +117,7 @@ impl Video for Sora {
         asking.bearer(Method::GET, &format!("/videos?limit={PAGE}&order=desc{after}"), None)
     }
 
-    fn found(&self, sought: &Sought<'_>, _cursor: Option<&str>, reply: &Reply) -> Result<Page, Fault> {
+    fn found(&self, sought: &Sought<'_>, _cursor: Option<&str>, reply: &WholeReply) -> Result<TaskListPage, Fault> {
         let json = reply.json();
         let Some(list) = json["data"].as_array().filter(|_| reply.is_ok()) else {
             return Err(self.refused(sought.api, reply));
@@ -122,10 +125,10 @@ impl Video for Sora {
         let alike = alike(self, sought, list);
         // That there is no more is believed when it is said, or when a page is empty.
         if is_past(list, sought.sent.0) || json["has_more"] == false {
-            return Ok(Page { ours: None, alike, next: None });
+            return Ok(TaskListPage { ours: None, alike, next: None });
         }
         let last = list.last().and_then(|video| id(&video["id"])).ok_or_else(Fault::garbage)?;
-        Ok(Page { ours: None, alike, next: Some(last) })
+        Ok(TaskListPage { ours: None, alike, next: Some(last) })
     }
 
     fn likeness(&self, sought: &Sought<'_>, entry: &Value) -> Likeness {
@@ -133,13 +136,13 @@ impl Video for Sora {
         let from = &entry["remixed_from_video_id"];
         // A remix has the length and size of its source, and the model.
         let told = match source {
-            Some(source) => sought.compare(entry, &[]).max(Told::names(source, from)),
+            Some(source) => sought.compare(entry, &[]).max(Comparison::names(source, from)),
             None if from.is_null() => sought.compare(entry, &["seconds", "size"]),
-            None => Told::Other,
+            None => Comparison::Other,
         };
         let model = entry["model"].as_str().unwrap_or_default();
         let (told, words) = match source {
-            None if model.is_empty() => (told.max(Told::Unclear), sought.by_prompt(&entry["prompt"])),
+            None if model.is_empty() => (told.max(Comparison::Unclear), sought.by_prompt(&entry["prompt"])),
             None if !is_model(model, sought.model) => (told, Likeness::Otherwise),
             _ => (told, sought.by_prompt(&entry["prompt"])),
         };
@@ -160,7 +163,7 @@ impl Video for Sora {
         asking.bearer(Method::POST, &path, Some(&json!({"prompt": prompt})))
     }
 
-    fn content(&self, asking: &Asking<'_>, task: &Handle<'_>, link: &Link) -> Option<Outgoing> {
+    fn content(&self, asking: &Asking<'_>, task: &Handle<'_>, link: &FileLink) -> Option<Outgoing> {
         // Pictures of the video are other variants of its content.
         let variant = link.url.split_once("?variant=").map(|(_, name)| format!("?variant={name}")).unwrap_or_default();
         let path = format!("/videos/{}/content{variant}", path_part(task.id)?);
@@ -169,10 +172,10 @@ impl Video for Sora {
         Some(request)
     }
 
-    fn refused(&self, _api: Api, reply: &Reply) -> Fault {
+    fn refused(&self, _api: Api, reply: &WholeReply) -> Fault {
         let json = reply.json();
         let error = &json["error"];
-        let said = error.is_object().then(|| Said {
+        let said = error.is_object().then(|| ProviderError {
             code: error["code"].as_str().or_else(|| error["type"].as_str()).unwrap_or_default(),
             text: error["message"].as_str().unwrap_or_default(),
         });
@@ -197,7 +200,7 @@ fn is_model(told: &str, asked: &str) -> bool {
 }
 
 /// A line that does not stand in the picture.
-fn boundary(upload: &Upload) -> String {
+fn boundary(upload: &PictureUpload) -> String {
     let mut number = 0u64;
     loop {
         let boundary = format!("tollgate-{number:016x}");
@@ -208,7 +211,7 @@ fn boundary(upload: &Upload) -> String {
     }
 }
 
-fn form(fields: &serde_json::Map<String, Value>, upload: &Upload, boundary: &str) -> Bytes {
+fn form(fields: &serde_json::Map<String, Value>, upload: &PictureUpload, boundary: &str) -> Bytes {
     let mut out = Vec::with_capacity(upload.bytes.len() + 2048);
     for (name, value) in fields {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -251,7 +254,7 @@ mod tests {
             (401, told(json!("invalid_api_key")).to_string(), false),
             (404, "<html>no such page</html>".to_owned(), false),
         ] {
-            let reply = Reply { status, headers: HeaderMap::new(), body: Bytes::from(body) };
+            let reply = WholeReply { status, headers: HeaderMap::new(), body: Bytes::from(body) };
             let fault = Sora.remixed(Api::Sora, &reply).expect_err("refused");
             let expected = if caller { (Blame::Caller, Some("id")) } else { (Blame::Operator, None) };
             assert_eq!((fault.blame, fault.param.as_deref()), expected, "{reply:?}");

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use http::HeaderMap;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use tollgate_upstream::video::{Handle, Sought, Standing};
-use tollgate_upstream::{Reply, kind};
+use tollgate_upstream::video::{Handle, Sought, VideoStanding};
+use tollgate_upstream::{WholeReply, kind};
 
 /// Names and words that occur in real answers.
 const NAMES: &[&str] = &[
@@ -100,7 +100,7 @@ fn any_body() -> impl Strategy<Value = Bytes> {
 proptest! {
     #[test]
     fn is_read(body in any_body(), status in prop_oneof![Just(200u16), Just(400), Just(404), Just(429), Just(500), Just(502)]) {
-        let reply = Reply { status, headers: HeaderMap::new(), body };
+        let reply = WholeReply { status, headers: HeaderMap::new(), body };
         let sent = Map::new();
         for maker in MAKERS {
             let video = kind(maker.kind).and_then(|kind| kind.video).expect("makes videos");
@@ -111,7 +111,7 @@ proptest! {
             }
             if let Ok(report) = video.polled(&task, &reply) {
                 prop_assert_eq!(status, 200);
-                prop_assert_eq!(matches!(report.standing, Standing::Ended(_)), report.failure.is_some());
+                prop_assert_eq!(matches!(report.standing, VideoStanding::Ended(_)), report.failure.is_some());
                 prop_assert!(report.link.is_none_or(|link| link.needs_key || link.url.starts_with("http")));
             }
             if let Ok(Some(link)) = video.filed(&reply) {

@@ -82,7 +82,7 @@ async fn a_picture_goes_to_openai_as_a_file() {
     let boundary = received.header("content-type").and_then(|kind| kind.strip_prefix("multipart/form-data; boundary="));
     let boundary = boundary.expect("a form").to_owned();
     let content_type = format!("multipart/form-data; boundary={boundary}");
-    let mut reader = tollgate_wire::multipart::Reader::new(&content_type, Default::default()).expect("a reader");
+    let mut reader = tollgate_wire::multipart::FormReader::new(&content_type, Default::default()).expect("a reader");
     reader.push(&received.body).expect("a form");
     let parts = reader.finish().expect("all parts");
     let names: Vec<_> = parts.iter().map(|part| (part.name.as_str(), part.file_name.is_some())).collect();

@@ -3,7 +3,7 @@
 use super::house::House;
 use super::makers::{MAKERS, Maker};
 use tollgate_media::video::Api;
-use tollgate_upstream::video::Standing;
+use tollgate_upstream::video::VideoStanding;
 
 #[tokio::test]
 async fn the_bytes_are_a_video() {
@@ -40,7 +40,7 @@ async fn the_key_goes_to_nobody_else() {
     let own = house.video().content(&asking, &handle, &link).expect("a request");
     assert!(own.headers().contains_key("x-goog-api-key"));
     for url in ["https://storage.example/v.mp4", "http://127.0.0.1:1/v.mp4", "http://[::1]/v.mp4"] {
-        let foreign = tollgate_upstream::video::Link { url: url.to_owned(), ..link.clone() };
+        let foreign = tollgate_upstream::video::FileLink { url: url.to_owned(), ..link.clone() };
         let request = house.video().content(&asking, &handle, &foreign).expect("a request");
         assert!(!request.headers().contains_key("x-goog-api-key"), "{url}");
     }
@@ -54,7 +54,8 @@ async fn success_without_a_link_is_not_success() {
         let id = house.create("[[sim:no_url n=2 queue=0 run=0]]").await.expect("accepted");
         let polls: Vec<_> = house.polls(&id).await.into_iter().map(|poll| poll.expect("a report")).collect();
         let seen: Vec<_> = polls.iter().map(|report| (report.standing, report.is_ready())).collect();
-        let expected = [(Standing::Succeeded, false), (Standing::Succeeded, false), (Standing::Succeeded, true)];
+        let expected =
+            [(VideoStanding::Succeeded, false), (VideoStanding::Succeeded, false), (VideoStanding::Succeeded, true)];
         assert_eq!(seen, expected, "{maker:?}");
         let id = house.create_again("[[sim:never_url queue=0 run=0]]").await;
         assert!(house.polls(&id).await.iter().all(|poll| !poll.as_ref().expect("a report").is_ready()), "{maker:?}");

@@ -5,12 +5,12 @@ use super::makers::{MAKERS, Maker};
 use http::HeaderMap;
 use serde_json::{Value, json};
 use tollgate_media::video::{Api, Plan, REMIX};
-use tollgate_upstream::Reply;
-use tollgate_upstream::video::{Found, Likeness};
+use tollgate_upstream::WholeReply;
+use tollgate_upstream::video::{Likeness, VideoSearch};
 
 /// What a list read to its end has that may be the one.
-fn perhaps(found: Option<Found>) -> Vec<(String, Likeness)> {
-    let Some(Found::Perhaps { alike, whole: true }) = found else { panic!("{found:?}") };
+fn perhaps(found: Option<VideoSearch>) -> Vec<(String, Likeness)> {
+    let Some(VideoSearch::Perhaps { alike, whole: true }) = found else { panic!("{found:?}") };
     alike.into_iter().map(|one| (one.id, one.likeness)).collect()
 }
 
@@ -27,8 +27,8 @@ async fn lost_tasks() {
         assert_eq!(house.video().habits(maker.api).finds, after.is_some(), "{maker:?}");
         match maker.api {
             Api::KlingV1 | Api::Kling2 | Api::KlingOmni | Api::Ark => {
-                assert_eq!(before, Some(Found::Nothing), "{maker:?}");
-                let Some(Found::Exactly(id)) = after else { panic!("{maker:?}: {after:?}") };
+                assert_eq!(before, Some(VideoSearch::Nothing), "{maker:?}");
+                let Some(VideoSearch::Exactly(id)) = after else { panic!("{maker:?}: {after:?}") };
                 assert_ne!(id, known);
                 assert!(house.polls_of(plan.call, &id).await.pop().expect("a poll").expect("a report").is_ready());
             }
@@ -57,10 +57,10 @@ async fn lists_tell_kinds_and_times_apart() {
     let house = House::of(Maker::of(Api::Sora)).await;
     house.create("p").await.expect("accepted");
     let longer = house.plan(&json!({"prompt": "p", "seconds": "8"}));
-    assert_eq!(house.find(&longer, TASK).await.expect("an answer"), Some(Found::Nothing));
+    assert_eq!(house.find(&longer, TASK).await.expect("an answer"), Some(VideoSearch::Nothing));
     let house = House { now: house.now - 3600, ..house };
     let plain = house.plan(&json!({"prompt": "p"}));
-    assert_eq!(house.find(&plain, TASK).await.expect("an answer"), Some(Found::Nothing), "made an hour later");
+    assert_eq!(house.find(&plain, TASK).await.expect("an answer"), Some(VideoSearch::Nothing), "made an hour later");
 }
 
 /// The caller's own identifier takes the place of ours; then only likeness is left.
@@ -73,7 +73,7 @@ async fn a_callers_identifier_at_ark() {
     let found = house.find(&plan, TASK).await.expect("an answer");
     assert_eq!(perhaps(found).len(), 1);
     let other = house.plan(&json!({"prompt": "p", "metadata": {"safety_identifier": "user-8"}}));
-    assert_eq!(house.find(&other, TASK).await.expect("an answer"), Some(Found::Nothing), "another caller's");
+    assert_eq!(house.find(&other, TASK).await.expect("an answer"), Some(VideoSearch::Nothing), "another caller's");
 }
 
 /// The list tells an endpoint's tasks under the name of its model: they are known by our id all the
@@ -85,10 +85,10 @@ async fn an_endpoint_at_ark() {
     let plan = house.plan(&json!({"prompt": "[[sim:lost]]"}));
     house.send(&plan, TASK).await.expect_err("lost");
     let found = house.find(&plan, TASK).await.expect("an answer");
-    assert!(matches!(found, Some(Found::Exactly(_))), "{found:?}");
+    assert!(matches!(found, Some(VideoSearch::Exactly(_))), "{found:?}");
     assert_eq!(
         house.find(&plan, "task_9").await.expect("an answer"),
-        Some(Found::Nothing),
+        Some(VideoSearch::Nothing),
         "it has an id, another one"
     );
     let named = house.plan(&json!({"prompt": "[[sim:lost]]", "metadata": {"safety_identifier": "user-7"}}));
@@ -146,7 +146,7 @@ async fn kling_is_believed_by_our_own_id_only() {
         let sought = house.sought(&plan, TASK, None);
         let own = if api == Api::Kling2 { &v2[..] } else { &v1[..] };
         for ((status, body), expected) in refused.iter().chain(own) {
-            let reply = Reply { status: *status, headers: HeaderMap::new(), body: body.clone().into() };
+            let reply = WholeReply { status: *status, headers: HeaderMap::new(), body: body.clone().into() };
             let page = house.video().found(&sought, None, &reply);
             let read = page.as_ref().ok().map(|page| page.ours.as_deref());
             assert_eq!(read, *expected, "{api:?} {status} {body}: {page:?}");
@@ -193,8 +193,8 @@ async fn lists_are_read_to_their_end() {
         }
         let before = house.sim.received().len();
         match house.find(&plan, TASK).await.expect("an answer") {
-            Some(Found::Exactly(id)) => assert_eq!((api, id), (Api::Ark, first)),
-            Some(Found::Perhaps { alike, whole: true }) => {
+            Some(VideoSearch::Exactly(id)) => assert_eq!((api, id), (Api::Ark, first)),
+            Some(VideoSearch::Perhaps { alike, whole: true }) => {
                 assert_eq!((alike.len(), alike.last().map(|one| &one.id)), (231, Some(&first)), "{api:?}");
             }
             other => panic!("{api:?}: {other:?}"),
@@ -206,17 +206,17 @@ async fn lists_are_read_to_their_end() {
         // rest.
         let before = house.sim.received().len();
         let found = house.find_in(&plan, "never", 1).await.expect("an answer");
-        assert!(matches!(found, Some(Found::Perhaps { whole: false, .. })), "{api:?}: {found:?}");
+        assert!(matches!(found, Some(VideoSearch::Perhaps { whole: false, .. })), "{api:?}: {found:?}");
         assert_eq!(house.sim.received().len() - before, 2, "{api:?}");
         if api == Api::Ark {
-            assert_eq!(house.find(&plan, "never").await.expect("an answer"), Some(Found::Nothing));
+            assert_eq!(house.find(&plan, "never").await.expect("an answer"), Some(VideoSearch::Nothing));
         }
     }
 }
 
 /// One page, and what is read from it: the likeness of its entries, and where the list goes on.
 fn page(house: &House, plan: &Plan, cursor: Option<&str>, json: &Value) -> (Vec<Likeness>, Option<String>) {
-    let reply = Reply { status: 200, headers: HeaderMap::new(), body: json.to_string().into() };
+    let reply = WholeReply { status: 200, headers: HeaderMap::new(), body: json.to_string().into() };
     let prompt = Prompt::of(plan);
     let sought = house.sought(plan, TASK, prompt.as_ref());
     let page = house.video().found(&sought, cursor, &reply).expect("a page");

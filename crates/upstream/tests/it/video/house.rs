@@ -4,12 +4,13 @@ use serde_json::{Value, json};
 use std::future::ready;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use tollgate_media::video::{Api, Offer, Plan, Request, Variant, plan};
+use tollgate_media::video::{Api, Offer, Plan, Variant, VideoRequest, plan};
 use tollgate_sim::{Received, Sim, SimSettings};
 use tollgate_upstream::video::{
-    self, Asking, Found, Handle, Job, Link, Reach, Remembers, Report, Sought, Standing, Turn, Video,
+    self, Asking, FileLink, Handle, Job, Reach, Remembers, SendTurn, Sought, VideoMaker, VideoReport, VideoSearch,
+    VideoStanding,
 };
-use tollgate_upstream::{BaseUrl, Client, ClientSettings, Fault, Provider, Secret, Settings, kind};
+use tollgate_upstream::{BaseUrl, Client, ClientSettings, Fault, Provider, ProviderSettings, Secret, kind};
 
 use super::makers::Maker;
 
@@ -47,7 +48,7 @@ impl House {
     pub async fn with_key(maker: Maker, key: &str) -> House {
         let sim = Sim::start(SimSettings::default()).await.expect("a free port");
         let base = BaseUrl::parse(&sim.video_url(maker.kind)).expect("a base");
-        let settings = Settings { first_byte: Duration::from_secs(20), ..Settings::default() };
+        let settings = ProviderSettings { first_byte: Duration::from_secs(20), ..ProviderSettings::default() };
         let kind = kind(maker.kind).expect("a kind");
         let provider = Provider::new("p", kind, base, Some(Secret::new(key)), settings).expect("a provider");
         let now = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs();
@@ -55,7 +56,7 @@ impl House {
         House { sim, maker, client, provider, now: i64::try_from(now).expect("a time") }
     }
 
-    pub fn video(&self) -> &'static dyn Video {
+    pub fn video(&self) -> &'static dyn VideoMaker {
         let video = self.provider.kind.video.expect("makes videos");
         assert!(video.speaks(self.maker.api));
         video
@@ -72,7 +73,7 @@ impl House {
     pub fn plan_as(&self, variant: &str, fields: &Value) -> Plan {
         let mut fields = fields.clone();
         fields["model"] = json!("m");
-        let request = Request::from_json(fields.to_string().as_bytes()).expect("a request");
+        let request = VideoRequest::from_json(fields.to_string().as_bytes()).expect("a request");
         plan(&request, &Offer::of(Variant::named(variant).expect("a variant"))).expect("a plan")
     }
 
@@ -94,7 +95,7 @@ impl House {
         self.plan(&self.maker.plain("p")).call
     }
 
-    pub async fn poll(&self, id: &str) -> Result<Report, Fault> {
+    pub async fn poll(&self, id: &str) -> Result<VideoReport, Fault> {
         video::poll(&self.client, self.video(), &self.asking(), &self.handle(self.call(), id), &|| {
             Box::pin(ready(true))
         })
@@ -102,19 +103,20 @@ impl House {
     }
 
     /// Polls until the task has ended, faults included.
-    pub async fn polls(&self, id: &str) -> Vec<Result<Report, Fault>> {
+    pub async fn polls(&self, id: &str) -> Vec<Result<VideoReport, Fault>> {
         self.polls_of(self.call(), id).await
     }
 
-    pub async fn polls_of(&self, call: &str, id: &str) -> Vec<Result<Report, Fault>> {
+    pub async fn polls_of(&self, call: &str, id: &str) -> Vec<Result<VideoReport, Fault>> {
         let mut seen = Vec::new();
         while seen.len() < 8 {
             let polled = video::poll(&self.client, self.video(), &self.asking(), &self.handle(call, id), &|| {
                 Box::pin(ready(true))
             })
             .await;
-            let over =
-                polled.as_ref().is_ok_and(|report| report.is_ready() || matches!(report.standing, Standing::Ended(_)));
+            let over = polled
+                .as_ref()
+                .is_ok_and(|report| report.is_ready() || matches!(report.standing, VideoStanding::Ended(_)));
             seen.push(polled);
             if over {
                 break;
@@ -124,21 +126,21 @@ impl House {
     }
 
     /// The last report of a task made with this prompt.
-    pub async fn ending(&self, prompt: &str) -> Report {
+    pub async fn ending(&self, prompt: &str) -> VideoReport {
         let id = self.create(prompt).await.expect("accepted");
         self.polls(&id).await.pop().expect("a poll").expect("a report")
     }
 
-    pub async fn find(&self, plan: &Plan, external_id: &str) -> Result<Option<Found>, Fault> {
+    pub async fn find(&self, plan: &Plan, external_id: &str) -> Result<Option<VideoSearch>, Fault> {
         self.find_in(plan, external_id, usize::MAX).await
     }
 
     /// With so many turns after the first.
-    pub async fn find_in(&self, plan: &Plan, external_id: &str, turns: usize) -> Result<Option<Found>, Fault> {
+    pub async fn find_in(&self, plan: &Plan, external_id: &str, turns: usize) -> Result<Option<VideoSearch>, Fault> {
         let prompt = Prompt::of(plan);
         let sought = self.sought(plan, external_id, prompt.as_ref());
         let left = AtomicUsize::new(turns);
-        let turn: &Turn<'_> =
+        let turn: &SendTurn<'_> =
             &|| Box::pin(ready(left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()));
         video::find(&self.client, self.video(), &self.asking(), &sought, turn).await
     }
@@ -156,7 +158,7 @@ impl House {
         }
     }
 
-    pub async fn fetch(&self, id: &str, link: &Link, range: Option<&str>) -> Result<(u16, Vec<u8>), Fault> {
+    pub async fn fetch(&self, id: &str, link: &FileLink, range: Option<&str>) -> Result<(u16, Vec<u8>), Fault> {
         let range = range.map(|range| range.parse().expect("a header"));
         let handle = self.handle(self.call(), id);
         let reach = Reach { client: &self.client, public: &Client::public(ClientSettings::default()) };

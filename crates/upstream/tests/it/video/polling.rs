@@ -5,9 +5,9 @@ use super::house::{House, TASK, apis};
 use super::makers::{MAKERS, Maker};
 use serde_json::json;
 use tollgate_media::video::Api;
-use tollgate_upstream::video::{Ending, Report, Standing};
+use tollgate_upstream::video::{VideoFailure, VideoReport, VideoStanding};
 
-fn standings(polls: &[Result<Report, tollgate_upstream::Fault>]) -> Vec<Option<Standing>> {
+fn standings(polls: &[Result<VideoReport, tollgate_upstream::Fault>]) -> Vec<Option<VideoStanding>> {
     polls.iter().map(|poll| poll.as_ref().ok().map(|report| report.standing)).collect()
 }
 
@@ -18,8 +18,9 @@ async fn queued_then_running_then_done() {
         let id = house.create("[[sim:queue=2 run=2]]").await.expect("accepted");
         let polls = house.polls(&id).await;
         // Google does not tell waiting from running.
-        let queued = if maker.api == Api::Veo { Standing::Running } else { Standing::Queued };
-        let expected = [queued, queued, Standing::Running, Standing::Running, Standing::Succeeded].map(Some);
+        let queued = if maker.api == Api::Veo { VideoStanding::Running } else { VideoStanding::Queued };
+        let expected =
+            [queued, queued, VideoStanding::Running, VideoStanding::Running, VideoStanding::Succeeded].map(Some);
         assert_eq!(standings(&polls), expected, "{maker:?}");
         let last = polls.last().expect("a poll").as_ref().expect("a report");
         assert!(last.is_ready() && last.failure.is_none() && last.strange.is_none());
@@ -43,7 +44,7 @@ async fn failures_keep_the_makers_code_and_text() {
             Api::Veo => ("3", "3"),
         };
         let report = house.ending(&format!("[[sim:fail code={sent} text=The_size_is_odd.]]")).await;
-        assert_eq!(report.standing, Standing::Ended(Ending::Failed), "{maker:?}");
+        assert_eq!(report.standing, VideoStanding::Ended(VideoFailure::Failed), "{maker:?}");
         let failure = report.failure.expect("a reason");
         assert_eq!(failure.code, code, "{maker:?}");
         assert!(failure.message.starts_with("The size is odd."), "{maker:?}: {}", failure.message);
@@ -57,7 +58,7 @@ async fn moderation_is_a_failure_with_a_reason() {
     for maker in MAKERS {
         let house = House::of(*maker).await;
         let report = house.ending("[[sim:moderation]]").await;
-        assert_eq!(report.standing, Standing::Ended(Ending::Failed), "{maker:?}");
+        assert_eq!(report.standing, VideoStanding::Ended(VideoFailure::Failed), "{maker:?}");
         let failure = report.failure.expect("a reason");
         let code = match maker.api {
             Api::DashScope => "DataInspectionFailed",
@@ -127,7 +128,7 @@ async fn an_unknown_word_is_still_running() {
         let house = House::of(*maker).await;
         let id = house.create("[[sim:word queue=0 run=0]]").await.expect("accepted");
         let polls = house.polls(&id).await;
-        assert_eq!(standings(&polls), [Some(Standing::Running), Some(Standing::Succeeded)], "{maker:?}");
+        assert_eq!(standings(&polls), [Some(VideoStanding::Running), Some(VideoStanding::Succeeded)], "{maker:?}");
         let strange = polls[0].as_ref().expect("a report").strange.clone();
         assert!(strange.is_some_and(|word| word.len() > 5), "{maker:?}: the word is told");
     }
@@ -136,18 +137,18 @@ async fn an_unknown_word_is_still_running() {
 #[tokio::test]
 async fn cancelled_expired_forgotten() {
     for (api, scenario, ending) in [
-        (Api::DashScope, "cancelled", Ending::Cancelled),
-        (Api::DashScope, "unknown", Ending::Forgotten),
-        (Api::Ark, "cancelled", Ending::Cancelled),
-        (Api::Ark, "expired", Ending::Expired),
-        (Api::MiniMaxV2, "cancelled", Ending::Cancelled),
-        (Api::MiniMaxV2, "expired", Ending::Expired),
-        (Api::Sora, "cancelled", Ending::Cancelled),
-        (Api::Veo, "cancelled", Ending::Failed),
+        (Api::DashScope, "cancelled", VideoFailure::Cancelled),
+        (Api::DashScope, "unknown", VideoFailure::Forgotten),
+        (Api::Ark, "cancelled", VideoFailure::Cancelled),
+        (Api::Ark, "expired", VideoFailure::Expired),
+        (Api::MiniMaxV2, "cancelled", VideoFailure::Cancelled),
+        (Api::MiniMaxV2, "expired", VideoFailure::Expired),
+        (Api::Sora, "cancelled", VideoFailure::Cancelled),
+        (Api::Veo, "cancelled", VideoFailure::Failed),
     ] {
         let house = House::of(Maker::of(api)).await;
         let report = house.ending(&format!("[[sim:{scenario}]]")).await;
-        assert_eq!(report.standing, Standing::Ended(ending), "{api:?}");
+        assert_eq!(report.standing, VideoStanding::Ended(ending), "{api:?}");
         let failure = report.failure.expect("a reason");
         assert!(!failure.code.is_empty() && !failure.message.is_empty());
     }
@@ -166,7 +167,7 @@ async fn a_failed_poll_decides_nothing() {
             let house = House::of(*maker).await;
             let id = house.create(&format!("[[sim:{scenario} n=2 queue=0 run=0]]")).await.expect("accepted");
             let polls = house.polls(&id).await;
-            assert_eq!(standings(&polls), [None, None, Some(Standing::Succeeded)], "{maker:?} {scenario}");
+            assert_eq!(standings(&polls), [None, None, Some(VideoStanding::Succeeded)], "{maker:?} {scenario}");
         }
     }
 }
@@ -182,7 +183,7 @@ async fn waiting_tasks_can_be_cancelled_where_the_maker_allows() {
         assert_eq!(done.expect("an answer"), can, "{maker:?}");
         if can {
             let report = house.poll(&id).await.expect("a report");
-            assert_eq!(report.standing, Standing::Ended(Ending::Cancelled));
+            assert_eq!(report.standing, VideoStanding::Ended(VideoFailure::Cancelled));
         }
     }
 }
@@ -211,7 +212,7 @@ async fn a_compressed_answer_tells_nothing() {
         let house = House::of(*maker).await;
         let id = house.create("[[sim:poll_packed n=2 queue=0 run=0]]").await.expect("accepted");
         let polls = house.polls(&id).await;
-        assert_eq!(standings(&polls), [None, None, Some(Standing::Succeeded)], "{maker:?}");
+        assert_eq!(standings(&polls), [None, None, Some(VideoStanding::Succeeded)], "{maker:?}");
         let fault = polls[0].as_ref().expect_err("compressed");
         assert_eq!(fault.code, tollgate_wire::error::Code::UpstreamInvalidReply, "{maker:?}: {fault:?}");
         assert!(fault.message.contains("compressed"), "{fault:?}");

@@ -4,15 +4,15 @@
 //! stored, and the operator is told. One that belongs to a conversation has failed instead: the
 //! conversation would go on as if it had never been said.
 
-use super::{Keeper, Kept, LIFE};
+use super::{Keeper, LIFE, StoreOutcome};
 use crate::work::conversation::ConversationDesk;
 use bytes::Bytes;
 use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tollgate_dialects::responses::{self, Answer, Named};
-use tollgate_store::{AccountId, CallId, Item, NewResponse, NoRoom, Quota, Said, StoreError, StoredResponse};
+use tollgate_dialects::responses::{self, NamedItems, ResponseOutline};
+use tollgate_store::{AccountId, AddedItem, CallId, Item, NewResponse, NoRoom, Quota, StoreError, StoredResponse};
 
 /// A database that does not answer holds back no answer for longer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,21 +23,21 @@ const ERASING: Duration = Duration::from_secs(20);
 const LONGEST_ID: usize = 256;
 
 /// Keeps the answer to one request in the store.
-pub struct Keep {
+pub struct ResponseKeeper {
     pub desk: Arc<ConversationDesk>,
     pub account: AccountId,
     pub quota: Quota,
     pub call: CallId,
-    pub named: Named,
+    pub named: NamedItems,
     /// The request's own input items.
     pub own: Vec<String>,
     /// Ids that items of the conversation have.
     pub taken: HashSet<String>,
 }
 
-impl Keep {
+impl ResponseKeeper {
     fn record(&self, answer: &Bytes) -> Option<NewResponse> {
-        let read = Answer::read(answer)?;
+        let read = ResponseOutline::read(answer)?;
         let now = self.desk.till.world.now_ms();
         let said = match self.named.conversation {
             Some(_) => self.said(&read),
@@ -66,14 +66,14 @@ impl Keep {
 
     /// What the call adds to its conversation. An item without an id gets one, and so does one
     /// whose id another has: a provider may count anew with every answer.
-    fn said(&self, answer: &Answer) -> Vec<Said> {
+    fn said(&self, answer: &ResponseOutline) -> Vec<AddedItem> {
         let own = self.own.iter().map(|json| (responses::item_id(json).unwrap_or_default(), json.clone()));
         let mut taken = self.taken.clone();
         let all = own.chain(answer.items.iter().cloned()).enumerate();
         all.map(|(at, (id, json))| {
             let free = fits(&id) && taken.insert(id.clone());
             let spare = made_id(&self.call.to_string(), at);
-            Said { item: Item { id: if free { id } else { spare.clone() }, json }, spare }
+            AddedItem { item: Item { id: if free { id } else { spare.clone() }, json }, spare }
         })
         .collect()
     }
@@ -97,7 +97,7 @@ struct Late {
     account: AccountId,
     id: String,
     conversation: Option<String>,
-    said: Vec<Said>,
+    said: Vec<AddedItem>,
 }
 
 impl Late {
@@ -110,7 +110,10 @@ impl Late {
         let work = async {
             desk.till.store.delete_response(self.account, &self.id).await?;
             for said in self.said {
-                desk.till.store.unsay(self.account, self.conversation.as_deref().unwrap_or_default(), said).await?;
+                desk.till
+                    .store
+                    .remove_said(self.account, self.conversation.as_deref().unwrap_or_default(), said)
+                    .await?;
             }
             Ok::<(), StoreError>(())
         };
@@ -119,18 +122,18 @@ impl Late {
     }
 }
 
-impl Keeper for Keep {
-    fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = Kept> + Send>> {
+impl Keeper for ResponseKeeper {
+    fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = StoreOutcome> + Send>> {
         let (record, desk, call, quota) = (self.record(&answer), self.desk.clone(), self.call, self.quota);
-        let otherwise = if self.named.conversation.is_some() { Kept::Failed } else { Kept::No };
+        let otherwise = if self.named.conversation.is_some() { StoreOutcome::Failed } else { StoreOutcome::No };
         Box::pin(async move {
             let Some(record) = record else {
                 tracing::error!(%call, "an answer that is no response could not be kept");
                 return otherwise;
             };
             let late = Late::of(&record);
-            match tokio::time::timeout(PATIENCE, desk.till.store.keep_response(record, quota)).await {
-                Ok(Ok(Ok(true))) => return Kept::Yes,
+            match tokio::time::timeout(PATIENCE, desk.till.store.store_response(record, quota)).await {
+                Ok(Ok(Ok(true))) => return StoreOutcome::Yes,
                 Ok(Ok(Err(NoRoom::Account(_)))) => {
                     tracing::debug!(%call, "an answer is not kept: its account stores as much as it may");
                     return otherwise;

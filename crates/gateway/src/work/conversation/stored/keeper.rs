@@ -9,17 +9,17 @@ use crate::call::{Completed, Completion};
 use bytes::Bytes;
 use std::pin::Pin;
 use std::sync::Arc;
-use tollgate_dialects::responses::{before_the_end, unkept, unkept_events};
+use tollgate_dialects::responses::{before_the_end, mark_events_not_stored, mark_not_stored};
 
 /// Who keeps answers.
 pub trait Keeper: Send + Sync {
     /// Keeps an answer in one JSON object. Must end in bounded time.
-    fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = Kept> + Send>>;
+    fn keep(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = StoreOutcome> + Send>>;
 }
 
 /// What became of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum StoreOutcome {
     /// The next request finds it; or it was not to be kept.
     Yes,
     /// The client is told that it is not stored.
@@ -29,7 +29,7 @@ pub enum Kept {
 }
 
 /// What is told of an answer that has failed so.
-const NOT_KEPT: &str = "The answer could not be added to its conversation; send the request again.";
+const NOT_STORED: &str = "The answer could not be added to its conversation; send the request again.";
 
 /// Keeping as the last step of a call.
 struct Keeping(Arc<dyn Keeper>);
@@ -44,19 +44,19 @@ impl Completion for Keeping {
         let kept = self.0.keep(answer);
         Box::pin(async move {
             match kept.await {
-                Kept::Yes => Completed::AsItIs,
-                Kept::No => Completed::Changed,
-                Kept::Failed => Completed::Failed,
+                StoreOutcome::Yes => Completed::AsItIs,
+                StoreOutcome::No => Completed::Changed,
+                StoreOutcome::Failed => Completed::Failed,
             }
         })
     }
 
     fn changed(&self, answer: &Bytes) -> Bytes {
-        unkept(answer)
+        mark_not_stored(answer)
     }
 
     fn changed_events(&self, last: &[u8]) -> Bytes {
-        unkept_events(last)
+        mark_events_not_stored(last)
     }
 
     fn unfinished<'l>(&self, last: &'l [u8]) -> &'l [u8] {
@@ -64,6 +64,6 @@ impl Completion for Keeping {
     }
 
     fn failure(&self) -> (&'static str, &'static str) {
-        (NOT_KEPT, "not_kept")
+        (NOT_STORED, "not_kept")
     }
 }

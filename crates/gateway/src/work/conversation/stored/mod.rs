@@ -13,10 +13,10 @@ mod past;
 mod place;
 mod room;
 
-pub use keep::{Keep, fits, made_id};
-pub use keeper::{Keeper, Kept, keeping};
-pub use past::{Local, Past, find, said_in};
-pub use place::Place;
+pub use keep::{ResponseKeeper, fits, made_id};
+pub use keeper::{Keeper, StoreOutcome, keeping};
+pub use past::{LastResponse, Past, find, said_in};
+pub use place::ItemPlace;
 pub use room::{has_room, may_store, no_room};
 
 use std::time::Duration;

@@ -1,12 +1,12 @@
 //! What was said before: found by what a request names, and put in front of what it says itself.
 
-use super::{Place, made_id};
+use super::{ItemPlace, made_id};
 use crate::refusal::Refusal;
 use crate::work::conversation::ConversationDesk;
 use bytes::Bytes;
 use std::collections::HashSet;
-use tollgate_dialects::responses::{self, Answer, Named};
-use tollgate_dialects::{Echo, Request as Said};
+use tollgate_dialects::responses::{self, NamedItems, ResponseOutline};
+use tollgate_dialects::{CheckedRequest, Echo};
 use tollgate_store::{AccountId, CHAIN_BYTES, Chain, Item, ItemPage, StoredResponse};
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
@@ -18,7 +18,7 @@ const MOST_MAKERS: usize = 16;
 
 /// The last response of one connection, which may be continued there although it was not kept.
 #[derive(Clone, Debug)]
-pub struct Local {
+pub struct LastResponse {
     pub id: String,
     /// All that was said up to and with it.
     pub items: Vec<Item>,
@@ -26,8 +26,8 @@ pub struct Local {
 
 /// A request made whole.
 pub struct Past {
-    pub asked: Said,
-    pub named: Named,
+    pub asked: CheckedRequest,
+    pub named: NamedItems,
     /// What the answer repeats of the request as it was sent, where the request is another one now.
     pub echo: Option<Echo>,
     /// Items from before, oldest first.
@@ -35,17 +35,17 @@ pub struct Past {
     /// Its own input items; what they named is in their place.
     pub own: Vec<String>,
     /// Where these stand in `asked`.
-    pub place: Place,
+    pub place: ItemPlace,
 }
 
 /// The field by which a request names what was said before.
-fn reference(named: &Named) -> Option<&'static str> {
+fn reference(named: &NamedItems) -> Option<&'static str> {
     let previous = named.previous.as_ref().map(|_| "previous_response_id");
     previous.or(named.conversation.as_ref().map(|_| "conversation"))
 }
 
 /// A model that takes no state says so before anything is looked for.
-fn takes_state(desk: &ConversationDesk, asked: &Said, named: &Named) -> Result<(), Refusal> {
+fn takes_state(desk: &ConversationDesk, asked: &CheckedRequest, named: &NamedItems) -> Result<(), Refusal> {
     let serving = desk.till.serving.load();
     let stateless = serving.catalog.model(&asked.model).filter(|model| !model.chat.state);
     match (stateless, reference(named)) {
@@ -68,11 +68,11 @@ impl Past {
 pub async fn find(
     desk: &ConversationDesk,
     account: AccountId,
-    asked: Said,
-    local: Option<&Local>,
+    asked: CheckedRequest,
+    local: Option<&LastResponse>,
     counted: bool,
 ) -> Result<Past, Refusal> {
-    let named = Named::read(asked.body())?;
+    let named = NamedItems::read(asked.body())?;
     takes_state(desk, &asked, &named)?;
     let before = match (&named.previous, &named.conversation) {
         (Some(_), Some(_)) => {
@@ -90,7 +90,7 @@ pub async fn find(
     let own = responses::input_items(asked.body(), &found);
     let pressed = own.iter().any(|item| item.contains("\"compaction\""));
     let text = asked.attr("input").is_some();
-    let place = Place { before: before.len(), own: own.len(), text, refers: reference(&named) };
+    let place = ItemPlace { before: before.len(), own: own.len(), text, refers: reference(&named) };
     let mut past = Past { asked, named, echo: None, before, own, place };
     if past.refers().is_some() || !found.is_empty() || pressed {
         past.rebuild(counted)?;
@@ -116,14 +116,14 @@ impl Past {
             let again = responses::item_id(&item).is_some_and(|id| !seen.insert(id));
             if again { responses::without_id(item) } else { item }
         };
-        all.map(responses::unnamed).map(responses::unpressed).map(once).collect()
+        all.map(responses::without_thought_id).map(responses::expanded).map(once).collect()
     }
 
     /// Puts another body in the place of the request's.
     pub fn replace(&mut self, body: Bytes, counted: bool) -> Result<(), Refusal> {
         let whole = match counted {
-            true => Said::read_prompt(Dialect::Responses, body, None),
-            false => Said::read(Dialect::Responses, body, None),
+            true => CheckedRequest::read_prompt(Dialect::Responses, body, None),
+            false => CheckedRequest::read(Dialect::Responses, body, None),
         };
         self.asked = whole.map_err(|problem| self.place.as_sent(problem.into()))?;
         Ok(())
@@ -152,7 +152,7 @@ async fn chain(desk: &ConversationDesk, account: AccountId, id: &str) -> Result<
 pub fn said_in(response: &StoredResponse) -> Vec<Item> {
     let own = responses::list(&response.input).into_iter();
     let own = own.map(|json| (responses::item_id(&json).unwrap_or_default(), json));
-    let answer = Answer::read(response.object.as_bytes()).unwrap_or_default();
+    let answer = ResponseOutline::read(response.object.as_bytes()).unwrap_or_default();
     let named = |(at, (id, json)): (usize, (String, String))| Item {
         id: if id.is_empty() { made_id(&response.id, at) } else { id },
         json,
@@ -190,7 +190,7 @@ async fn conversation(desk: &ConversationDesk, account: AccountId, id: &str) -> 
 async fn referenced(
     desk: &ConversationDesk,
     account: AccountId,
-    named: &Named,
+    named: &NamedItems,
     before: &[Item],
 ) -> Result<Vec<(String, String)>, Refusal> {
     if named.references.is_empty() {

@@ -7,7 +7,7 @@ const INPUT: &str = "input[";
 
 /// Where a client's own items stand in the whole request.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
+pub struct ItemPlace {
     /// How many items are in front.
     pub before: usize,
     /// How many are its own.
@@ -18,7 +18,7 @@ pub struct Place {
     pub refers: Option<&'static str>,
 }
 
-impl Place {
+impl ItemPlace {
     /// A refusal with the names of the request as it was sent.
     pub fn as_sent(self, mut refusal: Refusal) -> Refusal {
         if self.before == 0 && !self.text {
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn places_are_told_as_they_were_sent() {
-        let place = Place { before: 6, own: 2, text: false, refers: Some("previous_response_id") };
+        let place = ItemPlace { before: 6, own: 2, text: false, refers: Some("previous_response_id") };
         for (whole, sent) in [
             ("input[7].content[0]", "input[1].content[0]"),
             ("input[6]", "input[0]"),
@@ -84,7 +84,7 @@ mod tests {
         ] {
             assert_eq!(place.renamed(whole), sent);
         }
-        let text = Place { before: 1, own: 1, text: true, refers: Some("conversation") };
+        let text = ItemPlace { before: 1, own: 1, text: true, refers: Some("conversation") };
         assert_eq!(text.renamed("`input[1].content` is wrong"), "`input` is wrong");
         assert_eq!(text.renamed("input[0]"), "conversation");
     }

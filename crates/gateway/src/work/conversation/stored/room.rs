@@ -4,7 +4,7 @@ use super::Past;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
 use crate::work::conversation::ConversationDesk;
-use tollgate_store::{KeyAndAccount, NoRoom, Quota, Stored};
+use tollgate_store::{KeyAndAccount, NoRoom, Quota, StorageUsed};
 use tollgate_wire::error::Code;
 
 /// What a caller may store by itself, free of charge: nothing without money, whoever he is. Reading
@@ -32,7 +32,7 @@ pub async fn has_room(desk: &ConversationDesk, caller: &Caller, past: &Past) -> 
     // known yet.
     let own: usize = past.own.iter().map(String::len).sum();
     let items = past.own.len() as u64 + 2;
-    let more = Stored { bytes: 2 * own as u64 + tollgate_store::ROW_BYTES * items, objects: 1, items };
+    let more = StorageUsed { bytes: 2 * own as u64 + tollgate_store::ROW_BYTES * items, objects: 1, items };
     if quota.has_room(used, more) { Ok(()) } else { Err(no_room(NoRoom::Account(used), quota)) }
 }
 

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
-use tollgate_store::{Ending, Page};
+use tollgate_store::{Ending, UsagePage};
 
 pub struct Socket(WebSocketStream<TcpStream>);
 
@@ -209,7 +209,7 @@ async fn a_client_that_leaves_pays_for_what_it_got() {
     drop(socket);
     house.quiet().await;
     let store = &house.running().app.store;
-    let page = Page { limit: 1, ..Page::default() };
+    let page = UsagePage { limit: 1, ..UsagePage::default() };
     let row = store.usage(Some(house.account), page).await.expect("read").pop().expect("a row");
     assert_eq!((row.ending, row.estimated), (Ending::ClientLeft, true));
     assert!(row.charge.nano() > 0 && row.counters.output < 150, "{row:?}");
@@ -253,7 +253,7 @@ async fn a_stop_waits_for_the_response_that_runs() {
         .collect();
     assert_eq!(ends, ["completed", "server_draining"], "{events:?}");
     assert_eq!(house.running().recovered, Default::default(), "nothing was left for the next start");
-    let rows = house.running().app.store.usage(Some(house.account), Page::default()).await.expect("rows");
+    let rows = house.running().app.store.usage(Some(house.account), UsagePage::default()).await.expect("rows");
     let answered: Vec<_> = rows.iter().filter(|row| row.ending == Ending::Answered).collect();
     assert_eq!((answered.len(), answered[0].counters.output), (1, 20), "{rows:?}");
 }

@@ -43,7 +43,7 @@ async fn what_comes_after_its_client_has_left_answers_the_same_question() {
     leave_it_open(&house, &cell, &plain(&cell)).await;
     house.sim.social_order("", "");
     let rows = || async {
-        let page = tollgate_store::Page { before: None, limit: 5 };
+        let page = tollgate_store::UsagePage { before: None, limit: 5 };
         house.running().app.store.usage(None, page).await.expect("read")
     };
     // Its leaving has been noticed; its answer is still on its way.
@@ -68,8 +68,13 @@ async fn a_client_that_leaves_pays_nothing() {
     house.leave(house.http.get(url).bearer_auth(&house.key)).await;
     house.quiet().await;
     assert_eq!(house.available().await, before);
-    let rows =
-        house.running().app.store.usage(None, tollgate_store::Page { before: None, limit: 5 }).await.expect("read");
+    let rows = house
+        .running()
+        .app
+        .store
+        .usage(None, tollgate_store::UsagePage { before: None, limit: 5 })
+        .await
+        .expect("read");
     assert_eq!((rows.len(), rows[0].ending, rows[0].charge.nano()), (1, Ending::ClientLeft, 0));
 }
 

@@ -3,7 +3,7 @@
 use super::{ask, cell, cells, good, house, plain};
 use crate::house::{House, Plan, error_of};
 use tollgate_catalog::Money;
-use tollgate_catalog::social::{Capability, Cell, Kind, Param};
+use tollgate_catalog::social::{Capability, Cell, Param, ParamKind};
 use tollgate_store::{Credit, CreditKind, Pot};
 
 type Query = Vec<(String, String)>;
@@ -23,20 +23,20 @@ fn refusals(cell: &Cell, at: usize, param: &Param) -> Vec<(Query, &'static str, 
     let mut list = vec![(twice, "invalid_parameter", "repeated")];
     let mut bad = |value: String, reason| list.push((with(cell, name, &value), "invalid_parameter", reason));
     match param.kind {
-        Kind::Text => {
+        ParamKind::Text => {
             bad("x".repeat(param.max_length + 1), "too_long");
             if !param.choices().is_empty() {
                 bad("nope".to_owned(), "not_allowed");
             }
         }
-        Kind::Integer => {
+        ParamKind::Integer => {
             bad("x".to_owned(), "wrong_type");
             bad("1.5".to_owned(), "wrong_type");
             bad("+1".to_owned(), "wrong_type");
             param.min.into_iter().for_each(|min| bad((min - 1).to_string(), "out_of_range"));
             param.max.into_iter().for_each(|max| bad((max + 1).to_string(), "out_of_range"));
         }
-        Kind::Boolean => bad("yes".to_owned(), "wrong_type"),
+        ParamKind::Boolean => bad("yes".to_owned(), "wrong_type"),
     }
     let leads = cell.require_one_of.iter().any(|group| group[0] == at);
     if (param.required && param.default.is_none()) || leads {
@@ -78,7 +78,7 @@ async fn every_refusal_of_every_parameter_of_every_cell() {
             .running()
             .app
             .store
-            .usage(None, tollgate_store::Page { before: None, limit: 1 })
+            .usage(None, tollgate_store::UsagePage { before: None, limit: 1 })
             .await
             .expect("read")
             .is_empty()

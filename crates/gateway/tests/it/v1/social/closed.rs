@@ -2,7 +2,7 @@
 
 use crate::house::{House, Plan, error_of};
 use serde_json::{Value, json};
-use tollgate_store::{AccountChange, Done};
+use tollgate_store::{AccountChange, Attribution};
 
 const CATALOG: &str = r#"
 [group.dear]
@@ -66,7 +66,7 @@ async fn a_closed_cell_does_not_exist_for_others() {
     }
     let app = &house.running().app;
     let change = AccountChange { groups: Some(vec!["dear".to_owned()]), ..AccountChange::default() };
-    app.store.change_account(house.account, change, Done::default()).await.expect("asked").expect("changed");
+    app.store.change_account(house.account, change, Attribution::default()).await.expect("asked").expect("changed");
     app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
     let own = listed(&house, Some(&house.key)).await;
     assert_eq!(own, [(post, 0.01), (comments.clone(), 0.01)], "at its own price");

@@ -2,7 +2,7 @@
 
 use super::{cells, house};
 use serde_json::{Value, json};
-use tollgate_catalog::social::{Kind, Param};
+use tollgate_catalog::social::{Param, ParamKind};
 
 async fn document(house: &crate::house::House, path: &str) -> Value {
     house.http.get(house.url(path)).send().await.expect("a reply").json().await.expect("JSON")
@@ -10,20 +10,20 @@ async fn document(house: &crate::house::House, path: &str) -> Value {
 
 /// The schema of a parameter, made here from the limits that are checked.
 fn schema(param: &Param) -> Value {
-    let mut schema = json!({ "type": match param.kind { Kind::Text => "string", Kind::Integer => "integer", Kind::Boolean => "boolean" } });
+    let mut schema = json!({ "type": match param.kind { ParamKind::Text => "string", ParamKind::Integer => "integer", ParamKind::Boolean => "boolean" } });
     let mut put =
         |name: &str, value: Value| drop(schema.as_object_mut().expect("an object").insert(name.to_owned(), value));
     match param.kind {
-        Kind::Text => {
+        ParamKind::Text => {
             put("maxLength", json!(param.max_length));
             (param.min_length > 0).then(|| put("minLength", json!(param.min_length)));
             (!param.choices().is_empty()).then(|| put("enum", json!(param.choices())));
         }
-        Kind::Integer => {
+        ParamKind::Integer => {
             param.min.into_iter().for_each(|min| put("minimum", json!(min)));
             param.max.into_iter().for_each(|max| put("maximum", json!(max)));
         }
-        Kind::Boolean => {}
+        ParamKind::Boolean => {}
     }
     param.default.iter().for_each(|default| put("default", default.json()));
     param.example.iter().for_each(|example| put("examples", json!([example])));

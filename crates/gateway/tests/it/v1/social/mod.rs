@@ -21,7 +21,7 @@ use reqwest::Response;
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 use tollgate_catalog::Money;
-use tollgate_catalog::social::{Cell, Kind, Param, SHIPPED};
+use tollgate_catalog::social::{Cell, Param, ParamKind, SHIPPED};
 use tollgate_store::{Credit, CreditKind, Limits, NewAccount, NewKey, Pot, UsageRow};
 
 /// The shipped cells as one file of the catalog.
@@ -46,10 +46,10 @@ fn cell(house: &House, platform: &str, capability: &str) -> Arc<Cell> {
 /// A value that passes.
 fn good(param: &Param) -> String {
     match param.kind {
-        Kind::Text if !param.choices().is_empty() => param.choices()[0].clone(),
-        Kind::Text => param.example.clone().unwrap_or_else(|| "7411193113223371043".to_owned()),
-        Kind::Integer => param.min.unwrap_or(1).max(1).to_string(),
-        Kind::Boolean => "true".to_owned(),
+        ParamKind::Text if !param.choices().is_empty() => param.choices()[0].clone(),
+        ParamKind::Text => param.example.clone().unwrap_or_else(|| "7411193113223371043".to_owned()),
+        ParamKind::Integer => param.min.unwrap_or(1).max(1).to_string(),
+        ParamKind::Boolean => "true".to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tollgate_gateway::settings::Source;
+use tollgate_gateway::settings::ConfigSource;
 
 const CONFIG: &str = r#"
 [provider.dashscope]
@@ -31,7 +31,7 @@ fn mistakes(config: &str, catalog: &str) -> Vec<String> {
     let names = ["KLING_ACCESS", "KLING_SECRET", "KLING_ACCESS_KEY", "KLING_SECRET_KEY"];
     let environment = names.map(|name| (name, "a-secret"));
     let environment: BTreeMap<_, _> = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    let source = Source { file: dir.path().join("tollgate.toml"), environment: Arc::new(environment) };
+    let source = ConfigSource { file: dir.path().join("tollgate.toml"), environment: Arc::new(environment) };
     let folder = format!("{}/", dir.path().display());
     let all = source.load().err().unwrap_or_default();
     all.iter().map(|mistake| mistake.to_string().replace(&folder, "")).collect()

@@ -8,7 +8,7 @@ use crate::house::House;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tollgate_gateway::workers::reload::reload;
-use tollgate_store::{Named, NewTask, SentTo, TaskId, TaskState};
+use tollgate_store::{NewTask, SentTo, TaskId, TaskNaming, TaskState};
 
 /// What is not certain is given up soon.
 const TASKS: &str = "patience = \"2s\"\nunknown_time = \"1s\"\nabsent_time = \"1h\"";
@@ -200,7 +200,7 @@ async fn name_the_next(house: &House, provider: &str) -> (TaskId, String) {
         key: "another".to_owned(),
     };
     assert!(app.store.task_sending(first, to, 600_000).await.expect("written"));
-    assert_eq!(app.store.task_accepted(first.id, next.clone(), 600_000).await.expect("written"), Named::Done);
+    assert_eq!(app.store.task_accepted(first.id, next.clone(), 600_000).await.expect("written"), TaskNaming::Done);
     (first.id, next)
 }
 
@@ -224,7 +224,7 @@ async fn a_name_that_another_task_has_is_not_taken() {
         assert!(told.contains(&name_taken), "{model}: the operator is told: {told}");
         let content = house.get(&format!("/v1/videos/{second}/content")).send().await.expect("a reply");
         assert_eq!(content.status(), 404, "{model}: the other's video is not shown");
-        let kept = app.store.told_task(first).await.expect("read").expect("the task");
+        let kept = app.store.webhook_task(first).await.expect("read").expect("the task");
         assert_eq!(kept.upstream_id, Some(next), "{model}: the first keeps its name");
         let report = app.store.verify().await.expect("verified");
         assert_eq!(report.breaches, []);

@@ -10,7 +10,7 @@ use tollgate_catalog::Money;
 use tollgate_gateway::app::App;
 use tollgate_gateway::workers::reload::reload;
 use tollgate_store::testing::price;
-use tollgate_store::{Hold, HoldRefused, Named, NewTask, SentTo, TaskState, TurnWish};
+use tollgate_store::{Hold, HoldRefused, NewTask, SentTo, TaskNaming, TaskState, TurnWish};
 
 /// Polls a second that the provider allows.
 const LIMIT: usize = 40;
@@ -130,7 +130,7 @@ async fn a_silent_provider_holds_up_nobody_elses_tasks() {
         };
         assert!(app.store.task_sending(begun, to, 60_000).await.expect("written"));
         let named = app.store.task_accepted(begun.id, begun.id.to_string(), 0).await.expect("written");
-        assert_eq!(named, Named::Done);
+        assert_eq!(named, TaskNaming::Done);
     }
     // They have their places by now, for five minutes.
     tokio::time::sleep(Duration::from_millis(500)).await;

@@ -368,7 +368,7 @@ async fn a_deleted_video_is_deleted_at_its_maker() {
         assert_eq!(reply.status(), 200, "{model}");
         let Some(path) = path else { continue };
         let known: TaskId = id(&task).parse().expect("an id");
-        let kept = house.running().app.store.told_task(known).await.expect("read").expect("the task");
+        let kept = house.running().app.store.webhook_task(known).await.expect("read").expect("the task");
         let path = format!("{path}{}", kept.upstream_id.expect("its maker's id"));
         let deletion =
             || house.sim.received().into_iter().find(|one| one.method == "DELETE" && one.path.ends_with(&path));

@@ -16,7 +16,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use tollgate_gateway::work::video::KeptResult;
+use tollgate_gateway::work::video::StoredResult;
 use tollgate_store::TaskId;
 
 async fn made(house: &House, model: &str) -> Value {
@@ -69,7 +69,7 @@ async fn copies_in_a_folder() {
     assert_eq!(house.http.delete(url).bearer_auth(&house.key).send().await.expect("a reply").status(), 200);
     assert!(!house.dir.join("copies").join(format!("{}.mp4", id(&gone))).exists(), "deleted with its task");
     let app = &house.running().app;
-    let shelf = app.video.shelf.as_ref().expect("a shelf");
+    let shelf = app.video.copies.as_ref().expect("a shelf");
     assert_eq!(shelf.sweep(app.world.now_ms()).await.gone, 0);
     let swept = shelf.sweep(app.world.now_ms() + 31 * 86_400_000).await;
     assert_eq!((swept.gone, swept.failed), (1, 0), "kept for its time");
@@ -102,7 +102,7 @@ async fn only_copies_are_taken_away() {
         std::fs::write(path, "mine").expect("written");
     }
     let app = &house.running().app;
-    let shelf = app.video.shelf.as_ref().expect("a shelf");
+    let shelf = app.video.copies.as_ref().expect("a shelf");
     // A gateway died while it made this copy.
     std::fs::write(folder.join(&part), "half").expect("written");
     let swept = shelf.sweep(app.world.now_ms() + 2 * 86_400_000).await;
@@ -154,11 +154,11 @@ async fn a_fresh_link_of_the_provider_leaves_the_copy_known() {
     let known: TaskId = id(&task).parse().expect("an id");
     let kept = async || {
         let task = app.store.task(house.account, known).await.expect("read").expect("the task");
-        KeptResult::read(&task.result.expect("a result")).expect("readable")
+        StoredResult::read(&task.result.expect("a result")).expect("readable")
     };
     let before = kept().await;
     assert!(before.copy.is_some(), "{before:?}");
-    app.store.keep_result(known, KeptResult { expires_at: Some(1), ..before.clone() }.text()).await.expect("kept");
+    app.store.store_result(known, StoredResult { expires_at: Some(1), ..before.clone() }.text()).await.expect("kept");
     let copy = house.dir.join("copies").join(format!("{}.mp4", id(&task)));
     let aside = copy.with_extension("aside");
     std::fs::rename(&copy, &aside).expect("moved");
@@ -181,7 +181,7 @@ async fn links_after_a_copy_was_taken_away() {
         let task = made(&house, model).await;
         tokio::time::sleep(std::time::Duration::from_millis(2_100)).await;
         let app = &house.running().app;
-        app.video.shelf.as_ref().expect("a shelf").sweep(app.world.now_ms()).await;
+        app.video.copies.as_ref().expect("a shelf").sweep(app.world.now_ms()).await;
         assert!(!house.dir.join("copies").join(format!("{}.mp4", id(&task))).exists(), "{model}: swept");
         let task = finished(&house, id(&task)).await;
         let link = task["metadata"]["url"].as_str().expect("a link");

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tollgate_upstream::Names;
+use tollgate_upstream::NameSource;
 
 /// Somebody who is told: answers with these, then with 204, and remembers.
 #[derive(Clone, Default)]
@@ -216,7 +216,7 @@ async fn an_account_can_be_told_of_all_its_tasks() {
 async fn a_name_that_leads_inside_is_not_reached() {
     let inside = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = inside.local_addr().expect("an address").port();
-    let names: Names = Arc::new(|name| (name == "hook.example").then(|| vec![IpAddr::from([127, 0, 0, 1])]));
+    let names: NameSource = Arc::new(|name| (name == "hook.example").then(|| vec![IpAddr::from([127, 0, 0, 1])]));
     let house = quick(Plan { names: Some(names), ..Plan::default() }).await;
     let url = format!("https://hook.example:{port}/hook");
     let task: Value = create(&house, "[[sim:queue=0 run=0]]", &url).await.json().await.expect("JSON");

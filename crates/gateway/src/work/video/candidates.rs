@@ -3,7 +3,7 @@
 //! know, it is the only such entry, and it fits none of our other tasks without a name. Anything
 //! less could be somebody else's video.
 
-use super::{KeptPlan, VideoDesk};
+use super::{StoredPlan, VideoDesk};
 use crate::call::task::{Watched, Which};
 use std::collections::HashSet;
 use tollgate_store::{Store, StoreError, Task};
@@ -25,12 +25,12 @@ pub struct Entries {
 
 /// What is known of our own tasks: the store, or a test that lets something happen between two
 /// readings.
-pub(super) trait Ours: Sync {
+pub(super) trait OwnTasks: Sync {
     fn nameless(&self, begun: (i64, i64)) -> impl Future<Output = Result<Vec<Task>, StoreError>> + Send;
     fn named(&self, ids: &[String]) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
 }
 
-impl Ours for Store {
+impl OwnTasks for Store {
     async fn nameless(&self, begun: (i64, i64)) -> Result<Vec<Task>, StoreError> {
         self.nameless_tasks(begun, RIVALS).await
     }
@@ -45,7 +45,7 @@ impl Ours for Store {
 /// list is seen as a rival, by its name, or as both.
 pub(super) async fn which(
     watched: &Watched<'_, VideoDesk>,
-    ours: &impl Ours,
+    ours: &impl OwnTasks,
     entries: Entries,
 ) -> Result<Which, StoreError> {
     let Entries { alike, whole } = entries;
@@ -61,7 +61,7 @@ pub(super) async fn which(
         _ if !whole => Which::Unsure,
         // What is nobody's and may be ours keeps us from saying that it was never made.
         [] if doubtful.is_empty() => Which::None,
-        [one] if stands_out(one, &doubtful) && is_told(watched, one) && !has_rival(watched, one, &nameless) => {
+        [one] if stands_out(one, &doubtful) && is_certain(watched, one) && !has_rival(watched, one, &nameless) => {
             Which::This(one.id.clone())
         }
         _ => Which::Unsure,
@@ -91,7 +91,7 @@ fn made_at(one: &Alike) -> Option<i64> {
 
 /// Whether nobody else can have made it: it is in the list of the account we sent it with, and its
 /// prompt is ours or nobody else uses that account.
-fn is_told(watched: &Watched<'_, VideoDesk>, one: &Alike) -> bool {
+fn is_certain(watched: &Watched<'_, VideoDesk>, one: &Alike) -> bool {
     watched.sure && (one.likeness == Likeness::Whole || watched.provider.settings.exclusive)
 }
 
@@ -111,7 +111,7 @@ fn is_elsewhere(ours: Option<&str>, theirs: Option<&str>) -> bool {
 }
 
 fn fits(watched: &Watched<'_, VideoDesk>, task: &Task, one: &Alike) -> bool {
-    let Some(kept) = KeptPlan::read(&task.plan) else { return true };
+    let Some(kept) = StoredPlan::read(&task.plan) else { return true };
     let external_id = task.id.to_string();
     let prompt = kept.prompt(&watched.desk.secrets, &external_id);
     let now = watched.till.world.now_ms();

@@ -3,7 +3,7 @@
 //! is kept for as long as the operator says.
 
 use super::s3;
-use super::upload::Upload;
+use super::upload::CopyUpload;
 use crate::settings::{CopyTo, VideoSettings};
 use bytes::Bytes;
 use futures_util::Stream;
@@ -21,7 +21,7 @@ use tollgate_upstream::{Client, Fault};
 
 /// Where copies are.
 #[derive(Clone, Debug)]
-pub struct Shelf {
+pub struct CopyStore {
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) prefix: String,
     /// Where the copies are files of our own.
@@ -67,9 +67,9 @@ pub enum Missing {
     Trouble(object_store::Error),
 }
 
-impl Shelf {
+impl CopyStore {
     /// The shelf of these settings; `None` where nothing is copied.
-    pub fn open(settings: &VideoSettings, client: &Client) -> std::io::Result<Option<Shelf>> {
+    pub fn open(settings: &VideoSettings, client: &Client) -> std::io::Result<Option<CopyStore>> {
         let Some(place) = &settings.copy_to else { return Ok(None) };
         let wrong = |error: object_store::Error| std::io::Error::other(format!("copies of videos: {error}"));
         let keep = settings.keep;
@@ -79,11 +79,11 @@ impl Shelf {
                 // Videos of customers: for the owner alone, like all that is made here.
                 std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
                 let store = LocalFileSystem::new_with_prefix(path).map_err(wrong)?.with_fsync(true);
-                Shelf { store: Arc::new(store), prefix: String::new(), folder: Some(path.clone()), keep, places }
+                CopyStore { store: Arc::new(store), prefix: String::new(), folder: Some(path.clone()), keep, places }
             }
             CopyTo::S3(bucket) => {
                 let store = s3::open(bucket, client).map_err(wrong)?;
-                Shelf { store, prefix: bucket.prefix.clone(), folder: None, keep, places }
+                CopyStore { store, prefix: bucket.prefix.clone(), folder: None, keep, places }
             }
         }))
     }
@@ -112,7 +112,7 @@ impl Shelf {
         cut: impl Future<Output = Uncopied>,
     ) -> Result<String, Uncopied> {
         let id = id.to_string();
-        let mut upload = Upload::new(self.store.clone(), self.name(&id));
+        let mut upload = CopyUpload::new(self.store.clone(), self.name(&id));
         let written = tokio::select! {
             written = upload.write(pieces) => written,
             why = cut => Err(why),

@@ -17,20 +17,20 @@ use tokio::sync::oneshot;
 use super::lock;
 use super::read::Readers;
 use crate::error::StoreError;
-use crate::response::quota::{NoRoom, Stored};
+use crate::response::quota::{NoRoom, StorageUsed};
 #[cfg(test)]
 pub(crate) use open::MIGRATIONS;
-use room::Room;
-pub(super) use write::KeptOp;
+use room::DiskRoom;
+pub(super) use write::ResponseOp;
 
 /// Written in one transaction, if it is more than one operation: so much the log may have to take
 /// at once.
 const GROUP_BYTES: u64 = 8 << 20;
 
 /// How many rows there were, or why there are none.
-pub(super) type Written = Result<u64, NoRoom>;
+pub(super) type WrittenRows = Result<u64, NoRoom>;
 
-pub(super) struct Kept {
+pub(super) struct ResponseStore {
     readers: Readers,
     desk: Arc<Desk>,
     /// Write on the thread that asks: in a simulation there is no other.
@@ -41,7 +41,7 @@ pub(super) struct Kept {
 struct Desk {
     conn: Mutex<Connection>,
     queue: Mutex<Queue>,
-    room: Room,
+    room: DiskRoom,
 }
 
 #[derive(Default)]
@@ -52,13 +52,13 @@ struct Queue {
 }
 
 struct Wish {
-    op: KeptOp,
-    reply: oneshot::Sender<Result<Written, StoreError>>,
+    op: ResponseOp,
+    reply: oneshot::Sender<Result<WrittenRows, StoreError>>,
 }
 
-impl Kept {
+impl ResponseStore {
     /// Writes one operation; durable when this returns.
-    pub async fn write(&self, op: KeptOp) -> Result<Written, StoreError> {
+    pub async fn write(&self, op: ResponseOp) -> Result<WrittenRows, StoreError> {
         let (reply, told) = oneshot::channel();
         let first = {
             let mut queue = lock(&self.desk.queue);
@@ -85,7 +85,7 @@ impl Kept {
     }
 
     /// How much an account has stored.
-    pub async fn stored(&self, account: crate::AccountId) -> Result<Stored, StoreError> {
+    pub async fn stored(&self, account: crate::AccountId) -> Result<StorageUsed, StoreError> {
         self.read(move |conn| Ok(write::stored(conn, &account.0)?)).await
     }
 }
@@ -129,18 +129,18 @@ impl Desk {
     }
 
     fn serve(&self, conn: &mut Connection, wishes: Vec<Wish>) {
-        let ops: Vec<&KeptOp> = wishes.iter().map(|wish| &wish.op).collect();
+        let ops: Vec<&ResponseOp> = wishes.iter().map(|wish| &wish.op).collect();
         match self.commit(conn, &ops) {
             Ok(written) => {
                 for (wish, written) in wishes.into_iter().zip(written) {
-                    tell(wish, Ok(written));
+                    answer_all(wish, Ok(written));
                 }
             }
             // One of them is the trouble: each by itself.
             Err(_) => {
                 for wish in wishes {
                     let written = self.alone(conn, &wish.op);
-                    tell(wish, written);
+                    answer_all(wish, written);
                 }
             }
         }
@@ -149,7 +149,7 @@ impl Desk {
 
     /// One operation in a transaction of its own. Erasing works on a full disk too: there is a
     /// reserve for it.
-    fn alone(&self, conn: &mut Connection, op: &KeptOp) -> Result<Written, StoreError> {
+    fn alone(&self, conn: &mut Connection, op: &ResponseOp) -> Result<WrittenRows, StoreError> {
         let mut done = self.commit(conn, &[op]);
         if op.erases() && done.as_ref().is_err_and(is_full) {
             self.room.give_way(conn);
@@ -164,7 +164,7 @@ impl Desk {
         }
     }
 
-    fn commit(&self, conn: &mut Connection, ops: &[&KeptOp]) -> rusqlite::Result<Vec<Written>> {
+    fn commit(&self, conn: &mut Connection, ops: &[&ResponseOp]) -> rusqlite::Result<Vec<WrittenRows>> {
         let bytes: u64 = ops.iter().map(|op| op.bytes()).sum();
         let free = if bytes > 0 { self.room.look(bytes) } else { room::Free::Enough };
         let tx = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -186,7 +186,7 @@ impl Desk {
 }
 
 /// The asker may have gone; what is written is written.
-fn tell(wish: Wish, written: Result<Written, StoreError>) {
+fn answer_all(wish: Wish, written: Result<WrittenRows, StoreError>) {
     let _ = wish.reply.send(written);
 }
 

@@ -8,13 +8,13 @@ use crate::testing::bare_app;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tollgate_media::video::{Api, Offer, Plan, Request, Variant};
+use tollgate_media::video::{Api, Offer, Plan, Variant, VideoRequest};
 use tollgate_store::testing::price;
 use tollgate_store::{
-    AccountId, BegunTask, Credit, CreditKind, Hold, KeyId, Leased, Limits, Named, NewAccount, NewKey, NewTask, Pot,
-    SentTo, TaskId, TaskState, TaskStep, Word,
+    AccountId, BegunTask, Credit, CreditKind, Hold, KeyId, Leased, Limits, NewAccount, NewKey, NewTask, Pot, SentTo,
+    TaskId, TaskNaming, TaskState, TaskStep, Word,
 };
-use tollgate_upstream::{BaseUrl, Provider, Secret, Settings};
+use tollgate_upstream::{BaseUrl, Provider, ProviderSettings, Secret};
 
 #[test]
 fn only_two_hosts_that_are_told_differ() {
@@ -73,7 +73,8 @@ impl Desk {
         let key = app.store.create_key(new, "sk-test").await.expect("a key").id;
         let kind = tollgate_upstream::kind("openai").expect("a kind");
         let base = BaseUrl::parse("https://api.example/v1").expect("an address");
-        let provider = Provider::new("openai", kind, base, Some(Secret::new("sk-upstream")), Settings::default());
+        let provider =
+            Provider::new("openai", kind, base, Some(Secret::new("sk-upstream")), ProviderSettings::default());
         Desk { app, account, key, provider: Arc::new(provider.expect("a provider")) }
     }
 
@@ -96,7 +97,7 @@ impl Desk {
             at: app.world.now_ms(),
             idem: None,
         };
-        let plan = KeptPlan::of(&plan(), TaskId::of(call), &app.secrets).text();
+        let plan = StoredPlan::of(&plan(), TaskId::of(call), &app.secrets).text();
         let begun =
             app.store.begin_task(hold, NewTask { plan, webhook_url: None, lease_ms: LEASE }).await.expect("begun");
         let to = SentTo {
@@ -118,7 +119,7 @@ impl Desk {
     }
 
     /// Which entry of a list with one video of these words is the lost task.
-    async fn which(&self, lost: &Leased, ours: &impl Ours) -> Which {
+    async fn which(&self, lost: &Leased, ours: &impl OwnTasks) -> Which {
         let (till, desk, provider) = (&self.app.till, &self.app.video, self.provider.clone());
         let plan = desk.read(&lost.task.plan).expect("a plan");
         assert_eq!(plan.api, Api::Sora);
@@ -139,7 +140,7 @@ impl Desk {
 
 fn plan() -> Plan {
     let request = json!({ "model": "sora-2", "prompt": PROMPT }).to_string();
-    let request = Request::from_json(request.as_bytes()).expect("a request");
+    let request = VideoRequest::from_json(request.as_bytes()).expect("a request");
     tollgate_media::video::plan(&request, &Offer::of(Variant::named("sora").expect("a variant"))).expect("a plan")
 }
 
@@ -163,12 +164,12 @@ impl Between<'_> {
     async fn reading(&self) {
         if self.readings.fetch_add(1, Ordering::SeqCst) == self.named_before {
             let named = self.store.task_accepted(self.other, NAME.to_owned(), LEASE).await.expect("written");
-            assert_eq!(named, Named::Done);
+            assert_eq!(named, TaskNaming::Done);
         }
     }
 }
 
-impl Ours for Between<'_> {
+impl OwnTasks for Between<'_> {
     async fn nameless(&self, begun: (i64, i64)) -> Result<Vec<Task>, StoreError> {
         self.reading().await;
         self.store.nameless(begun).await

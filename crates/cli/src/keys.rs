@@ -16,8 +16,10 @@ use std::process::ExitCode;
 use tollgate_catalog::Snapshot;
 use tollgate_gateway::start::{admin_socket, place};
 use tollgate_gateway::who::caller::network;
-use tollgate_store::admin::{self, CallError, Command};
-use tollgate_store::{AccountId, CallId, Change, KeyChange, KeyId, Limits, NewKey, NewLimits, Options, Page, Store};
+use tollgate_store::admin::{self, AdminCommand, CallError};
+use tollgate_store::{
+    AccountId, CallId, Change, KeyChange, KeyId, Limits, NewKey, NewLimits, Options, Store, UsagePage,
+};
 
 pub const KEY_COLUMNS: &[&str] = &[
     "key_id",
@@ -51,9 +53,9 @@ const USAGE_COLUMNS: &[&str] = &[
     "refunded_nano_usd",
 ];
 
-pub async fn key(config: &Path, command: args::Key, out: &Output) -> anyhow::Result<ExitCode> {
+pub async fn key(config: &Path, command: args::KeyCommand, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
-        args::Key::Create { account, name, expires, models, ips, limits } => {
+        args::KeyCommand::Create { account, name, expires, models, ips, limits } => {
             networks(&ips)?;
             in_catalog(config, &models, Snapshot::unknown_model)?;
             let expires_at = expires.as_deref().map(moment).transpose()?;
@@ -70,14 +72,14 @@ pub async fn key(config: &Path, command: args::Key, out: &Output) -> anyhow::Res
                 },
             };
             let secret = real::new_secret();
-            let mut made = ask(config, Command::KeyCreate { key, secret: secret.clone() }).await?;
+            let mut made = ask(config, AdminCommand::KeyCreate { key, secret: secret.clone() }).await?;
             made["secret"] = json!(secret);
             out.say(&made, || secret.clone());
             if !out.json {
                 eprintln!("(shown once; only its hash is kept)");
             }
         }
-        args::Key::Update { key, name, expires, models, ips, limits, done } => {
+        args::KeyCommand::Update { key, name, expires, models, ips, limits, done } => {
             let id: KeyId = key.parse().context("key (`tollgate key list ACCOUNT` shows them)")?;
             let limits = NewLimits {
                 total: change("--limit-total", limits.limit_total.as_deref())?,
@@ -97,16 +99,16 @@ pub async fn key(config: &Path, command: args::Key, out: &Output) -> anyhow::Res
                 Some(when) => Change::Set(moment(when)?),
             };
             let change = KeyChange { name, models, cidrs, expires_at, limits };
-            let changed = ask(config, Command::KeyChange { key: id, change, done: who(done)? }).await?;
+            let changed = ask(config, AdminCommand::KeyChange { key: id, change, done: who(done)? }).await?;
             out.record(&changed, KEY_COLUMNS);
         }
-        args::Key::List { account } => {
-            let keys = ask(config, Command::KeyList { account: account.parse().context("account")? }).await?;
+        args::KeyCommand::List { account } => {
+            let keys = ask(config, AdminCommand::KeyList { account: account.parse().context("account")? }).await?;
             out.table(&keys, keys.as_array().map_or(&[], Vec::as_slice), KEY_COLUMNS);
         }
-        args::Key::Revoke { key } => {
+        args::KeyCommand::Revoke { key } => {
             let id: KeyId = key.parse().context("key (`tollgate key list ACCOUNT` shows them)")?;
-            let revoked = ask(config, Command::KeyRevoke { key: id }).await?;
+            let revoked = ask(config, AdminCommand::KeyRevoke { key: id }).await?;
             out.say(&revoked, || format!("{id} is revoked"));
         }
     }
@@ -132,22 +134,22 @@ fn networks(ips: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub async fn usage(config: &Path, usage: args::Usage, out: &Output) -> anyhow::Result<ExitCode> {
+pub async fn usage(config: &Path, usage: args::UsageArgs, out: &Output) -> anyhow::Result<ExitCode> {
     let account = usage.account.map(|text| text.parse::<AccountId>().context("--account")).transpose()?;
     if let (Some(call), Some(account)) = (&usage.call, account) {
         let call: CallId = call.parse().context("--call")?;
-        let row = ask(config, Command::UsageShow { account, call }).await?;
+        let row = ask(config, AdminCommand::UsageShow { account, call }).await?;
         out.say(&row, || serde_json::to_string_pretty(&row).unwrap_or_default());
         return Ok(ExitCode::SUCCESS);
     }
     let before = usage.before.map(|text| text.parse::<CallId>().context("--before")).transpose()?;
-    let rows = ask(config, Command::UsageList { account, page: Page { before, limit: usage.limit } }).await?;
+    let rows = ask(config, AdminCommand::UsageList { account, page: UsagePage { before, limit: usage.limit } }).await?;
     out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), USAGE_COLUMNS);
     Ok(ExitCode::SUCCESS)
 }
 
 /// To the running server if there is one, otherwise to the store itself.
-pub async fn ask(config: &Path, command: Command) -> anyhow::Result<Value> {
+pub async fn ask(config: &Path, command: AdminCommand) -> anyhow::Result<Value> {
     let settings = settings(config)?;
     match admin::call(&admin_socket(&settings), &command).await {
         Err(CallError::NoServer) => {}

@@ -20,7 +20,7 @@ const TOOLS: &[&str] = &["tools", "parallel_tool_calls"];
 /// The request with `items` as its input, for a text: no tool may be called and no form is asked
 /// for. Tools stay defined where the items hold calls, because some providers take calls only
 /// together with their definitions, and where `none` may be chosen among them.
-pub fn to_press(body: &[u8], items: &[impl AsRef<str>], takes_none: bool) -> Result<Bytes, Problem> {
+pub fn to_compact(body: &[u8], items: &[impl AsRef<str>], takes_none: bool) -> Result<Bytes, Problem> {
     let text = std::str::from_utf8(body).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
     let node = Node::read(text)?;
     let tools = takes_none
@@ -51,11 +51,11 @@ mod tests {
         let body = br#"{"model":"m","input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":"required","parallel_tool_calls":true,"text":{"format":{"type":"json_object"}},"max_output_tokens":5,"top_p":0.50}"#;
         let (said, call) = (r#"{"role":"user","content":"x"}"#, r#"{"type":"function_call","call_id":"c"}"#);
         let alone = format!(r#"{{"model":"m","top_p":0.50,"input":[{said}]}}"#);
-        assert_eq!(to_press(body, &[said], true).unwrap(), alone);
+        assert_eq!(to_compact(body, &[said], true).unwrap(), alone);
         let tools = r#""tools":[{"type":"function","name":"f"}],"parallel_tool_calls":true"#;
         let called = format!(r#"{{"model":"m",{tools},"top_p":0.50,"tool_choice":"none","input":[{said},{call}]}}"#);
-        assert_eq!(to_press(body, &[said, call], true).unwrap(), called);
+        assert_eq!(to_compact(body, &[said, call], true).unwrap(), called);
         let without = format!(r#"{{"model":"m","top_p":0.50,"input":[{said},{call}]}}"#);
-        assert_eq!(to_press(body, &[said, call], false).unwrap(), without);
+        assert_eq!(to_compact(body, &[said, call], false).unwrap(), without);
     }
 }

@@ -6,7 +6,7 @@
 //! our side at once, the other when the client has had time to read the reply. Closing both at once
 //! would reset the connection, and the reply with it.
 
-use crate::door::connections::Place;
+use crate::door::connections::SocketPlace;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -18,9 +18,9 @@ use tokio::time::{Instant, Sleep};
 const LINGER: Duration = Duration::from_secs(5);
 const LINGER_BYTES: usize = 64 << 20;
 
-pub struct TimedIo<T> {
+pub struct WriteTimeoutIo<T> {
     inner: T,
-    place: Place,
+    place: SocketPlace,
     limit: Duration,
     /// Set while a write is waiting; made at the first such moment, so an ordinary connection
     /// carries no timer.
@@ -30,9 +30,9 @@ pub struct TimedIo<T> {
     lingering: Option<usize>,
 }
 
-impl<T> TimedIo<T> {
-    pub fn new(inner: T, limit: Duration, place: Place) -> TimedIo<T> {
-        TimedIo { inner, place, limit, timer: None, waiting: false, lingering: None }
+impl<T> WriteTimeoutIo<T> {
+    pub fn new(inner: T, limit: Duration, place: SocketPlace) -> WriteTimeoutIo<T> {
+        WriteTimeoutIo { inner, place, limit, timer: None, waiting: false, lingering: None }
     }
 
     pub fn get_ref(&self) -> &T {
@@ -58,7 +58,7 @@ impl<T> TimedIo<T> {
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for TimedIo<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for WriteTimeoutIo<T> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buf.filled().len();
@@ -70,7 +70,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for TimedIo<T> {
     }
 }
 
-impl<T: AsyncRead + Unpin> TimedIo<T> {
+impl<T: AsyncRead + Unpin> WriteTimeoutIo<T> {
     /// Reads what still comes, until the client is done or out of time.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
@@ -89,7 +89,7 @@ impl<T: AsyncRead + Unpin> TimedIo<T> {
     }
 }
 
-impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedIo<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for WriteTimeoutIo<T> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let outcome = Pin::new(&mut this.inner).poll_write(cx, buf);
@@ -132,12 +132,13 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedIo<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::door::connections::{Connections, Rules};
+    use crate::door::connections::{ConnectionLimits, Connections};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-    fn place() -> Place {
+    fn place() -> SocketPlace {
         let minute = Duration::from_secs(60);
-        let rules = Rules { most: 8, per_peer: 8, header_time: minute, idle_time: minute, trusted: Vec::new() };
+        let rules =
+            ConnectionLimits { most: 8, per_peer: 8, header_time: minute, idle_time: minute, trusted: Vec::new() };
         Connections::new(rules, Default::default()).place([127, 0, 0, 1].into()).expect("a place")
     }
 
@@ -145,7 +146,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_still_comes_is_read_and_thrown_away() {
         let (ours, mut theirs) = tokio::io::duplex(16);
-        let mut timed = TimedIo::new(ours, Duration::from_secs(30), place());
+        let mut timed = WriteTimeoutIo::new(ours, Duration::from_secs(30), place());
         timed.place.seat().linger();
         let client = async {
             theirs.write_all(&[0; 64 << 10]).await.expect("taken, though nobody wants it");
@@ -157,7 +158,7 @@ mod tests {
         shut.expect("closed");
 
         let (ours, _silent) = tokio::io::duplex(16);
-        let mut timed = TimedIo::new(ours, Duration::from_secs(30), place());
+        let mut timed = WriteTimeoutIo::new(ours, Duration::from_secs(30), place());
         timed.place.seat().linger();
         let began = Instant::now();
         timed.shutdown().await.expect("closed");
@@ -167,7 +168,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_write_that_makes_no_progress_fails_after_the_limit() {
         let (ours, _theirs) = tokio::io::duplex(16);
-        let mut timed = TimedIo::new(ours, Duration::from_secs(30), place());
+        let mut timed = WriteTimeoutIo::new(ours, Duration::from_secs(30), place());
         let began = Instant::now();
         let error = timed.write_all(&[0; 64]).await.expect_err("nobody reads");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -177,7 +178,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_reader_that_does_read_is_left_alone() {
         let (ours, mut theirs) = tokio::io::duplex(16);
-        let mut timed = TimedIo::new(ours, Duration::from_secs(30), place());
+        let mut timed = WriteTimeoutIo::new(ours, Duration::from_secs(30), place());
         let reader = async {
             let mut all = Vec::new();
             let mut buf = [0; 8];

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
 
-use super::room::Room;
-use super::{Desk, Kept, Queue};
+use super::room::DiskRoom;
+use super::{Desk, Queue, ResponseStore};
 use crate::error::StoreError;
 use crate::migration::Migration;
 use crate::sqlite::open::migrate;
@@ -19,8 +19,8 @@ pub(super) const FILE: &str = "kept.db";
 /// In order; see migration.rs.
 pub(crate) const MIGRATIONS: &[Migration] = &[Migration::new("schema", include_str!("schema.sql"))];
 
-impl Kept {
-    pub fn open(dir: &Path, options: &Options) -> Result<Kept, StoreError> {
+impl ResponseStore {
+    pub fn open(dir: &Path, options: &Options) -> Result<ResponseStore, StoreError> {
         let path = dir.join(FILE);
         // Customers' words are for the owner's eyes only.
         OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
@@ -31,8 +31,9 @@ impl Kept {
         }
         migrate::migrate(&mut conn, FILE, MIGRATIONS)?;
         let here = options.is_simulated();
-        let desk = Desk { conn: Mutex::new(conn), queue: Mutex::new(Queue::default()), room: Room::new(dir, options) };
-        Ok(Kept { readers: Readers::new(path, here), desk: Arc::new(desk), here })
+        let desk =
+            Desk { conn: Mutex::new(conn), queue: Mutex::new(Queue::default()), room: DiskRoom::new(dir, options) };
+        Ok(ResponseStore { readers: Readers::new(path, here), desk: Arc::new(desk), here })
     }
 }
 

@@ -28,7 +28,7 @@ pub fn hash(key: &str) -> KeyHash {
 }
 
 #[derive(Default)]
-pub struct KeyBook {
+pub struct KeyCache {
     known: RwLock<HashMap<KeyHash, Arc<Caller>>>,
     missing: RwLock<HashMap<KeyHash, Millis>>,
     /// When the store was last read in full up to date: by the store's clock, as it writes changes
@@ -38,38 +38,38 @@ pub struct KeyBook {
 }
 
 /// What the book says about a key.
-pub enum Found {
+pub enum KeyLookup {
     Known(Arc<Caller>),
     Unknown,
     /// The store cannot be asked at the moment.
     CannotTell,
 }
 
-impl KeyBook {
-    pub fn new(world: &World) -> KeyBook {
+impl KeyCache {
+    pub fn new(world: &World) -> KeyCache {
         let (fresh_at, read_at) = (AtomicI64::new(i64::MAX), AtomicI64::new(world.steady_ms()));
-        KeyBook { fresh_at, read_at, ..KeyBook::default() }
+        KeyCache { fresh_at, read_at, ..KeyCache::default() }
     }
 
-    pub async fn find(&self, store: &Store, key: &str, world: &World) -> Found {
+    pub async fn find(&self, store: &Store, key: &str, world: &World) -> KeyLookup {
         let (hash, now) = (hash(key), world.steady_ms());
         let known = read(&self.known).get(&hash).cloned();
         match known {
-            Some(_) if now - self.read_at.load(Ordering::Relaxed) > TRUSTED_WITHOUT_STORE => Found::CannotTell,
-            Some(known) => Found::Known(known),
+            Some(_) if now - self.read_at.load(Ordering::Relaxed) > TRUSTED_WITHOUT_STORE => KeyLookup::CannotTell,
+            Some(known) => KeyLookup::Known(known),
             None => self.ask_store(store, hash, now).await,
         }
     }
 
-    async fn ask_store(&self, store: &Store, hash: KeyHash, now: Millis) -> Found {
+    async fn ask_store(&self, store: &Store, hash: KeyHash, now: Millis) -> KeyLookup {
         if read(&self.missing).get(&hash).is_some_and(|until| *until > now) {
-            return Found::Unknown;
+            return KeyLookup::Unknown;
         }
         match store.key_by_hash(hash).await {
             Ok(Some(known)) => {
                 let known = Arc::new(Caller::new(known));
                 write(&self.known).insert(hash, known.clone());
-                Found::Known(known)
+                KeyLookup::Known(known)
             }
             Ok(None) => {
                 let mut missing = write(&self.missing);
@@ -77,9 +77,9 @@ impl KeyBook {
                     missing.clear();
                 }
                 missing.insert(hash, now + MISS_KEPT);
-                Found::Unknown
+                KeyLookup::Unknown
             }
-            Err(_) => Found::CannotTell,
+            Err(_) => KeyLookup::CannotTell,
         }
     }
 

@@ -18,7 +18,7 @@ const KEPT_FOR: Millis = 60_000;
 const MOST: usize = 64 << 20;
 
 #[derive(Clone, Default)]
-pub struct Kept(Arc<Mutex<Inside>>);
+pub struct AnswerCache(Arc<Mutex<Inside>>);
 
 #[derive(Default)]
 struct Inside {
@@ -39,7 +39,7 @@ enum Slot {
 
 /// The answer to a question is on its way. Dropped without one, nobody waits for it any longer.
 pub struct Coming {
-    kept: Kept,
+    kept: AnswerCache,
     question: Question,
     _done: watch::Sender<()>,
 }
@@ -64,7 +64,7 @@ impl Inside {
     }
 }
 
-impl Kept {
+impl AnswerCache {
     fn inside(&self) -> MutexGuard<'_, Inside> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -135,7 +135,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_is_kept_for_a_minute_for_whoever_asked() {
-        let kept = Kept::default();
+        let kept = AnswerCache::default();
         assert!(kept.take(&ONE, || 0).await.is_none());
         kept.coming(ONE).came(Bytes::from_static(b"x"), CallId([1; 16]), 1_000);
         assert!(kept.take(&(AccountId([2; 16]), [1; 32]), || 1_000).await.is_none(), "another account");
@@ -158,7 +158,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_on_its_way_is_waited_for() {
-        let kept = Kept::default();
+        let kept = AnswerCache::default();
         let coming = kept.coming(ONE);
         let waiting = kept.take(&ONE, || 0);
         tokio::pin!(waiting);

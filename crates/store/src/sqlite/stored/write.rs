@@ -3,28 +3,28 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::Written;
+use super::WrittenRows;
 use crate::ids::AccountId;
-use crate::response::quota::{NoRoom, Quota, Stored};
-use crate::response::{Conversation, Item, NewResponse, Said};
+use crate::response::quota::{NoRoom, Quota, StorageUsed};
+use crate::response::{AddedItem, Item, NewResponse, StoredConversation};
 
 /// What is asked to be written; the answer is how many rows of the kind there were.
-pub(in crate::sqlite) enum KeptOp {
+pub(in crate::sqlite) enum ResponseOp {
     Keep(NewResponse, Quota),
     Delete(AccountId, String),
-    Converse(AccountId, Conversation, Vec<Item>, Quota),
-    Change(AccountId, Conversation, Quota),
+    Converse(AccountId, StoredConversation, Vec<Item>, Quota),
+    Change(AccountId, StoredConversation, Quota),
     EndConversation(AccountId, String),
     Add(AccountId, String, Vec<Item>, i64, Quota),
     DeleteItem(AccountId, String, String),
-    Unsay(AccountId, String, Said),
+    Unsay(AccountId, String, AddedItem),
     Forget(i64),
 }
 
 /// Expired rows erased in one commit.
 const AT_ONCE: i64 = 500;
 
-impl KeptOp {
+impl ResponseOp {
     pub fn erases(&self) -> bool {
         self.needs().is_none()
     }
@@ -35,23 +35,23 @@ impl KeptOp {
     }
 
     /// Whose room it needs, how much at most, and what that account may have.
-    fn needs(&self) -> Option<(AccountId, Stored, Quota)> {
+    fn needs(&self) -> Option<(AccountId, StorageUsed, Quota)> {
         match self {
-            KeptOp::Keep(new, quota) => Some((new.account, new.needs(), *quota)),
-            KeptOp::Converse(account, new, items, quota) => Some((*account, new.needs(items), *quota)),
-            KeptOp::Change(account, new, quota) => Some((*account, Stored::text(&new.metadata), *quota)),
-            KeptOp::Add(account, id, items, _, quota) => Some((*account, Item::need(id, items), *quota)),
-            KeptOp::Delete(..)
-            | KeptOp::EndConversation(..)
-            | KeptOp::DeleteItem(..)
-            | KeptOp::Unsay(..)
-            | KeptOp::Forget(_) => None,
+            ResponseOp::Keep(new, quota) => Some((new.account, new.needs(), *quota)),
+            ResponseOp::Converse(account, new, items, quota) => Some((*account, new.needs(items), *quota)),
+            ResponseOp::Change(account, new, quota) => Some((*account, StorageUsed::text(&new.metadata), *quota)),
+            ResponseOp::Add(account, id, items, _, quota) => Some((*account, Item::need(id, items), *quota)),
+            ResponseOp::Delete(..)
+            | ResponseOp::EndConversation(..)
+            | ResponseOp::DeleteItem(..)
+            | ResponseOp::Unsay(..)
+            | ResponseOp::Forget(_) => None,
         }
     }
 }
 
 /// Writes one operation, if there is room for it. `most`: all that may be stored.
-pub(super) fn write(tx: &Connection, op: &KeptOp, most: u64) -> rusqlite::Result<Written> {
+pub(super) fn write(tx: &Connection, op: &ResponseOp, most: u64) -> rusqlite::Result<WrittenRows> {
     if let Some((account, more, quota)) = op.needs() {
         tx.prepare_cached("INSERT OR IGNORE INTO stored (account_id) VALUES (?1)")?.execute(params![account.0])?;
         let used = stored(tx, &account.0)?;
@@ -63,52 +63,52 @@ pub(super) fn write(tx: &Connection, op: &KeptOp, most: u64) -> rusqlite::Result
         }
     }
     let done = match op {
-        KeptOp::Keep(new, _) => keep(tx, new)?,
-        KeptOp::Delete(account, id) => {
+        ResponseOp::Keep(new, _) => keep(tx, new)?,
+        ResponseOp::Delete(account, id) => {
             let names = "DELETE FROM response_item WHERE account_id = ?1 AND response_id = ?2";
             tx.prepare_cached(names)?.execute(params![account.0, id])?;
             let sql = "DELETE FROM response WHERE account_id = ?1 AND id = ?2";
             tx.prepare_cached(sql)?.execute(params![account.0, id])?
         }
-        KeptOp::Converse(account, c, items, _) => {
+        ResponseOp::Converse(account, c, items, _) => {
             let sql = "INSERT OR IGNORE INTO conversation (account_id, id, created_at, expires_at, metadata) \
                        VALUES (?1, ?2, ?3, ?4, ?5)";
             tx.prepare_cached(sql)?.execute(params![account.0, c.id, c.created_at, c.expires_at, c.metadata])?;
             say(tx, *account, &c.id, items.iter().map(|item| (item, None)), c.expires_at)?
         }
-        KeptOp::Change(account, c, _) => {
+        ResponseOp::Change(account, c, _) => {
             let sql = "UPDATE conversation SET metadata = ?3, expires_at = max(expires_at, ?4) \
                        WHERE account_id = ?1 AND id = ?2";
             tx.prepare_cached(sql)?.execute(params![account.0, c.id, c.metadata, c.expires_at])?
         }
-        KeptOp::EndConversation(account, id) => {
+        ResponseOp::EndConversation(account, id) => {
             let items = "DELETE FROM conversation_item WHERE account_id = ?1 AND conversation = ?2";
             tx.prepare_cached(items)?.execute(params![account.0, id])?;
             let sql = "DELETE FROM conversation WHERE account_id = ?1 AND id = ?2";
             tx.prepare_cached(sql)?.execute(params![account.0, id])?
         }
-        KeptOp::Add(account, id, items, expires_at, _) => {
+        ResponseOp::Add(account, id, items, expires_at, _) => {
             say(tx, *account, id, items.iter().map(|item| (item, None)), *expires_at)?
         }
-        KeptOp::DeleteItem(account, conversation, id) => {
+        ResponseOp::DeleteItem(account, conversation, id) => {
             let sql = "DELETE FROM conversation_item WHERE account_id = ?1 AND conversation = ?2 AND id = ?3";
             tx.prepare_cached(sql)?.execute(params![account.0, conversation, id])?
         }
-        KeptOp::Unsay(account, conversation, said) => unsay(tx, *account, conversation, said)?,
-        KeptOp::Forget(now) => forget(tx, *now)?,
+        ResponseOp::Unsay(account, conversation, said) => remove_said(tx, *account, conversation, said)?,
+        ResponseOp::Forget(now) => forget(tx, *now)?,
     };
     Ok(Ok(u64::try_from(done).unwrap_or_default()))
 }
 
 /// What is stored under an id: of an account, or of all under an empty one.
-pub(super) fn stored(conn: &Connection, id: &[u8]) -> rusqlite::Result<Stored> {
+pub(super) fn stored(conn: &Connection, id: &[u8]) -> rusqlite::Result<StorageUsed> {
     let sql = "SELECT bytes, objects, items FROM stored WHERE account_id = ?1";
     let count = |r: &Row<'_>, at| Ok::<_, rusqlite::Error>(u64::try_from(r.get::<_, i64>(at)?).unwrap_or_default());
-    let one = |r: &Row<'_>| Ok(Stored { bytes: count(r, 0)?, objects: count(r, 1)?, items: count(r, 2)? });
+    let one = |r: &Row<'_>| Ok(StorageUsed { bytes: count(r, 0)?, objects: count(r, 1)?, items: count(r, 2)? });
     Ok(conn.prepare_cached(sql)?.query_row(params![id], one).optional()?.unwrap_or_default())
 }
 
-fn unsay(tx: &Connection, account: AccountId, conversation: &str, said: &Said) -> rusqlite::Result<usize> {
+fn remove_said(tx: &Connection, account: AccountId, conversation: &str, said: &AddedItem) -> rusqlite::Result<usize> {
     let sql = "DELETE FROM conversation_item WHERE account_id = ?1 AND conversation = ?2 AND id = ?3";
     match tx.prepare_cached(sql)?.execute(params![account.0, conversation, said.spare])? {
         0 => {

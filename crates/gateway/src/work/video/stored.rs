@@ -6,14 +6,14 @@ use crate::secrets::Secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
-use tollgate_media::video::{Api, Bound, Plan, Variant, Warning};
+use tollgate_media::video::{Api, Plan, PlanBound, Variant, Warning};
 use tollgate_store::{Task, TaskId};
-use tollgate_upstream::video::{self, Handle, Link, Remembers, Report, Sought};
+use tollgate_upstream::video::{self, FileLink, Handle, Remembers, Sought, VideoReport};
 
 /// What a task was begun with. The picture that goes beside the body is not kept: a task is never
 /// sent twice.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct KeptPlan {
+pub struct StoredPlan {
     pub variant: String,
     pub call: String,
     pub effective: Vec<(String, String)>,
@@ -48,10 +48,10 @@ fn owned((name, value): (&String, &Value)) -> (String, Value) {
     (name.clone(), value.clone())
 }
 
-impl KeptPlan {
-    pub fn of(plan: &Plan, id: TaskId, secrets: &Secrets) -> KeptPlan {
+impl StoredPlan {
+    pub fn of(plan: &Plan, id: TaskId, secrets: &Secrets) -> StoredPlan {
         let prompt = plan.body.get("prompt").and_then(Value::as_str).filter(|_| plan.api() == Api::Sora);
-        KeptPlan {
+        StoredPlan {
             variant: plan.variant.name().to_owned(),
             call: plan.call.to_owned(),
             effective: plan.effective.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
@@ -67,7 +67,7 @@ impl KeptPlan {
         }
     }
 
-    pub fn read(text: &str) -> Option<KeptPlan> {
+    pub fn read(text: &str) -> Option<StoredPlan> {
         serde_json::from_str(text).ok()
     }
 
@@ -80,14 +80,14 @@ impl KeptPlan {
         Variant::named(&self.variant).map(Variant::api)
     }
 
-    pub fn bound(&self) -> Bound {
-        Bound { seconds: self.most_seconds, tokens: self.most_tokens }
+    pub fn bound(&self) -> PlanBound {
+        PlanBound { seconds: self.most_seconds, tokens: self.most_tokens }
     }
 
     /// What is charged where the provider never tells what it made.
-    pub fn least(&self) -> Bound {
+    pub fn least(&self) -> PlanBound {
         let asked = self.seconds.unwrap_or(self.most_seconds);
-        Bound { seconds: self.least_seconds.unwrap_or(asked), tokens: self.least_tokens.or(self.most_tokens) }
+        PlanBound { seconds: self.least_seconds.unwrap_or(asked), tokens: self.least_tokens.or(self.most_tokens) }
     }
 
     /// A parameter as it was priced.
@@ -101,8 +101,8 @@ impl KeptPlan {
     }
 
     /// What knows the prompt of the task again, where that was kept.
-    pub fn prompt<'a>(&'a self, secrets: &'a Secrets, external_id: &'a str) -> Option<KeptPrompt<'a>> {
-        self.prompt_mark.as_deref().map(|mark| KeptPrompt { secrets, external_id, mark })
+    pub fn prompt<'a>(&'a self, secrets: &'a Secrets, external_id: &'a str) -> Option<StoredPrompt<'a>> {
+        self.prompt_mark.as_deref().map(|mark| StoredPrompt { secrets, external_id, mark })
     }
 
     /// The task where its provider's answer was lost, sent at some time between its beginning and
@@ -111,7 +111,7 @@ impl KeptPlan {
         &'a self,
         task: &'a Task,
         external_id: &'a str,
-        prompt: Option<&'a KeptPrompt<'a>>,
+        prompt: Option<&'a StoredPrompt<'a>>,
         now_ms: i64,
     ) -> Option<Sought<'a>> {
         // A clock that was set back in between must not leave nothing in between.
@@ -137,19 +137,19 @@ fn marked(external_id: &str, prompt: &str) -> String {
 }
 
 /// A prompt of which only a mark was kept.
-pub struct KeptPrompt<'a> {
+pub struct StoredPrompt<'a> {
     secrets: &'a Secrets,
     external_id: &'a str,
     mark: &'a str,
 }
 
-impl Remembers for KeptPrompt<'_> {
+impl Remembers for StoredPrompt<'_> {
     fn is_ours(&self, prompt: &str) -> Option<bool> {
         self.secrets.has_mark(PROMPT, &marked(self.external_id, prompt), self.mark)
     }
 }
 
-impl fmt::Debug for KeptPrompt<'_> {
+impl fmt::Debug for StoredPrompt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("KeptPrompt")
     }
@@ -157,7 +157,7 @@ impl fmt::Debug for KeptPrompt<'_> {
 
 /// Where a finished file is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptResult {
+pub struct StoredResult {
     pub url: String,
     /// Unix seconds, where the link says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -178,11 +178,11 @@ pub struct KeptResult {
     pub length: Option<u64>,
 }
 
-impl KeptResult {
+impl StoredResult {
     /// `None` while there is no link: success without one is not success.
-    pub fn of(report: &Report) -> Option<KeptResult> {
+    pub fn of(report: &VideoReport) -> Option<StoredResult> {
         let link = report.link.as_ref()?;
-        Some(KeptResult {
+        Some(StoredResult {
             url: link.url.clone(),
             expires_at: link.expires_at,
             public: link.carries_expires && !link.needs_key,
@@ -193,7 +193,7 @@ impl KeptResult {
         })
     }
 
-    pub fn read(text: &str) -> Option<KeptResult> {
+    pub fn read(text: &str) -> Option<StoredResult> {
         serde_json::from_str(text).ok()
     }
 
@@ -218,8 +218,8 @@ impl KeptResult {
         u32::try_from(self.length?.saturating_add(500) / 1_000).ok().map(|seconds| seconds.max(1))
     }
 
-    pub fn link(&self) -> Link {
-        Link {
+    pub fn link(&self) -> FileLink {
+        FileLink {
             url: self.url.clone(),
             expires_at: self.expires_at,
             carries_expires: self.public,
@@ -242,7 +242,7 @@ mod tests {
         let read = |text: &str| Secrets::read(text).expect("secrets");
         let mark = read(OLD).mark(PROMPT, &marked("task_1", "A gate opens."));
         let is_ours = |secrets: &str, task: &str, prompt: &str| {
-            KeptPrompt { secrets: &read(secrets), external_id: task, mark: &mark }.is_ours(prompt)
+            StoredPrompt { secrets: &read(secrets), external_id: task, mark: &mark }.is_ours(prompt)
         };
         assert_eq!(is_ours(OLD, "task_1", "A gate opens."), Some(true));
         assert_eq!(is_ours(&format!("{NEW}\n{OLD}"), "task_1", "A gate opens."), Some(true), "while both stand there");

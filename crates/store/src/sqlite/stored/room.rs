@@ -28,7 +28,7 @@ pub(super) enum Free {
     Little,
 }
 
-pub(super) struct Room {
+pub(super) struct DiskRoom {
     dir: PathBuf,
     file: PathBuf,
     most: u64,
@@ -40,9 +40,9 @@ pub(super) struct Room {
     tight: AtomicBool,
 }
 
-impl Room {
-    pub fn new(dir: &Path, options: &Options) -> Room {
-        Room {
+impl DiskRoom {
+    pub fn new(dir: &Path, options: &Options) -> DiskRoom {
+        DiskRoom {
             dir: dir.to_owned(),
             file: dir.join(FILE),
             most: options.stored_bytes,
