@@ -120,6 +120,9 @@ secret_file = "s3-secret.key"
 [video]
 copy_to = "s3://videos/made"
 """
+
+    def open(self):
+        """Starts it, with an account that has money and a key."""
         self.start()
         account = self.cli("account", "create", "test")["account_id"]
         self.cli("account", "topup", account, "100")
@@ -168,9 +171,16 @@ copy_to = "s3://videos/made"
 def gateway(tmp_path, sim, bucket):
     endpoint, keys, s3 = bucket
     gateway = Gateway(tmp_path, sim, endpoint, keys)
-    yield gateway
-    if gateway.process.poll() is None:
-        gateway.stop()
+    try:
+        gateway.open()
+        yield gateway
+        if gateway.process.poll() is None:
+            gateway.stop()
+    finally:
+        # Also where the start or a command failed: nothing is left running.
+        if gateway.process is not None and gateway.process.poll() is None:
+            gateway.process.kill()
+            gateway.process.wait()
     report = gateway.cli("ledger", "verify", "--strict")
     assert report["breaches"] == [], report
     for one in listed(s3):

@@ -58,7 +58,9 @@ fn hurried() -> Plan {
 async fn a_client_that_never_reads_does_not_hold_up_the_stop() {
     // Its pieces are long and cheap, and nothing limits how many of them there are.
     let catalog = "[model.\"endless\"]\nprice = { input = 1, output = 1 }\nroute = [{ provider = \"sim\", upstream_model = \"sim-plain\" }]\n";
-    let mut house = House::with(Plan { catalog, ..hurried() }).await;
+    // A write has an hour: what ends this stream can only be the stop.
+    let config = "[limits]\ndrain_time = \"300ms\"\nwrite_time = \"1h\"\n".to_owned();
+    let mut house = House::with(Plan { catalog, config, ..Plan::default() }).await;
     let mut body = streamed("[[sim:tokens=900 size=60000]]");
     body["model"] = "endless".into();
     let body = body.to_string();
@@ -76,13 +78,13 @@ async fn a_client_that_never_reads_does_not_hold_up_the_stop() {
     socket.read_exact(&mut first).await.expect("the status line");
     assert_eq!(&first, b"HTTP/1.1 200 OK");
     stands_still(&house.sim).await;
-    let began = std::time::Instant::now();
     house.restart().await;
-    // The write limit alone is thirty seconds.
-    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
     assert_eq!(house.running().recovered, Default::default(), "nothing was left for the next start");
     let rows = house.running().app.store.usage(Some(house.account), Default::default()).await.expect("rows");
-    assert_eq!((rows.len(), rows[0].ending), (1, Ending::ClientLeft));
+    assert_eq!(rows.len(), 1);
+    // Buffers of the kernel decide whether the stream is asked once more before it is dropped.
+    let ended = (rows[0].ending, rows[0].reason.as_str());
+    assert!(ended.0 == Ending::ClientLeft || ended == (Ending::UpstreamFault, "server_draining"), "{ended:?}");
     assert!(rows[0].charge.nano() > 0);
 }
 
