@@ -55,9 +55,9 @@ pub fn create_key(executable: &Path, config: &Path) -> anyhow::Result<String> {
         let all = [arguments, &["--config", config, "--json"]].concat();
         children::ask(executable, &all, None)
     };
-    let account = text(&cli(&["account", "create", "bench"])?, &["id", "account"])?;
+    let account = text(&cli(&["account", "create", "bench"])?, &["account_id"])?;
     cli(&["account", "topup", &account, "1000000"])?;
-    text(&cli(&["key", "create", &account])?, &["secret", "key"])
+    text(&cli(&["key", "create", &account])?, &["secret"])
 }
 
 /// The first of these fields that is text.
