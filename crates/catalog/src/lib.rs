@@ -35,6 +35,14 @@ mod why;
 mod words;
 mod zone;
 
+// The tests from outside, in the executable of the unit tests: every executable more is linked
+// once more.
+#[cfg(test)]
+extern crate self as tollgate_catalog;
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;
+
 pub use book::{Book, NoPrice, PriceFacts, Tier};
 pub use bound::{ChargeBound, Unbounded};
 pub use chat_rules::ChatRules;

@@ -8,3 +8,11 @@
 pub mod audio;
 pub mod social;
 pub mod video;
+
+// The tests from outside, in the executable of the unit tests: every executable more is linked
+// once more.
+#[cfg(test)]
+extern crate self as tollgate_media;
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

@@ -58,6 +58,14 @@ mod socket;
 mod speech;
 pub mod video;
 
+// The tests from outside, in the executable of the unit tests: every executable more is linked
+// once more.
+#[cfg(test)]
+extern crate self as tollgate_sim;
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;
+
 pub use record::{Counts, Received};
 pub use scenario::scenarios;
 pub use server::{Sim, SimSettings};

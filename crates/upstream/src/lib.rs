@@ -29,6 +29,14 @@ mod sniff;
 mod social;
 pub mod video;
 
+// The tests from outside, in the executable of the unit tests: every executable more is linked
+// once more.
+#[cfg(test)]
+extern crate self as tollgate_upstream;
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;
+
 pub use alarm::Alarm;
 pub use body::{ReplyBody, read_whole};
 #[cfg(feature = "testing")]

@@ -19,6 +19,14 @@ mod provider_error;
 pub mod sse;
 pub mod usage;
 
+// The tests from outside, in the executable of the unit tests: every executable more is linked
+// once more.
+#[cfg(test)]
+extern crate self as tollgate_wire;
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;
+
 pub use cut::{MESSAGE, NAME, cut};
 pub use dialect::Dialect;
 pub use dropped::Dropped;

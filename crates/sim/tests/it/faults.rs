@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::client::{End, ask, post, sim, streamed};
+use crate::it::client::{End, ask, post, sim, streamed};
 
 #[tokio::test]
 async fn http_errors() {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::client::{Answer, post, sim, streamed};
+use crate::it::client::{Answer, post, sim, streamed};
 
 async fn play(model: &str) -> Answer {
     let sim = sim().await;

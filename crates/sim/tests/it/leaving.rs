@@ -7,7 +7,7 @@ use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, sleep};
 use tollgate_sim::{Received, Sim};
 
-use crate::client::{ask, post, send, sim, streamed};
+use crate::it::client::{ask, post, send, sim, streamed};
 
 async fn closed(sim: &Sim) -> Received {
     let start = Instant::now();

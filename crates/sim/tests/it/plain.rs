@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tollgate_sim::{Sim, SimSettings};
 
-use crate::client::{End, ask, get, post, read, request, sim, streamed};
+use crate::it::client::{End, ask, get, post, read, request, sim, streamed};
 
 #[tokio::test]
 async fn counts_words() {

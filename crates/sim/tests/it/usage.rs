@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{ask, post, sim, streamed};
+use crate::it::client::{ask, post, sim, streamed};
 
 async fn stream_usages(model: &str) -> Vec<Value> {
     let sim = sim().await;

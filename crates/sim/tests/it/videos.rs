@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, read, sim};
+use crate::it::client::{Answer, read, sim};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tollgate_sim::Sim;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tollgate_sim::{Sim, SimSettings};
 
 use super::{Dialect::Anthropic, events, refusals};
-use crate::client::{read, request, request_with, sim};
+use crate::it::client::{read, request, request_with, sim};
 
 fn tool(name: &str) -> Value {
     json!({"name": name, "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}}})

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{ask, post, sim};
+use crate::it::client::{ask, post, sim};
 
 /// Each change to a body that is taken, and a part of what is said to it; with nothing to say it is
 /// taken.

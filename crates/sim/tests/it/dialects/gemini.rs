@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tollgate_sim::{Sim, SimSettings};
 
 use super::{Dialect::Gemini, events, refusals};
-use crate::client::{read, request, request_with, sim};
+use crate::it::client::{read, request, request_with, sim};
 
 fn user(parts: Value) -> Value {
     json!({"role": "user", "parts": parts})

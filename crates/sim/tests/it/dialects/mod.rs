@@ -10,7 +10,7 @@ mod scenarios;
 use serde_json::{Value, json};
 use tollgate_sim::Sim;
 
-use crate::client::{Answer, read, request_with};
+use crate::it::client::{Answer, read, request_with};
 
 /// A dialect as a test asks it: path, headers, and a body that is taken.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Dialect::Responses, events, refusals};
-use crate::client::{read, request, sim};
+use crate::it::client::{read, request, sim};
 
 #[tokio::test]
 async fn refuses_what_openai_refuses() {

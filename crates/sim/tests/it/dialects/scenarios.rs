@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{ALL, Dialect, events, said};
-use crate::client::{End, sim};
+use crate::it::client::{End, sim};
 
 fn usage(dialect: Dialect, reply: &Value) -> (u64, u64) {
     let number = |value: &Value| value.as_u64().unwrap_or(u64::MAX);
