@@ -9,6 +9,7 @@ mod hosted;
 mod links;
 mod long;
 mod lost;
+mod made_media;
 mod makers;
 mod model_names;
 pub mod packed;
