@@ -30,8 +30,13 @@ pub async fn create_task<W: TaskWork>(till: &Arc<Till>, caller: Arc<Caller>, ask
     let serving = till.serving.load_full();
     let (bought, task) = match begin(till, &serving, caller, &ask).await? {
         Beginning::Held(bought, task) => (bought, task),
-        Beginning::Refused(bought, HoldRefused::IdemRunning(first) | HoldRefused::IdemDone { call: first, .. }) => {
-            return same(till, &bought.caller, first).await;
+        Beginning::Refused(bought, HoldRefused::IdemDone { call: first, .. }) => {
+            return same(till, &bought.caller, first).await?.ok_or_else(|| without_task(first));
+        }
+        Beginning::Refused(bought, HoldRefused::IdemRunning(first)) => {
+            // Where the ledger is late, its task is not written down yet.
+            let running = || why_refused(&HoldRefused::IdemRunning(first), Needed::NOTHING, till.world.now_ms());
+            return same(till, &bought.caller, first).await?.ok_or_else(running);
         }
         Beginning::Refused(bought, refused) => return Err(bought.refuse(till, &ask.ask, &refused)),
     };
@@ -71,16 +76,17 @@ impl<W: TaskWork> Begins for TaskAsk<W> {
     }
 }
 
-/// The task an Idempotency-Key was used for before.
-async fn same(till: &Till, caller: &Caller, first: CallId) -> Result<Made, Refusal> {
+/// The task an Idempotency-Key was used for before, if it is there.
+async fn same(till: &Till, caller: &Caller, first: CallId) -> Result<Option<Made>, Refusal> {
     let found = till.store.task(caller.account.id, TaskId::of(first)).await?;
     match found {
-        Some(task) if task.state > TaskState::Submitting => task_reply(task, true, till.world.now_ms()),
+        Some(task) if task.state > TaskState::Submitting => task_reply(task, true, till.world.now_ms()).map(Some),
         Some(_) => Err(why_refused(&HoldRefused::IdemRunning(first), Needed::NOTHING, till.world.now_ms())),
-        None => Err(Refusal::about(
-            Code::IdempotencyConflict,
-            "Idempotency-Key",
-            format!("The call {first} with this Idempotency-Key left no task to be shown; use a new key."),
-        )),
+        None => Ok(None),
     }
+}
+
+fn without_task(first: CallId) -> Refusal {
+    let text = format!("The call {first} with this Idempotency-Key left no task to be shown; use a new key.");
+    Refusal::about(Code::IdempotencyConflict, "Idempotency-Key", text)
 }

@@ -263,6 +263,39 @@ async fn a_key_finds_its_task_again() {
     assert_eq!(house.sim.videos(), 1);
 }
 
+/// Somebody keeps the database locked: the task is not written down, and its key is not used up.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_whose_task_is_not_durable_yet_is_told_to_wait() {
+    let house = house("look_time = \"2s\"\nturn_time = \"1s\"").await;
+    let send = async || {
+        let body = request("kling-v3", "[[sim:ok]]");
+        let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).header("idempotency-key", "a");
+        let reply = reply.json(&body).send().await.expect("a reply");
+        (reply.status().as_u16(), reply.json::<Value>().await.expect("JSON"))
+    };
+    let database = rusqlite::Connection::open(house.dir.join("data/tollgate.db")).expect("the database");
+    database.execute_batch("BEGIN IMMEDIATE").expect("locked");
+    let (status, error) = send().await;
+    assert_eq!((status, error["error"]["code"].as_str()), (503, Some("ledger_unavailable")));
+    let (status, error) = send().await;
+    assert_eq!((status, error["error"]["code"].as_str()), (409, Some("idempotency_in_progress")), "{error}");
+    assert_eq!(house.sim.videos(), 0);
+    database.execute_batch("ROLLBACK").expect("unlocked");
+    // Nobody looks after it: when its lease has run out it ends for nothing, and the key is free.
+    let made = loop {
+        let (status, made) = send().await;
+        if status == 200 {
+            break made;
+        }
+        assert_eq!(made["error"]["code"], "idempotency_in_progress", "{made}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let id: TaskId = made["id"].as_str().expect("an id").parse().expect("a task id");
+    let (task, row) = ended(&house, id).await;
+    assert_eq!((task.state, house.sim.videos()), (TaskState::Completed, 1));
+    assert_eq!(house.available().await, 1_000_000_000_000 - row.charge.nano());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_outlives_the_gateway_that_began_it() {
     let mut house = house("").await;
