@@ -4,6 +4,7 @@
 //! the call costs nothing and the transfer is broken off: a client must not take half an answer for
 //! a whole one.
 
+use super::meter::Meter;
 use super::open::Call;
 use bytes::Bytes;
 use futures_util::Stream;
@@ -25,10 +26,16 @@ pub trait Rewrite: Send {
     fn end(&mut self) -> Result<Bytes, Fault>;
     /// It was none after all.
     fn broke(&mut self) {}
+    /// What it has used, where only its end tells that: asked when all of it has passed.
+    fn meter(&mut self) -> Option<Meter> {
+        None
+    }
 }
 
 /// An answer that has begun to pass, metered as if it were whole.
 pub struct Passed {
+    /// Its charge is certain before it has passed.
+    pub known: bool,
     pub content_type: HeaderValue,
     /// What may go out already.
     pub first: Bytes,
@@ -65,6 +72,9 @@ impl PassingBody {
     fn pass(&mut self, piece: Option<&Bytes>) -> Result<Option<Bytes>, Fault> {
         let Some(piece) = piece else {
             let last = self.rewrite.end()?;
+            if let Some(meter) = self.rewrite.meter() {
+                self.call.meter = meter;
+            }
             self.call.close(Ending::Answered, 200, "");
             self.ended = true;
             return Ok(Some(last));
