@@ -22,6 +22,7 @@ pub mod responses;
 pub mod root;
 pub mod row;
 pub mod social;
+pub mod speech;
 pub mod table;
 pub mod video_content;
 pub mod video_create;

@@ -6,7 +6,7 @@
 use super::row::{Access, Family, Row};
 use super::{
     account, admin, chat, conversations, gemini, health, mcp, models, openapi, pricing, quote, receipts, responses,
-    root, social, videos, webhooks,
+    root, social, speech, videos, webhooks,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -27,6 +27,7 @@ pub(super) const FAMILIES: &[Family] = &[
     conversations::FAMILY,
     gemini::FAMILY,
     social::FAMILY,
+    speech::FAMILY,
     videos::FAMILY,
     webhooks::FAMILY,
     mcp::FAMILY,
