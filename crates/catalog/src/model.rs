@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use crate::form::did_you_mean;
-use crate::{BillingUnit, Book, ChatRules, LineInFile, Mistake, NoPrice, Price, PriceFacts, SpeechTable, VendorList, VideoTable};
+use crate::{
+    BillingUnit, Book, ChatRules, LineInFile, Mistake, NoPrice, Price, PriceFacts, SpeechTable, VendorList, VideoTable,
+};
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
 #[derive(Clone, Debug)]

@@ -31,8 +31,14 @@ impl Fault {
             true => "The provider refused the content.".to_owned(),
             false => said,
         };
-        Fault { blame: Blame::Caller, code: Code::ContentPolicyViolation, message, try_other: false, ..Fault::garbage() }
-            .unmade()
+        Fault {
+            blame: Blame::Caller,
+            code: Code::ContentPolicyViolation,
+            message,
+            try_other: false,
+            ..Fault::garbage()
+        }
+        .unmade()
     }
 
     /// Nothing came of it, and nothing was charged for it.
@@ -79,19 +85,10 @@ fn cautious(fault: Fault, status: u16, own_words: bool) -> Fault {
 
 /// What a reply that is no success means, by a provider's own table of codes; some of them say that
 /// the content is refused.
-pub(crate) fn coded(
-    reply: &WholeReply,
-    said: Option<ProviderError<'_>>,
-    table: Table,
-    content: &[&str],
-) -> Fault {
+pub(crate) fn coded(reply: &WholeReply, said: Option<ProviderError<'_>>, table: Table, content: &[&str]) -> Fault {
     if let Some(error) = said.as_ref().filter(|error| content.iter().any(|code| error.code.contains(code))) {
         let fault = Fault::content(error.text);
-        return Fault {
-            upstream_status: Some(reply.status),
-            upstream_code: Some(safe_text(error.code, 100)),
-            ..fault
-        };
+        return Fault { upstream_status: Some(reply.status), upstream_code: Some(safe_text(error.code, 100)), ..fault };
     }
     by_table(reply, said, table)
 }
@@ -127,7 +124,11 @@ mod tests {
             ),
         ] {
             let fault = openai(&reply(status, body));
-            assert_eq!((fault.code, fault.try_other, fault.may_have_begun()), (code, try_other, begun), "{status} {body}");
+            assert_eq!(
+                (fault.code, fault.try_other, fault.may_have_begun()),
+                (code, try_other, begun),
+                "{status} {body}"
+            );
         }
     }
 }

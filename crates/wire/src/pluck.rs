@@ -234,7 +234,8 @@ mod tests {
 
     #[test]
     fn the_long_text_passes_and_the_rest_is_json() {
-        let text = r#"{ "data" : {"audio": "abc\/d\u003d", "status":2, "say":"\"audio\":\"no"}, "n":[1, "audio", "x"] }"#;
+        let text =
+            r#"{ "data" : {"audio": "abc\/d\u003d", "status":2, "say":"\"audio\":\"no"}, "n":[1, "audio", "x"] }"#;
         for piece in [1, 2, 3, 7, 1000] {
             let found = read(Plucker::whole(KEYS, 1000), text, piece).expect("read");
             let kept = r#"{"data":{"audio":"","status":2,"say":"\"audio\":\"no"},"n":[1,"audio","x"]}"#;
@@ -248,7 +249,8 @@ mod tests {
         let text = "id:1\nevent:\"x\ndata:{\"audio\":\"aa\"}\n\n: ping\r\ndata: {\"audio\":\"bb\",\"end\":true}\r\n\r\ndata: [DONE]\n\n";
         for piece in [1, 5, 1000] {
             let found = read(Plucker::events(KEYS, 1000), text, piece).expect("read");
-            let documents: Vec<(&str, &str)> = found.iter().map(|(long, kept)| (long.as_str(), kept.as_str())).collect();
+            let documents: Vec<(&str, &str)> =
+                found.iter().map(|(long, kept)| (long.as_str(), kept.as_str())).collect();
             assert_eq!(documents, [("aa", r#"{"audio":""}"#), ("bb", r#"{"audio":"","end":true}"#), ("", "[DONE]")]);
         }
     }

@@ -97,9 +97,15 @@ impl Reader<'_> {
     fn lacking(&self, maker: &dyn SpeechMaker) -> Vec<String> {
         let table = self.table;
         let makes = |one: SpeechFormat| maker.makes(one) && table.made.iter().any(|name| name == one.name());
-        let formats = table.formats.iter().filter(|name| SpeechFormat::named(name).and_then(|one| one.made_from(makes)).is_none());
-        let asked =
-            [("speed", table.speed.is_some()), ("instructions", table.instructions), ("extra", !table.extra.is_empty())];
+        let formats = table
+            .formats
+            .iter()
+            .filter(|name| SpeechFormat::named(name).and_then(|one| one.made_from(makes)).is_none());
+        let asked = [
+            ("speed", table.speed.is_some()),
+            ("instructions", table.instructions),
+            ("extra", !table.extra.is_empty()),
+        ];
         let fields = asked.into_iter().filter(|(field, said)| *said && !maker.takes(field));
         let formats = formats.map(|name| format!("does not make {name:?}, nor what could be wrapped so"));
         formats.chain(fields.map(|(field, _)| format!("does not take `{field}`"))).collect()

@@ -43,6 +43,7 @@ mod v1 {
     mod responses;
     mod small_balance;
     mod social;
+    mod speech;
     mod spending;
     mod suspended;
     mod switched_off;

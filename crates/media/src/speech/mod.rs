@@ -15,6 +15,6 @@ pub use decode::{Base64Pieces, HexPieces, Undecodable};
 pub use events::{speech_delta, speech_done};
 pub use format::SpeechFormat;
 pub use measure::SpeechMeasure;
-pub use request::{SpeechRequest, Voice};
+pub use request::{SpeechRequest, SpeechVoice};
 pub use rules::{SettledSpeech, SpeechRules};
 pub use wrap::{NotWrapped, Wrapping};

@@ -11,7 +11,7 @@ pub struct SpeechRequest {
     pub model: String,
     /// The text to be spoken; not empty.
     pub input: String,
-    pub voice: Option<Voice>,
+    pub voice: Option<SpeechVoice>,
     pub response_format: Option<String>,
     pub speed: Option<Number>,
     pub instructions: Option<String>,
@@ -23,24 +23,24 @@ pub struct SpeechRequest {
 
 /// The value of `voice`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Voice {
+pub enum SpeechVoice {
     Named(String),
     /// A voice that somebody made, as `{"id": …}`.
     Made(String),
 }
 
-impl Voice {
+impl SpeechVoice {
     pub fn id(&self) -> &str {
         match self {
-            Voice::Named(id) | Voice::Made(id) => id,
+            SpeechVoice::Named(id) | SpeechVoice::Made(id) => id,
         }
     }
 
     /// As it was written.
     pub fn json(&self) -> Value {
         match self {
-            Voice::Named(name) => Value::from(name.as_str()),
-            Voice::Made(id) => serde_json::json!({ "id": id }),
+            SpeechVoice::Named(name) => Value::from(name.as_str()),
+            SpeechVoice::Made(id) => serde_json::json!({ "id": id }),
         }
     }
 }
@@ -95,7 +95,7 @@ fn text(fields: &mut Map<String, Value>, name: &str, most: usize) -> Result<Opti
     }
 }
 
-fn voice(fields: &mut Map<String, Value>) -> Result<Option<Voice>, Problem> {
+fn voice(fields: &mut Map<String, Value>) -> Result<Option<SpeechVoice>, Problem> {
     if let Some(Value::Object(made)) = fields.get_mut("voice") {
         let id = text(made, "id", NAME)?.filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| Problem::wrong("voice", "a name, or an object with an `id`"))?;
@@ -105,10 +105,11 @@ fn voice(fields: &mut Map<String, Value>) -> Result<Option<Voice>, Problem> {
             return Err(Problem::new(Code::UnknownParameter, &field, text));
         }
         fields.remove("voice");
-        return Ok(Some(Voice::Made(id)));
+        return Ok(Some(SpeechVoice::Made(id)));
     }
-    let named = text(fields, "voice", NAME).map_err(|_| Problem::wrong("voice", "a name, or an object with an `id`"))?;
-    Ok(named.filter(|name| !name.is_empty()).map(Voice::Named))
+    let named =
+        text(fields, "voice", NAME).map_err(|_| Problem::wrong("voice", "a name, or an object with an `id`"))?;
+    Ok(named.filter(|name| !name.is_empty()).map(SpeechVoice::Named))
 }
 
 fn speed(fields: &mut Map<String, Value>) -> Result<Option<Number>, Problem> {
@@ -143,7 +144,7 @@ mod tests {
         )
         .expect("a request");
         assert_eq!((read.model.as_str(), read.input.as_str(), read.events), ("m", "Hi", true));
-        assert_eq!(read.voice, Some(Voice::Made("v1".to_owned())));
+        assert_eq!(read.voice, Some(SpeechVoice::Made("v1".to_owned())));
         assert_eq!(read.speed.and_then(|speed| speed.as_f64()), Some(1.5));
         assert_eq!(read.others.keys().collect::<Vec<_>>(), ["user", "volume"]);
     }

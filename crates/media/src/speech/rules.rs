@@ -2,7 +2,7 @@
 //! before anything is held, and what is settled is what is sent and priced.
 
 use super::format::SpeechFormat;
-use super::request::{SpeechRequest, Voice};
+use super::request::{SpeechRequest, SpeechVoice};
 use serde_json::{Map, Number, Value};
 use tollgate_wire::Problem;
 use tollgate_wire::error::Code;
@@ -27,7 +27,7 @@ pub struct SpeechRules<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SettledSpeech {
     pub text: String,
-    pub voice: Voice,
+    pub voice: SpeechVoice,
     pub format: SpeechFormat,
     pub speed: Option<Number>,
     pub instructions: Option<String>,
@@ -83,8 +83,8 @@ impl SpeechRules<'_> {
         Err(Problem::new(Code::InvalidParameter, "input", text))
     }
 
-    fn voice(&self, asked: &SpeechRequest) -> Result<Voice, Problem> {
-        let default = || self.default_voice.map(|name| Voice::Named(name.to_owned()));
+    fn voice(&self, asked: &SpeechRequest) -> Result<SpeechVoice, Problem> {
+        let default = || self.default_voice.map(|name| SpeechVoice::Named(name.to_owned()));
         let voice = asked.voice.clone().or_else(default).ok_or_else(|| Problem::missing("voice"))?;
         if self.voices.is_empty() || self.voices.iter().any(|one| one == voice.id()) {
             return Ok(voice);

@@ -3,7 +3,7 @@
 
 mod pieces;
 
-pub(crate) use pieces::{AudioText, Documents, Held, PassedOn, Said};
+pub(crate) use pieces::{AudioInJson, AudioText, Documents, PassedOn, Repeats};
 
 use crate::outgoing::outgoing;
 use crate::{Fault, Outgoing, Provider, WholeReply};
@@ -57,7 +57,13 @@ pub trait SpeechReader: Send {
 const CALL_ID: HeaderName = HeaderName::from_static("x-client-request-id");
 
 /// A request with everything but the key.
-pub(crate) fn post(provider: &Provider, path: &str, accept: &'static str, body: &Value, call_id: &str) -> Option<Outgoing> {
+pub(crate) fn post(
+    provider: &Provider,
+    path: &str,
+    accept: &'static str,
+    body: &Value,
+    call_id: &str,
+) -> Option<Outgoing> {
     let uri = provider.base_url.join(path).ok()?;
     let mut request = outgoing(Method::POST, uri, accept, Bytes::from(body.to_string()));
     let headers = request.headers_mut();

@@ -46,25 +46,26 @@ impl SpeechReader for PassedOn {
 
     fn end(&mut self) -> Result<(Bytes, Option<String>), Fault> {
         match &self.error {
-            Some(body) => Err(UpstreamError::read(body).map_or_else(Fault::garbage, |error| making::openai_inside(&error))),
+            Some(body) => {
+                Err(UpstreamError::read(body).map_or_else(Fault::garbage, |error| making::openai_inside(&error)))
+            }
             None if !self.any => Err(no_audio()),
             None => Ok((Bytes::new(), None)),
         }
     }
 }
 
-/// What a document beside the audio says.
-pub(crate) enum Said {
-    /// More may come.
-    Audio,
-    /// The audio of this document is that of all before it once more, if there were any.
-    Again,
+/// Whether the audio of a document was there before.
+pub(crate) enum Repeats {
+    No,
+    /// It is that of all documents before it once more, if there were any.
+    All,
 }
 
 /// What one maker's documents mean.
 pub(crate) trait Documents: Send {
     /// A document without its audio.
-    fn read(&mut self, document: &Value) -> Result<Said, Fault>;
+    fn read(&mut self, document: &Value) -> Result<Repeats, Fault>;
 
     /// Nothing more comes: was it all? `any`: there was audio. What the provider reports.
     fn end(&mut self, any: bool) -> Result<Option<String>, Fault>;
@@ -79,7 +80,7 @@ pub(crate) enum AudioText {
 
 /// JSON with audio as text in it. The first document's audio passes as it comes. That of a later
 /// one is held until its end, because it may turn out to be all of it once more.
-pub(crate) struct Held<D> {
+pub(crate) struct AudioInJson<D> {
     documents: D,
     plucker: Plucker,
     text: AudioText,
@@ -97,12 +98,18 @@ pub(crate) struct Held<D> {
 /// What is kept of a document beside its audio.
 const BESIDE: usize = 64 << 10;
 
-impl<D: Documents> Held<D> {
+impl<D: Documents> AudioInJson<D> {
     /// `keys`: under which the audio stands; `most`: how much audio a document after the first may
     /// have.
-    pub(crate) fn new(documents: D, events: bool, keys: &'static [&'static str], text: AudioText, most: usize) -> Held<D> {
+    pub(crate) fn new(
+        documents: D,
+        events: bool,
+        keys: &'static [&'static str],
+        text: AudioText,
+        most: usize,
+    ) -> AudioInJson<D> {
         let plucker = if events { Plucker::events(keys, BESIDE) } else { Plucker::whole(keys, BESIDE) };
-        Held { documents, plucker, text, first: true, any: false, held: Vec::new(), lost: false, most }
+        AudioInJson { documents, plucker, text, first: true, any: false, held: Vec::new(), lost: false, most }
     }
 
     fn take(&mut self, found: Vec<Plucked>) -> Result<Vec<u8>, Fault> {
@@ -123,9 +130,9 @@ impl<D: Documents> Held<D> {
                     // Ends of other dialects are no documents.
                     let Ok(document) = serde_json::from_slice::<Value>(&document) else { continue };
                     match self.documents.read(&document)? {
-                        Said::Audio if self.lost => return Err(Fault::too_long()),
-                        Said::Audio => out.append(&mut self.held),
-                        Said::Again => self.held.clear(),
+                        Repeats::No if self.lost => return Err(Fault::too_long()),
+                        Repeats::No => out.append(&mut self.held),
+                        Repeats::All => self.held.clear(),
                     }
                     self.lost = false;
                     self.first &= !self.any;
@@ -160,7 +167,7 @@ fn unplucked(why: Unplucked) -> Fault {
     }
 }
 
-impl<D: Documents> SpeechReader for Held<D> {
+impl<D: Documents> SpeechReader for AudioInJson<D> {
     fn feed(&mut self, piece: Bytes) -> Result<Bytes, Fault> {
         let mut found = Vec::new();
         let read = self.plucker.feed(&piece, &mut found);

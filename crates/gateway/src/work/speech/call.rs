@@ -82,13 +82,9 @@ struct Answer {
     until: Instant,
 }
 
-async fn open(
-    call: &Call,
-    provider: &Provider,
-    maker: &dyn SpeechMaker,
-    ask: &SpeechAsk<'_>,
-) -> Result<Answer, Fault> {
-    let request = maker.request(provider, ask).ok_or_else(Fault::unreachable)?;
+async fn open(call: &Call, provider: &Provider, maker: &dyn SpeechMaker, ask: &SpeechAsk<'_>) -> Result<Answer, Fault> {
+    let unfit = || Fault::refusal(Problem::wrong("voice", "a name that fits into an address"));
+    let request = maker.request(provider, ask).ok_or_else(unfit)?;
     let client = &call.till.client;
     let reply = client.send(provider, request).await?;
     if !reply.status().is_success() {

@@ -3,7 +3,7 @@
 
 use super::video::CODES;
 use crate::chat::bearer;
-use crate::speech::{AudioText, Documents, Held, Said, SpeechAsk, SpeechMaker, SpeechReader, post};
+use crate::speech::{AudioInJson, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, SpeechReader, post};
 use crate::video::judge::ProviderError;
 use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -54,7 +54,7 @@ impl SpeechMaker for DashScopeSpeech {
 
     fn reader(&self, _: &SpeechAsk<'_>, _: &HeaderMap) -> Box<dyn SpeechReader> {
         let documents = Events { done: false, report: None };
-        Box::new(Held::new(documents, true, &["data"], AudioText::Base64(Base64Pieces::default()), EVENT))
+        Box::new(AudioInJson::new(documents, true, &["data"], AudioText::Base64(Base64Pieces::default()), EVENT))
     }
 }
 
@@ -64,7 +64,7 @@ struct Events {
 }
 
 impl Documents for Events {
-    fn read(&mut self, document: &Value) -> Result<Said, Fault> {
+    fn read(&mut self, document: &Value) -> Result<Repeats, Fault> {
         if document["code"].as_str().is_some_and(|code| !code.is_empty()) {
             return Err(DashScopeSpeech.fault(&WholeReply::inside(document)));
         }
@@ -72,7 +72,7 @@ impl Documents for Events {
             self.report = Some(document["usage"].to_string());
         }
         self.done |= document["output"]["finish_reason"] == "stop";
-        Ok(Said::Audio)
+        Ok(Repeats::No)
     }
 
     fn end(&mut self, _: bool) -> Result<Option<String>, Fault> {

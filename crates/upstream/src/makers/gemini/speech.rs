@@ -2,7 +2,7 @@
 
 use super::chat::in_a_path;
 use crate::chat::key_in;
-use crate::speech::{AudioText, Documents, Held, Said, SpeechAsk, SpeechMaker, SpeechReader, no_audio, post};
+use crate::speech::{AudioInJson, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, SpeechReader, no_audio, post};
 use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use http::HeaderMap;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ impl SpeechMaker for GeminiSpeech {
 
     fn reader(&self, ask: &SpeechAsk<'_>, _: &HeaderMap) -> Box<dyn SpeechReader> {
         let documents = Answer { rate: ask.rate, report: None };
-        Box::new(Held::new(documents, false, &["data"], AudioText::Base64(Base64Pieces::default()), 0))
+        Box::new(AudioInJson::new(documents, false, &["data"], AudioText::Base64(Base64Pieces::default()), 0))
     }
 }
 
@@ -61,7 +61,7 @@ struct Answer {
 }
 
 impl Documents for Answer {
-    fn read(&mut self, document: &Value) -> Result<Said, Fault> {
+    fn read(&mut self, document: &Value) -> Result<Repeats, Fault> {
         let candidate = &document["candidates"][0];
         let blocked = document["promptFeedback"]["blockReason"].as_str();
         let ended = candidate["finishReason"].as_str().filter(|reason| CONTENT.contains(reason));
@@ -75,7 +75,7 @@ impl Documents for Answer {
             }
         }
         self.report = document["usageMetadata"].is_object().then(|| document["usageMetadata"].to_string());
-        Ok(Said::Audio)
+        Ok(Repeats::No)
     }
 
     /// An answer without audio is a known whim: nothing was made, and another route may do better.

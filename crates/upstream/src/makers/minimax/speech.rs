@@ -3,7 +3,7 @@
 
 use super::video::{CODES, base_code};
 use crate::chat::bearer;
-use crate::speech::{AudioText, Documents, Held, Said, SpeechAsk, SpeechMaker, SpeechReader, post};
+use crate::speech::{AudioInJson, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, SpeechReader, post};
 use crate::video::judge::ProviderError;
 use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use http::HeaderMap;
@@ -62,7 +62,7 @@ impl SpeechMaker for MiniMaxSpeech {
     fn reader(&self, _: &SpeechAsk<'_>, headers: &HeaderMap) -> Box<dyn SpeechReader> {
         let documents = Events { done: false, report: None };
         let text = AudioText::Hex(HexPieces::default());
-        Box::new(Held::new(documents, is_events(headers), &["audio"], text, EVENT))
+        Box::new(AudioInJson::new(documents, is_events(headers), &["audio"], text, EVENT))
     }
 }
 
@@ -78,7 +78,7 @@ struct Events {
 }
 
 impl Documents for Events {
-    fn read(&mut self, document: &Value) -> Result<Said, Fault> {
+    fn read(&mut self, document: &Value) -> Result<Repeats, Fault> {
         if base_code(document).is_some() {
             return Err(MiniMaxSpeech.fault(&WholeReply::inside(document)));
         }
@@ -87,7 +87,7 @@ impl Documents for Events {
         }
         let last = document["data"]["status"] == 2;
         self.done |= last;
-        Ok(if last { Said::Again } else { Said::Audio })
+        Ok(if last { Repeats::All } else { Repeats::No })
     }
 
     fn end(&mut self, _: bool) -> Result<Option<String>, Fault> {
