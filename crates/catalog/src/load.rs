@@ -14,6 +14,7 @@ mod conditions;
 mod groups;
 mod list;
 mod models;
+mod music;
 mod pages;
 mod prices;
 mod social;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::form::did_you_mean;
 use crate::{
-    BillingUnit, Book, ChatRules, LineInFile, Mistake, NoPrice, Price, PriceFacts, SpeechTable, VendorList, VideoTable,
+    BillingUnit, Book, ChatRules, LineInFile, Mistake, MusicTable, NoPrice, Price, PriceFacts, SpeechTable, VendorList,
+    VideoTable,
 };
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
@@ -53,6 +54,8 @@ pub struct Model {
     pub video: Option<VideoTable>,
     /// What it speaks, when it makes speech.
     pub speech: Option<SpeechTable>,
+    /// What it plays, when it makes music.
+    pub music: Option<MusicTable>,
     /// Where it is written, for messages.
     pub place: LineInFile,
 }
@@ -130,6 +133,7 @@ impl Model {
             routes: routes.enumerate().map(route).collect(),
             video: None,
             speech: None,
+            music: None,
             place: place.clone(),
         }
     }

@@ -3,7 +3,7 @@
 //! it is right.
 
 use crate::endpoints;
-use crate::sale::{Serving, offers, speech};
+use crate::sale::{Serving, music, offers, speech};
 use crate::settings::{ConfigSource, Settings, catalog_files, file_mistake, whole_mistake};
 use std::collections::HashMap;
 use std::path::Path;
@@ -58,6 +58,7 @@ impl ConfigSource {
             right_kinds(catalog, &providers, &mistakes);
             served(catalog, &mistakes);
             speech::check(catalog, &providers, &mistakes);
+            music::check(catalog, &providers, &mistakes);
             offers::read(catalog, &providers, &mistakes)
         });
         let providers =

@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
 pub mod audio;
+pub mod music;
 pub mod social;
 pub mod speech;
 pub mod video;

@@ -5,11 +5,11 @@
 //! kind is one more row.
 
 use crate::makers::{
-    Anthropic, Ark, DashScope, DashScopeSpeech, ElevenLabsSpeech, GeminiChat, GeminiSpeech, Kling, MiniMax,
-    MiniMaxSpeech, OpenAiChat, OpenAiSpeech, Sora, TikHub, Veo,
+    Anthropic, Ark, DashScope, DashScopeSpeech, ElevenLabsMusic, ElevenLabsSpeech, GeminiChat, GeminiSpeech, Kling,
+    MiniMax, MiniMaxMusic, MiniMaxSpeech, OpenAiChat, OpenAiSpeech, Sora, TikHub, Veo,
 };
 use crate::video::VideoMaker;
-use crate::{Chat, SocialData, SpeechMaker};
+use crate::{Chat, MusicMaker, SocialData, SpeechMaker};
 use std::fmt;
 use tollgate_wire::Dialect;
 
@@ -24,6 +24,7 @@ pub struct ProviderKind {
     pub video: Option<&'static dyn VideoMaker>,
     pub social: Option<&'static dyn SocialData>,
     pub speech: Option<&'static dyn SpeechMaker>,
+    pub music: Option<&'static dyn MusicMaker>,
 }
 
 /// Something that a kind of provider can do.
@@ -33,6 +34,7 @@ pub enum Ability {
     Video,
     Social,
     Speech,
+    Music,
 }
 
 /// Every kind of provider there is.
@@ -73,9 +75,14 @@ pub static KINDS: &[ProviderKind] = &[
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/v1/chat/completions" }),
         video: Some(&MiniMax),
         speech: Some(&MiniMaxSpeech),
+        music: Some(&MiniMaxMusic),
         ..ProviderKind::named("minimax")
     },
-    ProviderKind { speech: Some(&ElevenLabsSpeech), ..ProviderKind::named("elevenlabs") },
+    ProviderKind {
+        speech: Some(&ElevenLabsSpeech),
+        music: Some(&ElevenLabsMusic),
+        ..ProviderKind::named("elevenlabs")
+    },
 ];
 
 /// The kind with this name.
@@ -86,7 +93,7 @@ pub fn kind(name: &str) -> Option<&'static ProviderKind> {
 impl ProviderKind {
     /// A kind that can do nothing yet.
     const fn named(name: &'static str) -> ProviderKind {
-        ProviderKind { name, key_pair: false, chat: None, video: None, social: None, speech: None }
+        ProviderKind { name, key_pair: false, chat: None, video: None, social: None, speech: None, music: None }
     }
 
     pub fn has(&self, ability: Ability) -> bool {
@@ -95,12 +102,13 @@ impl ProviderKind {
             Ability::Video => self.video.is_some(),
             Ability::Social => self.social.is_some(),
             Ability::Speech => self.speech.is_some(),
+            Ability::Music => self.music.is_some(),
         }
     }
 }
 
 impl Ability {
-    pub const ALL: [Ability; 4] = [Ability::Chat, Ability::Video, Ability::Social, Ability::Speech];
+    pub const ALL: [Ability; 5] = [Ability::Chat, Ability::Video, Ability::Social, Ability::Speech, Ability::Music];
 }
 
 impl fmt::Display for Ability {
@@ -110,6 +118,7 @@ impl fmt::Display for Ability {
             Ability::Video => "video",
             Ability::Social => "social data",
             Ability::Speech => "speech",
+            Ability::Music => "music",
         })
     }
 }
@@ -145,8 +154,8 @@ mod tests {
             "dashscope: chat, video, speech",
             "ark: chat, video",
             "kling: video",
-            "minimax: chat, video, speech",
-            "elevenlabs: speech",
+            "minimax: chat, video, speech, music",
+            "elevenlabs: speech, music",
         ];
         assert_eq!(rows, expected);
     }

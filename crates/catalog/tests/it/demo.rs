@@ -58,6 +58,7 @@ fn the_speech_models_load_with_it() {
     let catalog = load_for(&files, &providers).unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
     let speaking: Vec<_> = catalog.models.values().filter(|model| model.speech.is_some()).collect();
     assert_eq!(speaking.len(), 6);
+    assert_eq!(catalog.models.values().filter(|model| model.music.is_some()).count(), 2);
     for model in speaking {
         assert!(!model.description.is_empty() && model.supports("audio-speech"), "{}", model.name);
     }

@@ -12,6 +12,7 @@ pub mod health;
 pub mod mcp;
 pub mod metrics;
 pub mod models;
+pub mod music;
 pub mod openapi;
 pub mod pricing;
 pub mod quote;

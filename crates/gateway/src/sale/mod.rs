@@ -2,6 +2,7 @@
 //! of it.
 
 pub mod groups;
+pub mod music;
 pub mod offers;
 pub mod price_list;
 pub mod price_versions;

@@ -559,8 +559,8 @@ pub async fn second(house: &House) -> Running {
 
 /// A path of the simulator where each request is a paid call of ours.
 fn is_conversation(path: &str) -> bool {
-    let ends = ["/chat/completions", "/messages", "/responses", "/audio/speech", "/t2a_v2", "/stream", "/generation"];
-    ends.iter().any(|end| path.ends_with(end)) || path.contains("enerateContent")
+    let parts = ["enerateContent", "/completions", "/messages", "/responses", "speech", "/t2a", "/multimodal", "/music"];
+    parts.iter().any(|part| path.contains(part))
 }
 
 pub fn chat(text: &str) -> Value {

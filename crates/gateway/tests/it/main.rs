@@ -34,6 +34,7 @@ mod v1 {
     mod idempotency;
     mod keys;
     mod models;
+    mod music;
     mod overdraft;
     mod paused_routes;
     mod quote;

@@ -20,6 +20,15 @@ const FORMATS: &[(&str, Format, u32)] = &[
 ];
 const MAY: &[&str] = &["model_id", "language_code", "voice_settings", "seed", "previous_text", "next_text"];
 
+/// A refused text, a limit, a bad field, empty money, a failure.
+pub(super) const CODES: [(u16, &str); 5] = [
+    (400, "content_against_policy"),
+    (429, "too_many_concurrent_requests"),
+    (400, "voice_not_found"),
+    (401, "quota_exceeded"),
+    (500, "internal_server_error"),
+];
+
 pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
     if !heard.takes(heard.header("xi-api-key")) {
         return Err(say(401, "invalid_api_key", "Invalid API key"));
@@ -53,17 +62,11 @@ pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
         rate: *rate,
         shape: Shape::Bytes,
         refuse: say,
-        codes: [
-            (400, "content_against_policy"),
-            (429, "too_many_concurrent_requests"),
-            (400, "voice_not_found"),
-            (401, "quota_exceeded"),
-            (500, "internal_server_error"),
-        ],
+        codes: CODES,
     })
 }
 
-fn say(status: u16, code: &str, text: &str) -> Response<Bytes> {
+pub(super) fn say(status: u16, code: &str, text: &str) -> Response<Bytes> {
     let body = json!({"detail": {"status": code, "message": text}});
     response(status, "application/json", body.to_string().into())
 }

@@ -14,6 +14,9 @@ const MUST: &[&str] = &["model", "text", "voice_setting"];
 const MAY: &[&str] =
     &["stream", "stream_options", "audio_setting", "output_format", "language_boost", "pronunciation_dict"];
 
+/// A refused text, a limit, a bad field, empty money, a failure.
+pub(super) const CODES: [(u16, &str); 5] = [(200, "1026"), (200, "1002"), (200, "2013"), (200, "1008"), (200, "1024")];
+
 pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
     let body = heard.body;
     if !heard.takes(heard.bearer()) {
@@ -53,17 +56,17 @@ pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
         },
         choice,
         refuse: say,
-        codes: [(200, "1026"), (200, "1002"), (200, "2013"), (200, "1008"), (200, "1024")],
+        codes: CODES,
     })
 }
 
-fn say(status: u16, code: &str, text: &str) -> Response<Bytes> {
+pub(super) fn say(status: u16, code: &str, text: &str) -> Response<Bytes> {
     let code: i64 = code.parse().unwrap_or(1000);
     let body = json!({"trace_id": "sim-0f1e2d3c4b5a6978", "base_resp": {"status_code": code, "status_msg": text}});
     response(status, "application/json", body.to_string().into())
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

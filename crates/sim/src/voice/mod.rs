@@ -1,4 +1,4 @@
-//! The fake makers of speech, each written from its maker's documents: OpenAI at
+//! The fake makers of speech and music, each written from its maker's documents: OpenAI at
 //! `/v1/audio/speech`, the others below `/video/<maker>` (`minimax`, `elevenlabs`, `gemini`,
 //! `dashscope`). Strict about what they take; the audio plays. How an answer goes is said in the
 //! text: see [`scenarios`].
@@ -8,6 +8,7 @@ mod dashscope;
 mod elevenlabs;
 mod gemini;
 mod minimax;
+mod music;
 mod openai;
 mod play;
 mod scenario;
@@ -38,6 +39,10 @@ fn maker(path: &str) -> Option<Maker> {
         Some(openai::hear)
     } else if path == "/video/minimax/v1/t2a_v2" {
         Some(minimax::hear)
+    } else if path == "/video/minimax/v1/music_generation" {
+        Some(music::hear_minimax)
+    } else if path == "/video/elevenlabs/v1/music" {
+        Some(music::hear_elevenlabs)
     } else if below("/video/elevenlabs/v1/text-to-speech/").is_some() {
         Some(elevenlabs::hear)
     } else if below("/video/gemini/v1beta/models/").is_some_and(|rest| rest.ends_with(":generateContent")) {

@@ -56,6 +56,10 @@ pub(super) enum Shape {
     },
     Gemini,
     DashScope,
+    /// MiniMax's song, in one document.
+    Song {
+        link: bool,
+    },
 }
 
 /// A request that was understood.
@@ -112,7 +116,7 @@ impl Asked {
         let content_type = match self.shape {
             Shape::Bytes => self.format.content_type(),
             Shape::MiniMax { .. } | Shape::DashScope => "text/event-stream;charset=UTF-8",
-            Shape::Gemini => "application/json; charset=UTF-8",
+            Shape::Gemini | Shape::Song { .. } => "application/json; charset=UTF-8",
         };
         let mut head = Response::new(());
         head.headers_mut().insert("content-type", HeaderValue::from_static(content_type));
@@ -156,6 +160,7 @@ impl Asked {
             Shape::MiniMax { again } => super::minimax::write(&pieces, &self.choice, again, characters),
             Shape::Gemini => super::gemini::write(&pieces, &self.choice),
             Shape::DashScope => super::dashscope::write(&pieces, &self.choice, characters),
+            Shape::Song { link } => super::music::write(&pieces, &self.choice, link),
         };
         texts.into_iter().map(|text| Step::Send(text.into())).collect()
     }

@@ -87,6 +87,12 @@ impl Choice {
         self.text(key).and_then(|text| text.parse().ok()).unwrap_or(otherwise)
     }
 
+    /// The same, lasting so many milliseconds unless it says otherwise.
+    pub(super) fn lasting(mut self, ms: u64) -> Choice {
+        self.options.entry("ms".to_string()).or_insert_with(|| ms.to_string());
+        self
+    }
+
     /// How long the audio plays.
     pub(super) fn millis(&self) -> u64 {
         self.number("ms", self.characters.saturating_mul(50).clamp(100, 60_000))

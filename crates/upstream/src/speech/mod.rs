@@ -29,7 +29,7 @@ pub trait SpeechMaker: Sync + std::fmt::Debug {
     fn fault(&self, reply: &WholeReply) -> Fault;
 
     /// Reads an answer of status 200.
-    fn reader(&self, ask: &SpeechAsk<'_>, headers: &HeaderMap) -> Box<dyn SpeechReader>;
+    fn reader(&self, ask: &SpeechAsk<'_>, headers: &HeaderMap) -> Box<dyn AudioReader>;
 }
 
 /// What is asked of a provider.
@@ -46,7 +46,7 @@ pub struct SpeechAsk<'a> {
 }
 
 /// Audio out of an answer, in whatever pieces it comes.
-pub trait SpeechReader: Send {
+pub trait AudioReader: Send {
     /// The next piece of the answer; the audio in it.
     fn feed(&mut self, piece: Bytes) -> Result<Bytes, Fault>;
 

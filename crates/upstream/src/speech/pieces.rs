@@ -1,6 +1,6 @@
 //! The two forms of an answer with audio: the audio itself, and JSON with audio as text in it.
 
-use super::{SpeechReader, no_audio};
+use super::{AudioReader, no_audio};
 use crate::{Fault, making};
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
@@ -29,7 +29,7 @@ impl PassedOn {
     }
 }
 
-impl SpeechReader for PassedOn {
+impl AudioReader for PassedOn {
     fn feed(&mut self, piece: Bytes) -> Result<Bytes, Fault> {
         match &mut self.error {
             Some(error) if error.len() + piece.len() > ERROR => Err(Fault::garbage()),
@@ -167,7 +167,7 @@ fn unplucked(why: Unplucked) -> Fault {
     }
 }
 
-impl<D: Documents> SpeechReader for AudioInJson<D> {
+impl<D: Documents> AudioReader for AudioInJson<D> {
     fn feed(&mut self, piece: Bytes) -> Result<Bytes, Fault> {
         let mut found = Vec::new();
         let read = self.plucker.feed(&piece, &mut found);

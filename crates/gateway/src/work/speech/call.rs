@@ -3,13 +3,12 @@
 use super::asked::AskedSpeech;
 use super::flow::SpeechFlow;
 use crate::call::{Begun, Call, Meter, Passed, Priced, Work};
-use bytes::{Bytes, BytesMut};
+use crate::work::audio::{AudioAnswer, sent};
 use http::HeaderValue;
 use std::sync::Arc;
-use tokio::time::Instant;
 use tollgate_catalog::{Model, Route, SpeechTable};
 use tollgate_media::speech::{SettledSpeech, SpeechFormat};
-use tollgate_upstream::{Fault, Provider, ReplyBody, SpeechAsk, SpeechMaker, SpeechReader, is_encoded};
+use tollgate_upstream::{Fault, Provider, SpeechAsk, SpeechMaker};
 use tollgate_wire::Problem;
 use tollgate_wire::error::Code;
 
@@ -43,16 +42,15 @@ impl Work for SpeechCall {
             model: &route.upstream_model,
             call_id: &id,
         };
+        let unfit = || Fault::refusal(Problem::wrong("voice", "a name that fits into an address"));
+        let request = maker.request(provider, &ask).ok_or_else(unfit)?;
         speech.dropped.iter().for_each(|field| call.dropped.add(field));
-        let mut answer = open(call, provider, maker, &ask).await?;
-        let audio = answer.first().await?;
-        if !ask.made.begins(&audio) {
-            let message = format!("The provider's answer is not {}.", ask.made.name());
-            return Err(Fault { message, ..Fault::garbage() });
-        }
+        let (headers, body) = sent(call, provider, request, |reply| maker.fault(reply)).await?;
+        let mut answer = AudioAnswer::new(call, provider, body, maker.reader(&ask, &headers));
+        let audio = answer.first(ask.made).await?;
         call.first_byte_at = Some(call.till.world.now_ms());
         call.meter = SpeechFlow::begun(&speech);
-        let Answer { body, reader, left, .. } = answer;
+        let AudioAnswer { body, reader, left, .. } = answer;
         let mut flow = SpeechFlow::new(reader, &ask);
         let first = flow.write(audio)?;
         let content_type = match speech.events {
@@ -71,57 +69,4 @@ fn made(maker: &dyn SpeechMaker, table: &SpeechTable, speech: &SettledSpeech) ->
         let text = format!("This route does not make {}.", speech.format.name());
         Fault::refusal(Problem::new(Code::UnsupportedValue, "response_format", text))
     })
-}
-
-/// An answer of status 200 that has not shown any audio.
-struct Answer {
-    body: ReplyBody,
-    reader: Box<dyn SpeechReader>,
-    /// The most bytes that may still come.
-    left: usize,
-    until: Instant,
-}
-
-async fn open(call: &Call, provider: &Provider, maker: &dyn SpeechMaker, ask: &SpeechAsk<'_>) -> Result<Answer, Fault> {
-    let unfit = || Fault::refusal(Problem::wrong("voice", "a name that fits into an address"));
-    let request = maker.request(provider, ask).ok_or_else(unfit)?;
-    let client = &call.till.client;
-    let reply = client.send(provider, request).await?;
-    if !reply.status().is_success() {
-        return Err(maker.fault(&client.refused(provider, reply).await));
-    }
-    if is_encoded(reply.headers()) {
-        // It is made by now: nobody makes it once more.
-        return Err(Fault { maybe_charged: true, ..Fault::encoded() });
-    }
-    let reader = maker.reader(ask, reply.headers());
-    let body = ReplyBody::new(reply.into_body(), provider.settings.idle);
-    Ok(Answer { body, reader, left: provider.settings.max_reply_bytes, until: call.deadline })
-}
-
-impl Answer {
-    /// The beginning of the audio: enough to tell its format, or all that there is.
-    async fn first(&mut self) -> Result<Bytes, Fault> {
-        let mut audio = BytesMut::new();
-        while let Some(piece) = self.body.chunk().await? {
-            self.left = self.left.checked_sub(piece.len()).ok_or_else(Fault::too_long)?;
-            if Instant::now() > self.until {
-                return Err(Fault::idle());
-            }
-            let out = self.reader.feed(piece)?;
-            if audio.is_empty() && out.len() >= SpeechFormat::TELLING {
-                return Ok(out);
-            }
-            audio.extend_from_slice(&out);
-            if audio.len() >= SpeechFormat::TELLING {
-                return Ok(audio.freeze());
-            }
-        }
-        if audio.is_empty() {
-            // Says why there is none.
-            let (rest, _) = self.reader.end()?;
-            return Ok(rest);
-        }
-        Ok(audio.freeze())
-    }
 }

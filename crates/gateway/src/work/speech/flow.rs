@@ -7,10 +7,10 @@ use std::time::Duration;
 use tollgate_media::audio::Unmeasured;
 use tollgate_media::speech::{NotWrapped, SettledSpeech, SpeechMeasure, Wrapping, speech_delta, speech_done};
 use tollgate_store::{Counters, Side};
-use tollgate_upstream::{Fault, SpeechAsk, SpeechReader};
+use tollgate_upstream::{AudioReader, Fault, SpeechAsk};
 
 pub struct SpeechFlow {
-    reader: Box<dyn SpeechReader>,
+    reader: Box<dyn AudioReader>,
     wrapping: Wrapping,
     /// Taken at the end.
     measure: Option<SpeechMeasure>,
@@ -19,7 +19,7 @@ pub struct SpeechFlow {
 }
 
 impl SpeechFlow {
-    pub fn new(reader: Box<dyn SpeechReader>, ask: &SpeechAsk<'_>) -> SpeechFlow {
+    pub fn new(reader: Box<dyn AudioReader>, ask: &SpeechAsk<'_>) -> SpeechFlow {
         let wanted = ask.speech.format;
         SpeechFlow {
             reader,

@@ -3,7 +3,7 @@
 
 use super::video::CODES;
 use crate::chat::bearer;
-use crate::speech::{AudioInJson, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, SpeechReader, post};
+use crate::speech::{AudioInJson, AudioReader, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, post};
 use crate::video::judge::ProviderError;
 use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -52,7 +52,7 @@ impl SpeechMaker for DashScopeSpeech {
         making::coded(reply, said, CODES, CONTENT)
     }
 
-    fn reader(&self, _: &SpeechAsk<'_>, _: &HeaderMap) -> Box<dyn SpeechReader> {
+    fn reader(&self, _: &SpeechAsk<'_>, _: &HeaderMap) -> Box<dyn AudioReader> {
         let documents = Events { done: false, report: None };
         Box::new(AudioInJson::new(documents, true, &["data"], AudioText::Base64(Base64Pieces::default()), EVENT))
     }

@@ -1,7 +1,9 @@
-//! ElevenLabs: speech. Its key stands in a header of its own, its errors are told in `detail`.
+//! ElevenLabs: speech, music. Its key stands in a header of its own, its errors stand in `detail`.
 
+mod music;
 mod speech;
 
+pub(crate) use music::ElevenLabsMusic;
 pub(crate) use speech::ElevenLabsSpeech;
 
 use crate::video::judge::{ProviderError, Table, Verdict};

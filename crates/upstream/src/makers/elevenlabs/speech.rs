@@ -2,7 +2,7 @@
 
 use super::refused;
 use crate::chat::key_in;
-use crate::speech::{PassedOn, SpeechAsk, SpeechMaker, SpeechReader, post};
+use crate::speech::{AudioReader, PassedOn, SpeechAsk, SpeechMaker, post};
 use crate::video::read::path_part;
 use crate::{Fault, Outgoing, Provider, WholeReply};
 use http::HeaderMap;
@@ -47,7 +47,7 @@ impl SpeechMaker for ElevenLabsSpeech {
         refused(reply)
     }
 
-    fn reader(&self, _: &SpeechAsk<'_>, headers: &HeaderMap) -> Box<dyn SpeechReader> {
+    fn reader(&self, _: &SpeechAsk<'_>, headers: &HeaderMap) -> Box<dyn AudioReader> {
         Box::new(PassedOn::of(headers))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::chat::in_a_path;
 use crate::chat::key_in;
-use crate::speech::{AudioInJson, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, SpeechReader, no_audio, post};
+use crate::speech::{AudioInJson, AudioReader, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, no_audio, post};
 use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use http::HeaderMap;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ impl SpeechMaker for GeminiSpeech {
         making::openai(reply)
     }
 
-    fn reader(&self, ask: &SpeechAsk<'_>, _: &HeaderMap) -> Box<dyn SpeechReader> {
+    fn reader(&self, ask: &SpeechAsk<'_>, _: &HeaderMap) -> Box<dyn AudioReader> {
         let documents = Answer { rate: ask.rate, report: None };
         Box::new(AudioInJson::new(documents, false, &["data"], AudioText::Base64(Base64Pieces::default()), 0))
     }

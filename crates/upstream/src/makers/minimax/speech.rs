@@ -3,7 +3,7 @@
 
 use super::video::{CODES, base_code};
 use crate::chat::bearer;
-use crate::speech::{AudioInJson, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, SpeechReader, post};
+use crate::speech::{AudioInJson, AudioReader, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, post};
 use crate::video::judge::ProviderError;
 use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use http::HeaderMap;
@@ -53,17 +53,22 @@ impl SpeechMaker for MiniMaxSpeech {
     }
 
     fn fault(&self, reply: &WholeReply) -> Fault {
-        let json = reply.json();
-        let base = base_code(&json);
-        let said = base.as_ref().map(|(code, text)| ProviderError { code, text });
-        making::coded(reply, said, CODES, CONTENT)
+        refused(reply)
     }
 
-    fn reader(&self, _: &SpeechAsk<'_>, headers: &HeaderMap) -> Box<dyn SpeechReader> {
+    fn reader(&self, _: &SpeechAsk<'_>, headers: &HeaderMap) -> Box<dyn AudioReader> {
         let documents = Events { done: false, report: None };
         let text = AudioText::Hex(HexPieces::default());
         Box::new(AudioInJson::new(documents, is_events(headers), &["audio"], text, EVENT))
     }
+}
+
+/// What an answer that is no success means, whatever was asked for.
+pub(super) fn refused(reply: &WholeReply) -> Fault {
+    let json = reply.json();
+    let base = base_code(&json);
+    let said = base.as_ref().map(|(code, text)| ProviderError { code, text });
+    making::coded(reply, said, CODES, CONTENT)
 }
 
 /// A refusal comes as one document, whatever was asked for.
@@ -80,7 +85,7 @@ struct Events {
 impl Documents for Events {
     fn read(&mut self, document: &Value) -> Result<Repeats, Fault> {
         if base_code(document).is_some() {
-            return Err(MiniMaxSpeech.fault(&WholeReply::inside(document)));
+            return Err(refused(&WholeReply::inside(document)));
         }
         if document["extra_info"].is_object() {
             self.report = Some(document["extra_info"].to_string());

@@ -1,7 +1,7 @@
 //! Speech as OpenAI makes it, and everybody who copied it: the audio itself is the answer.
 
 use crate::chat::bearer;
-use crate::speech::{PassedOn, SpeechAsk, SpeechMaker, SpeechReader, post};
+use crate::speech::{AudioReader, PassedOn, SpeechAsk, SpeechMaker, post};
 use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use http::HeaderMap;
 use serde_json::{Map, Value};
@@ -41,7 +41,7 @@ impl SpeechMaker for OpenAiSpeech {
         making::openai(reply)
     }
 
-    fn reader(&self, _: &SpeechAsk<'_>, headers: &HeaderMap) -> Box<dyn SpeechReader> {
+    fn reader(&self, _: &SpeechAsk<'_>, headers: &HeaderMap) -> Box<dyn AudioReader> {
         Box::new(PassedOn::of(headers))
     }
 }
