@@ -559,7 +559,7 @@ pub async fn second(house: &House) -> Running {
 
 /// A path of the simulator where each request is a paid call of ours.
 fn is_conversation(path: &str) -> bool {
-    let parts = ["enerateContent", "/completions", "/messages", "/responses", "speech", "/t2a", "/multimodal", "/music"];
+    let parts = ["enerateContent", "/completions", "/messages", "/responses", "speech", "/t2a", "/multimod", "/music"];
     parts.iter().any(|part| path.contains(part))
 }
 
