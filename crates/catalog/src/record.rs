@@ -259,8 +259,8 @@ impl Model {
             resolutions: &self.resolutions,
             max_duration_seconds: self.max_duration_seconds,
             pricing_notes: self.pricing_notes.as_deref(),
-            voices: speech.map_or(&[], |speech| &speech.voices),
-            response_formats: speech.map_or(&[], |speech| &speech.formats),
+            voices: speech.map_or(&[][..], |speech| &speech.voices),
+            response_formats: speech.map_or(&[][..], |speech| &speech.formats),
             max_characters: speech.map(|speech| speech.max_characters),
         };
         serde_json::to_string(&specs).unwrap_or_default()

@@ -13,7 +13,8 @@ pub struct SpeechTable {
     pub voices: Vec<String>,
     /// What `response_format` may be.
     pub formats: Vec<String>,
-    /// What its providers make of these; the others are the same samples in another wrapping.
+    /// What its providers make of these, where that is not what their kind makes; the others are the
+    /// same samples in another wrapping.
     pub made: Vec<String>,
     /// Most characters of one text.
     pub max_characters: u64,

@@ -15,8 +15,6 @@ pub(super) fn read(form: &mut Form<'_>) -> Option<SpeechTable> {
     if formats.is_empty() {
         table.mistake("formats", "is missing: name the formats that the model has");
     }
-    let written = table.has("made");
-    let made = table.words("made", SPEECH_FORMATS);
     let speed = table.opt_ints("speed_percent", SPEEDS).and_then(|range| match range[..] {
         [least, most] if least <= most => Some((least, most)),
         _ => {
@@ -26,7 +24,7 @@ pub(super) fn read(form: &mut Form<'_>) -> Option<SpeechTable> {
     });
     let read = SpeechTable {
         voices: table.texts("voices"),
-        made: if written { made } else { formats.clone() },
+        made: table.words("made", SPEECH_FORMATS),
         formats,
         max_characters: table.int("max_characters", 1..=MOST_CHARACTERS),
         speed,

@@ -65,7 +65,7 @@ fn the_speech_models_load_with_it() {
     let short = catalog.models["step-tts-mini"].speech.as_ref().expect("a table");
     assert_eq!((short.max_characters, short.speed, short.sample_rate), (1_000, Some((50, 200)), 24_000));
     let wrapped = catalog.models["qwen3-tts-flash"].speech.as_ref().expect("a table");
-    assert_eq!((&wrapped.made, wrapped.speed), (&vec!["pcm".to_owned()], None));
+    assert_eq!((wrapped.made.len(), short.made.len(), wrapped.speed), (0, 4, None));
     for key in ["formats", "made", "max_characters", "voices", "speed_percent", "instructions", "sample_rate", "extra"]
     {
         assert!(SPEECH.contains(&format!("#   {key} ")), "{key} is not explained");

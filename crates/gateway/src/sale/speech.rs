@@ -13,6 +13,13 @@ pub const ENDPOINT_TYPE: &str = "audio-speech";
 /// What a price may depend on.
 const FACTS: &[&str] = &["voice", "response_format", "stream_format"];
 
+/// What a maker is asked for so that this format comes of it; nothing, where it makes neither that
+/// nor the same samples in another wrapping.
+pub fn made(maker: &dyn SpeechMaker, table: &SpeechTable, format: SpeechFormat) -> Option<SpeechFormat> {
+    let listed = |one: SpeechFormat| table.made.is_empty() || table.made.iter().any(|name| name == one.name());
+    format.made_from(|one| maker.makes(one) && listed(one))
+}
+
 /// Checks them; every mistake is recorded.
 pub fn check(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>, mistakes: &Mistakes) {
     for model in catalog.models.values() {
@@ -96,11 +103,8 @@ impl Reader<'_> {
     /// What a maker does not do although the table says so.
     fn lacking(&self, maker: &dyn SpeechMaker) -> Vec<String> {
         let table = self.table;
-        let makes = |one: SpeechFormat| maker.makes(one) && table.made.iter().any(|name| name == one.name());
-        let formats = table
-            .formats
-            .iter()
-            .filter(|name| SpeechFormat::named(name).and_then(|one| one.made_from(makes)).is_none());
+        let lacks = |name: &&String| SpeechFormat::named(name).and_then(|one| made(maker, table, one)).is_none();
+        let formats = table.formats.iter().filter(lacks);
         let asked = [
             ("speed", table.speed.is_some()),
             ("instructions", table.instructions),

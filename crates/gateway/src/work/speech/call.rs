@@ -3,12 +3,13 @@
 use super::asked::AskedSpeech;
 use super::flow::SpeechFlow;
 use crate::call::{Begun, Call, Meter, Passed, Priced, Work};
+use crate::sale::speech::made;
 use crate::work::audio::{AudioAnswer, sent};
 use http::HeaderValue;
 use std::sync::Arc;
-use tollgate_catalog::{Model, Route, SpeechTable};
-use tollgate_media::speech::{SettledSpeech, SpeechFormat};
-use tollgate_upstream::{Fault, Provider, SpeechAsk, SpeechMaker};
+use tollgate_catalog::{Model, Route};
+use tollgate_media::speech::SpeechFormat;
+use tollgate_upstream::{Fault, Provider, SpeechAsk};
 use tollgate_wire::Problem;
 use tollgate_wire::error::Code;
 
@@ -37,7 +38,7 @@ impl Work for SpeechCall {
         let id = call.id.to_string();
         let ask = SpeechAsk {
             speech: &speech,
-            made: made(maker, table, &speech)?,
+            made: made(maker, table, speech.format).ok_or_else(|| unmade(speech.format))?,
             rate: table.sample_rate,
             model: &route.upstream_model,
             call_id: &id,
@@ -62,11 +63,8 @@ impl Work for SpeechCall {
     }
 }
 
-/// What the provider is asked for: never another format under the same name.
-fn made(maker: &dyn SpeechMaker, table: &SpeechTable, speech: &SettledSpeech) -> Result<SpeechFormat, Fault> {
-    let makes = |one: SpeechFormat| maker.makes(one) && table.made.iter().any(|name| name == one.name());
-    speech.format.made_from(makes).ok_or_else(|| {
-        let text = format!("This route does not make {}.", speech.format.name());
-        Fault::refusal(Problem::new(Code::UnsupportedValue, "response_format", text))
-    })
+/// Never another format under the same name.
+fn unmade(format: SpeechFormat) -> Fault {
+    let text = format!("This route does not make {}.", format.name());
+    Fault::refusal(Problem::new(Code::UnsupportedValue, "response_format", text))
 }

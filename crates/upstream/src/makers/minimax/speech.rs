@@ -72,7 +72,7 @@ pub(super) fn refused(reply: &WholeReply) -> Fault {
 }
 
 /// A refusal comes as one document, whatever was asked for.
-pub(in crate::makers) fn is_events(headers: &HeaderMap) -> bool {
+fn is_events(headers: &HeaderMap) -> bool {
     let kind = headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.to_ascii_lowercase().starts_with("text/event-stream")
 }

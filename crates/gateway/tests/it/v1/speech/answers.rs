@@ -42,7 +42,7 @@ async fn a_reply_is_in_the_format_that_was_asked_for() {
     let house = house().await;
     let models = [
         ("demo-speech", "alloy", "mp3 opus aac flac wav pcm"),
-        ("step-tts-mini", "cixingnansheng", "wav mp3 flac opus"),
+        ("step-tts-mini", "cixingnansheng", "wav mp3 flac opus pcm"),
         ("speech-2.8-turbo", "any", "mp3 flac wav pcm"),
         ("eleven_multilingual_v2", "v1", "mp3 opus wav pcm"),
         ("gemini-2.5-flash-tts", "Kore", "wav pcm"),
@@ -163,7 +163,7 @@ async fn a_voice_is_a_name_or_an_id_and_is_sent_as_it_came() {
 async fn a_key_gets_the_same_audio_again_and_pays_once() {
     let house = house().await;
     let before = house.available().await;
-    let request = |body| post(&house, body).header("idempotency-key", "one").send();
+    let request = |body: &serde_json::Value| post(&house, body).header("idempotency-key", "one").send();
     let body = ask("[[sim:ms=2000]]");
     let first = request(&body).await.expect("a reply");
     let (call, kind) = (call_id(&first), first.headers()["content-type"].clone());
