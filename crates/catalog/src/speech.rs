@@ -13,7 +13,7 @@ pub struct SpeechTable {
     pub voices: Vec<String>,
     /// What `response_format` may be.
     pub formats: Vec<String>,
-    /// What its providers make of these, where that is not what their kind makes; the others are the
+    /// What its providers make of these, where that is less than their kind can; the others are the
     /// same samples in another wrapping.
     pub made: Vec<String>,
     /// Most characters of one text.

@@ -19,7 +19,7 @@ const FORMATS: [(&str, &str, &str); 6] = [
 async fn every_format_plays_as_long_as_the_usage_row_says() {
     let house = house().await;
     for (format, content_type, named) in FORMATS {
-        for (ms, tokens) in [(900, 17), (2_500, 50), (61_000, 1_017)] {
+        for (ms, tokens) in [(900, 17), (2_500, 50), (60_500, 1_017)] {
             let input = format!("[[sim:ms={ms}]] Hello, world!");
             let mut body = ask(&input);
             body["response_format"] = json!(format);

@@ -160,7 +160,12 @@ fn a_model_that_cannot_be_sold_so_is_a_mistake() {
             table("formats = [\"mp3\"], max_characters = 10, instructions = true"),
             "does not take `instructions`",
         ),
-        ("minimax", "characters", table("formats = [\"wav\"], made = [\"wav\"], max_characters = 10"), "does not make \"wav\""),
+        (
+            "minimax",
+            "characters",
+            table("formats = [\"wav\"], made = [\"wav\"], max_characters = 10"),
+            "does not make \"wav\"",
+        ),
         ("ark", "characters", table("formats = [\"mp3\"], max_characters = 10"), "which has no speech; it has"),
     ] {
         let found = mistakes(&model(provider, unit, &more));
