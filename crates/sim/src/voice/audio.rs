@@ -69,7 +69,7 @@ const AAC: [u8; 13] = [0xff, 0xf1, 0x58, 0x40, 0x01, 0xbf, 0xfc, 0x00, 0xc8, 0x0
 /// A quiet square wave of 200 Hz.
 fn tone(rate: u32, samples: u64) -> Vec<u8> {
     let half = u64::from(rate / 400).max(1);
-    let level = |at: u64| if at / half % 2 == 0 { 1_000_i16 } else { -1_000 };
+    let level = |at: u64| if (at / half).is_multiple_of(2) { 1_000_i16 } else { -1_000 };
     (0..samples).flat_map(|at| level(at).to_le_bytes()).collect()
 }
 

@@ -12,21 +12,21 @@ use super::play::{Asked, Heard, Shape};
 use super::scenario::Choice;
 use crate::fault::response;
 
-pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
+pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Box<Response<Bytes>>> {
     let body = heard.body;
     if !heard.takes(heard.bearer()) {
-        return Err(say(401, "InvalidApiKey", "Invalid API-key provided."));
+        return Err(say(401, "InvalidApiKey", "Invalid API-key provided.").into());
     }
     let bad = |why: String| say(400, "InvalidParameter", &why);
     let input = &body["input"];
     let odd = Heard::odd(body, &["model", "input"], &["parameters"])
         .or_else(|| Heard::odd(input, &["text", "voice"], &["language_type", "instructions"]));
     if let Some((field, why)) = odd {
-        return Err(bad(format!("{field} {why}")));
+        return Err(bad(format!("{field} {why}")).into());
     }
     // A header that is spelt otherwise is not seen, and the answer is then a link.
     if heard.header("x-dashscope-sse") != Some("enable") {
-        return Err(bad("only streams are played here".to_string()));
+        return Err(bad("only streams are played here".to_string()).into());
     }
     let text =
         input["text"].as_str().filter(|text| text.chars().count() <= 600).ok_or_else(|| bad("text".to_string()))?;

@@ -29,9 +29,9 @@ pub(super) const CODES: [(u16, &str); 5] = [
     (500, "internal_server_error"),
 ];
 
-pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
+pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Box<Response<Bytes>>> {
     if !heard.takes(heard.header("xi-api-key")) {
-        return Err(say(401, "invalid_api_key", "Invalid API key"));
+        return Err(say(401, "invalid_api_key", "Invalid API key").into());
     }
     let wrong = |field: &str, why: &str| {
         let body = json!({"detail": [{"type": "value_error", "loc": ["body", field], "msg": why}]});
@@ -40,19 +40,19 @@ pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
     let (path, query) = (heard.parts.uri.path(), heard.parts.uri.query().unwrap_or_default());
     let voice = path.trim_start_matches("/video/elevenlabs/v1/text-to-speech/").strip_suffix("/stream");
     if voice.is_none_or(|voice| voice.is_empty() || voice.contains('/')) {
-        return Err(say(404, "voice_not_found", "A voice was not found."));
+        return Err(say(404, "voice_not_found", "A voice was not found.").into());
     }
     if let Some((field, why)) = Heard::odd(heard.body, &["text"], MAY) {
-        return Err(wrong(&field, why));
+        return Err(wrong(&field, why).into());
     }
     let settings = &heard.body["voice_settings"];
     let known = ["stability", "similarity_boost", "style", "speed", "use_speaker_boost"];
     if let Some((field, why)) = settings.as_object().and_then(|_| Heard::odd(settings, &[], &known)) {
-        return Err(wrong(&field, why));
+        return Err(wrong(&field, why).into());
     }
     let asked = query.split('&').find_map(|pair| pair.strip_prefix("output_format=")).unwrap_or("mp3_44100_128");
     let Some((_, format, rate)) = FORMATS.iter().find(|(name, _, _)| *name == asked) else {
-        return Err(wrong("output_format", "unknown output format"));
+        return Err(wrong("output_format", "unknown output format").into());
     };
     let text = heard.body["text"].as_str().ok_or_else(|| wrong("text", "must be a string"))?;
     Ok(Asked {

@@ -12,10 +12,10 @@ use super::play::{Asked, Heard, Shape};
 use super::scenario::Choice;
 use crate::fault::response;
 
-pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
+pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Box<Response<Bytes>>> {
     let body = heard.body;
     if !heard.takes(heard.header("x-goog-api-key")) {
-        return Err(say(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."));
+        return Err(say(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.").into());
     }
     let config = &body["generationConfig"];
     let voice = &config["speechConfig"]["voiceConfig"]["prebuiltVoiceConfig"]["voiceName"];
@@ -30,7 +30,7 @@ pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
         None => None,
     };
     if let Some(why) = wrong {
-        return Err(say(400, "INVALID_ARGUMENT", &why));
+        return Err(say(400, "INVALID_ARGUMENT", &why).into());
     }
     let text = body["contents"][0]["parts"][0]["text"].as_str().unwrap_or_default();
     let choice = Choice::of(text).map_err(|refusal| say(400, "INVALID_ARGUMENT", &refusal.message))?;

@@ -17,10 +17,10 @@ const MAY: &[&str] =
 /// A refused text, a limit, a bad field, empty money, a failure.
 pub(super) const CODES: [(u16, &str); 5] = [(200, "1026"), (200, "1002"), (200, "2013"), (200, "1008"), (200, "1024")];
 
-pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
+pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Box<Response<Bytes>>> {
     let body = heard.body;
     if !heard.takes(heard.bearer()) {
-        return Err(say(200, "1004", "login fail: not authorized"));
+        return Err(say(200, "1004", "login fail: not authorized").into());
     }
     let bad = |why: String| say(200, "2013", &format!("invalid params, {why}"));
     let voice = &body["voice_setting"];
@@ -29,21 +29,21 @@ pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
         .or_else(|| Heard::odd(voice, &["voice_id"], &["speed", "vol", "pitch", "emotion"]))
         .or_else(|| Heard::odd(audio, &["format"], &["sample_rate", "bitrate", "channel"]));
     if let Some((field, why)) = odd {
-        return Err(bad(format!("{field} {why}")));
+        return Err(bad(format!("{field} {why}")).into());
     }
     if body["stream"] != true || body["output_format"] != "hex" {
-        return Err(bad("only streams of hex are played here".to_string()));
+        return Err(bad("only streams of hex are played here".to_string()).into());
     }
     let text =
         body["text"].as_str().filter(|text| text.chars().count() < 10_000).ok_or_else(|| bad("text".to_string()))?;
     if voice.get("speed").is_some_and(|speed| !speed.as_f64().is_some_and(|speed| (0.5..=2.0).contains(&speed))) {
-        return Err(bad("voice_setting.speed".to_string()));
+        return Err(bad("voice_setting.speed".to_string()).into());
     }
     // Its wav does not come in a stream.
     let format = audio["format"].as_str().filter(|name| ["mp3", "pcm", "flac"].contains(name)).and_then(Format::named);
     let rate = audio["sample_rate"].as_u64().and_then(|rate| u32::try_from(rate).ok()).unwrap_or(32_000);
     if ![8_000, 16_000, 22_050, 24_000, 32_000, 44_100].contains(&rate) {
-        return Err(bad("audio_setting.sample_rate".to_string()));
+        return Err(bad("audio_setting.sample_rate".to_string()).into());
     }
     let format = format.ok_or_else(|| bad("audio_setting.format".to_string()))?;
     let choice = Choice::of(text).map_err(|refusal| bad(refusal.message))?;

@@ -31,7 +31,7 @@ pub(crate) fn is_ours(path: &str) -> bool {
     maker(path).is_some()
 }
 
-type Maker = fn(&Heard<'_>) -> Result<Asked, Response<Bytes>>;
+type Maker = fn(&Heard<'_>) -> Result<Asked, Box<Response<Bytes>>>;
 
 fn maker(path: &str) -> Option<Maker> {
     let below = |base: &str| path.strip_prefix(base);

@@ -11,10 +11,10 @@ use super::scenario::Choice;
 use super::{elevenlabs, minimax};
 use crate::fault::response;
 
-pub(super) fn hear_minimax(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
+pub(super) fn hear_minimax(heard: &Heard<'_>) -> Result<Asked, Box<Response<Bytes>>> {
     let body = heard.body;
     if !heard.takes(heard.bearer()) {
-        return Err(minimax::say(200, "1004", "login fail: not authorized"));
+        return Err(minimax::say(200, "1004", "login fail: not authorized").into());
     }
     let bad = |why: String| minimax::say(200, "2013", &format!("invalid params, {why}"));
     let may = ["prompt", "lyrics", "lyrics_optimizer", "is_instrumental", "audio_setting", "output_format", "stream"];
@@ -22,17 +22,17 @@ pub(super) fn hear_minimax(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> 
     let odd =
         Heard::odd(body, &["model"], &may).or_else(|| Heard::odd(setting, &["format"], &["sample_rate", "bitrate"]));
     if let Some((field, why)) = odd {
-        return Err(bad(format!("{field} {why}")));
+        return Err(bad(format!("{field} {why}")).into());
     }
     let (prompt, lyrics) = (body["prompt"].as_str(), body["lyrics"].as_str());
     let instrumental = body["is_instrumental"] == true;
     if prompt.is_some_and(|text| text.chars().count() > 2_000)
         || lyrics.is_some_and(|text| text.chars().count() > 3_500)
     {
-        return Err(bad("a text is too long".to_string()));
+        return Err(bad("a text is too long".to_string()).into());
     }
     if prompt.is_none() && (instrumental || lyrics.is_none()) {
-        return Err(bad("prompt is required".to_string()));
+        return Err(bad("prompt is required".to_string()).into());
     }
     let format = setting["format"].as_str().filter(|name| ["mp3", "wav"].contains(name)).and_then(Format::named);
     let choice = Choice::of(prompt.or(lyrics).unwrap_or_default()).map_err(|refusal| bad(refusal.message))?;
@@ -47,9 +47,9 @@ pub(super) fn hear_minimax(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> 
     })
 }
 
-pub(super) fn hear_elevenlabs(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
+pub(super) fn hear_elevenlabs(heard: &Heard<'_>) -> Result<Asked, Box<Response<Bytes>>> {
     if !heard.takes(heard.header("xi-api-key")) {
-        return Err(elevenlabs::say(401, "invalid_api_key", "Invalid API key"));
+        return Err(elevenlabs::say(401, "invalid_api_key", "Invalid API key").into());
     }
     let body = heard.body;
     let wrong = |field: &str, why: &str| {
@@ -57,17 +57,17 @@ pub(super) fn hear_elevenlabs(heard: &Heard<'_>) -> Result<Asked, Response<Bytes
         response(422, "application/json", body.to_string().into())
     };
     if let Some((field, why)) = Heard::odd(body, &["prompt"], &["model_id", "music_length_ms", "force_instrumental"]) {
-        return Err(wrong(&field, why));
+        return Err(wrong(&field, why).into());
     }
     let length = body["music_length_ms"].as_u64().unwrap_or(10_000);
     if !(3_000..=600_000).contains(&length) {
-        return Err(wrong("music_length_ms", "must be between 3000 and 600000"));
+        return Err(wrong("music_length_ms", "must be between 3000 and 600000").into());
     }
     let query = heard.parts.uri.query().unwrap_or_default();
     let format = match query.strip_prefix("output_format=") {
         None | Some("mp3_44100_128") => Format::Mp3,
         Some("opus_48000_128") => Format::Opus,
-        Some(_) => return Err(wrong("output_format", "unknown output format")),
+        Some(_) => return Err(wrong("output_format", "unknown output format").into()),
     };
     let prompt = body["prompt"].as_str().ok_or_else(|| wrong("prompt", "must be a string"))?;
     let choice = Choice::of(prompt).map_err(|refusal| wrong("prompt", &refusal.message))?;

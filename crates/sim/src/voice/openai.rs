@@ -13,8 +13,8 @@ use crate::refusal::Refusal;
 const MUST: &[&str] = &["model", "input", "voice"];
 const MAY: &[&str] = &["response_format", "speed", "instructions", "stream_format", "volume", "sample_rate"];
 
-pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
-    read(heard).map_err(|refusal| refuse(&refusal))
+pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Box<Response<Bytes>>> {
+    read(heard).map_err(|refusal| Box::new(refuse(&refusal)))
 }
 
 fn read(heard: &Heard<'_>) -> Result<Asked, Refusal> {
