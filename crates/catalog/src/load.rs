@@ -14,10 +14,12 @@ mod conditions;
 mod groups;
 mod list;
 mod models;
+mod music;
 mod pages;
 mod prices;
 mod social;
 mod source;
+mod speech;
 mod video;
 
 use source::CatalogFile;

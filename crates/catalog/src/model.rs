@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use crate::form::did_you_mean;
-use crate::{BillingUnit, Book, ChatRules, LineInFile, Mistake, NoPrice, Price, PriceFacts, VendorList, VideoTable};
+use crate::{
+    BillingUnit, Book, ChatRules, LineInFile, Mistake, MusicTable, NoPrice, Price, PriceFacts, SpeechTable, VendorList,
+    VideoTable,
+};
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
 #[derive(Clone, Debug)]
@@ -49,6 +52,10 @@ pub struct Model {
     pub routes: Vec<Route>,
     /// How its requests are read, when it makes videos.
     pub video: Option<VideoTable>,
+    /// What it speaks, when it makes speech.
+    pub speech: Option<SpeechTable>,
+    /// What it plays, when it makes music.
+    pub music: Option<MusicTable>,
     /// Where it is written, for messages.
     pub place: LineInFile,
 }
@@ -125,6 +132,8 @@ impl Model {
             list: None,
             routes: routes.enumerate().map(route).collect(),
             video: None,
+            speech: None,
+            music: None,
             place: place.clone(),
         }
     }

@@ -22,10 +22,11 @@ use tollgate_store::{AccountId, Attribution, Credit, CreditKind, Limits, NewAcco
 const CATALOG: &str = include_str!("../../../catalog/demo.toml");
 const VIDEO_CATALOG: &str = include_str!("../../../catalog/video.toml");
 const DIALECTS_CATALOG: &str = include_str!("../../../catalog/dialects.toml");
+const SPEECH_CATALOG: &str = include_str!("../../../catalog/speech.toml");
 /// Makers of videos look at keys even in a simulation; Kling's is a pair.
 const KEY: &str = "sim-key\n";
 /// Where the simulator plays each provider: its name here, and below which path.
-const PROVIDERS: [(&str, &str); 11] = [
+const PROVIDERS: [(&str, &str); 12] = [
     ("SIM", "/v1"),
     ("MESSAGES", ""),
     ("RESPONSES", "/v1"),
@@ -37,6 +38,7 @@ const PROVIDERS: [(&str, &str); 11] = [
     ("MINIMAX", "/video/minimax"),
     ("OPENAI", "/v1"),
     ("GEMINI", "/video/gemini"),
+    ("ELEVENLABS", "/video/elevenlabs"),
 ];
 const CONFIG: &str = "\
 # The demo's configuration. Addresses are chosen at each start.
@@ -115,6 +117,11 @@ kind = \"gemini\"
 poll_every = \"500ms\"
 base_url = \"http://127.0.0.1:9099/video/gemini\"
 secret_file = \"sim.key\"
+
+[provider.elevenlabs]
+kind = \"elevenlabs\"
+base_url = \"http://127.0.0.1:9099/video/elevenlabs\"
+secret_file = \"sim.key\"
 ";
 const ACCOUNT: &str = "demo";
 
@@ -175,6 +182,7 @@ fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Res
     // A folder of an earlier version has a configuration without these providers, and keeps it.
     let later = [
         (catalog.join("dialects.toml"), DIALECTS_CATALOG),
+        (catalog.join("speech.toml"), SPEECH_CATALOG),
         (catalog.join("video.toml"), VIDEO_CATALOG),
         (data_dir.join("sim.key"), KEY),
         (data_dir.join("kling-access.key"), KLING_ACCESS),

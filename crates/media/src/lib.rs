@@ -1,12 +1,14 @@
-//! The formats and rules of what is not a conversation: families of video models, social data, the
-//! length of audio files.
+//! The formats and rules of what is not a conversation: families of video models, social data,
+//! speech, the length of audio files.
 //!
 //! No input or output, no clock, no prices, no accounts. This room knows no chat dialect.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
 pub mod audio;
+pub mod music;
 pub mod social;
+pub mod speech;
 pub mod video;
 
 // The tests from outside, in the executable of the unit tests: every executable more is linked

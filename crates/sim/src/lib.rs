@@ -36,6 +36,7 @@
 //!
 //! Social data is played too, under `/api/v1` (and `/api`, as self-hosted sources do): see the
 //! module `social`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`].
+//! So are makers of speech: see [`voice_scenarios`].
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
 
@@ -57,6 +58,7 @@ mod social;
 mod socket;
 mod speech;
 pub mod video;
+mod voice;
 
 // The tests from outside, in the executable of the unit tests: every executable more is linked
 // once more.
@@ -70,3 +72,4 @@ pub use record::{Counts, Received};
 pub use scenario::scenarios;
 pub use server::{Sim, SimSettings};
 pub use social::scenarios as social_scenarios;
+pub use voice::scenarios as voice_scenarios;

@@ -4,9 +4,12 @@
 //! `tollgate check` and dispatch read the same row. A new ability is one more field here; a new
 //! kind is one more row.
 
-use crate::makers::{Anthropic, Ark, DashScope, GeminiChat, Kling, MiniMax, OpenAiChat, Sora, TikHub, Veo};
+use crate::makers::{
+    Anthropic, Ark, DashScope, DashScopeSpeech, ElevenLabsMusic, ElevenLabsSpeech, GeminiChat, GeminiSpeech, Kling,
+    MiniMax, MiniMaxMusic, MiniMaxSpeech, OpenAiChat, OpenAiSpeech, Sora, TikHub, Veo,
+};
 use crate::video::VideoMaker;
-use crate::{Chat, SocialData};
+use crate::{Chat, MusicMaker, SocialData, SpeechMaker};
 use std::fmt;
 use tollgate_wire::Dialect;
 
@@ -20,6 +23,8 @@ pub struct ProviderKind {
     pub chat: Option<&'static dyn Chat>,
     pub video: Option<&'static dyn VideoMaker>,
     pub social: Option<&'static dyn SocialData>,
+    pub speech: Option<&'static dyn SpeechMaker>,
+    pub music: Option<&'static dyn MusicMaker>,
 }
 
 /// Something that a kind of provider can do.
@@ -28,6 +33,8 @@ pub enum Ability {
     Chat,
     Video,
     Social,
+    Speech,
+    Music,
 }
 
 /// Every kind of provider there is.
@@ -35,6 +42,7 @@ pub static KINDS: &[ProviderKind] = &[
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
         video: Some(&Sora),
+        speech: Some(&OpenAiSpeech),
         ..ProviderKind::named("openai")
     },
     ProviderKind {
@@ -42,13 +50,19 @@ pub static KINDS: &[ProviderKind] = &[
         ..ProviderKind::named("openai-responses")
     },
     ProviderKind { chat: Some(&Anthropic), ..ProviderKind::named("anthropic") },
-    ProviderKind { chat: Some(&GeminiChat), video: Some(&Veo), ..ProviderKind::named("gemini") },
+    ProviderKind {
+        chat: Some(&GeminiChat),
+        video: Some(&Veo),
+        speech: Some(&GeminiSpeech),
+        ..ProviderKind::named("gemini")
+    },
     ProviderKind { social: Some(&TikHub), ..ProviderKind::named("tikhub") },
     // A source that one runs oneself, with the routes and answers of the supplier.
     ProviderKind { social: Some(&TikHub), ..ProviderKind::named("social-source") },
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/compatible-mode/v1/chat/completions" }),
         video: Some(&DashScope),
+        speech: Some(&DashScopeSpeech),
         ..ProviderKind::named("dashscope")
     },
     ProviderKind {
@@ -60,7 +74,14 @@ pub static KINDS: &[ProviderKind] = &[
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/v1/chat/completions" }),
         video: Some(&MiniMax),
+        speech: Some(&MiniMaxSpeech),
+        music: Some(&MiniMaxMusic),
         ..ProviderKind::named("minimax")
+    },
+    ProviderKind {
+        speech: Some(&ElevenLabsSpeech),
+        music: Some(&ElevenLabsMusic),
+        ..ProviderKind::named("elevenlabs")
     },
 ];
 
@@ -72,7 +93,7 @@ pub fn kind(name: &str) -> Option<&'static ProviderKind> {
 impl ProviderKind {
     /// A kind that can do nothing yet.
     const fn named(name: &'static str) -> ProviderKind {
-        ProviderKind { name, key_pair: false, chat: None, video: None, social: None }
+        ProviderKind { name, key_pair: false, chat: None, video: None, social: None, speech: None, music: None }
     }
 
     pub fn has(&self, ability: Ability) -> bool {
@@ -80,12 +101,14 @@ impl ProviderKind {
             Ability::Chat => self.chat.is_some(),
             Ability::Video => self.video.is_some(),
             Ability::Social => self.social.is_some(),
+            Ability::Speech => self.speech.is_some(),
+            Ability::Music => self.music.is_some(),
         }
     }
 }
 
 impl Ability {
-    pub const ALL: [Ability; 3] = [Ability::Chat, Ability::Video, Ability::Social];
+    pub const ALL: [Ability; 5] = [Ability::Chat, Ability::Video, Ability::Social, Ability::Speech, Ability::Music];
 }
 
 impl fmt::Display for Ability {
@@ -94,6 +117,8 @@ impl fmt::Display for Ability {
             Ability::Chat => "chat",
             Ability::Video => "video",
             Ability::Social => "social data",
+            Ability::Speech => "speech",
+            Ability::Music => "music",
         })
     }
 }
@@ -120,16 +145,17 @@ mod tests {
         };
         let rows: Vec<String> = KINDS.iter().map(row).collect();
         let expected = [
-            "openai: chat, video",
+            "openai: chat, video, speech",
             "openai-responses: chat",
             "anthropic: chat",
-            "gemini: chat, video",
+            "gemini: chat, video, speech",
             "tikhub: social data",
             "social-source: social data",
-            "dashscope: chat, video",
+            "dashscope: chat, video, speech",
             "ark: chat, video",
             "kling: video",
-            "minimax: chat, video",
+            "minimax: chat, video, speech, music",
+            "elevenlabs: speech, music",
         ];
         assert_eq!(rows, expected);
     }

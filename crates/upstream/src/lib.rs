@@ -18,6 +18,8 @@ mod fetch;
 mod http1;
 mod kind;
 mod makers;
+mod making;
+mod music;
 mod outgoing;
 mod pace;
 mod payload;
@@ -27,6 +29,7 @@ mod reply;
 mod secret;
 mod sniff;
 mod social;
+mod speech;
 pub mod video;
 
 // The tests from outside, in the executable of the unit tests: every executable more is linked
@@ -38,7 +41,7 @@ extern crate self as tollgate_upstream;
 mod it;
 
 pub use alarm::Alarm;
-pub use body::{ReplyBody, read_whole};
+pub use body::{HeldReply, ReplyBody, read_whole};
 #[cfg(feature = "testing")]
 pub use cable::Dial;
 pub use chat::{Chat, ChatAsk};
@@ -48,6 +51,7 @@ pub use fault::{Blame, Fault};
 pub use fetch::{Address, ByteBudget, FetchedFile, Unfetched};
 pub use http1::{IncomingBody, Upgraded};
 pub use kind::{Ability, KINDS, ProviderKind, kind};
+pub use music::{MusicAsk, MusicMaker};
 pub use outgoing::Outgoing;
 pub use pace::{Busy, Pace};
 pub use payload::{Payload, PayloadPart, Streamed, UploadStream};
@@ -56,3 +60,4 @@ pub use reach::{NameSource, Reachable, is_inside_name, is_public};
 pub use reply::{WholeReply, is_encoded};
 pub use secret::Secret;
 pub use social::{SocialAsk, SocialData};
+pub use speech::{AudioReader, SpeechAsk, SpeechMaker};

@@ -50,6 +50,29 @@ fn the_models_of_the_dialects_load_with_it() {
 }
 
 #[test]
+fn the_speech_models_load_with_it() {
+    const SPEECH: &str = include_str!("../../../../catalog/speech.toml");
+    let files =
+        [("catalog/demo.toml".to_owned(), DEMO.to_owned()), ("catalog/speech.toml".to_owned(), SPEECH.to_owned())];
+    let providers = ["sim", "minimax", "elevenlabs", "gemini", "dashscope"];
+    let catalog = load_for(&files, &providers).unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
+    let speaking: Vec<_> = catalog.models.values().filter(|model| model.speech.is_some()).collect();
+    assert_eq!(speaking.len(), 6);
+    assert_eq!(catalog.models.values().filter(|model| model.music.is_some()).count(), 2);
+    for model in speaking {
+        assert!(!model.description.is_empty() && model.supports("audio-speech"), "{}", model.name);
+    }
+    let short = catalog.models["step-tts-mini"].speech.as_ref().expect("a table");
+    assert_eq!((short.max_characters, short.speed, short.sample_rate), (1_000, Some((50, 200)), 24_000));
+    let wrapped = catalog.models["qwen3-tts-flash"].speech.as_ref().expect("a table");
+    assert_eq!((wrapped.made.len(), short.made.len(), wrapped.speed), (0, 4, None));
+    for key in ["formats", "made", "max_characters", "voices", "speed_percent", "instructions", "sample_rate", "extra"]
+    {
+        assert!(SPEECH.contains(&format!("#   {key} ")), "{key} is not explained");
+    }
+}
+
+#[test]
 fn the_video_models_load_with_it() {
     const VIDEO: &str = include_str!("../../../../catalog/video.toml");
     let files =

@@ -33,6 +33,7 @@ cases!(
     killed_before_the_request_was_sent,
     killed_while_the_provider_thinks,
     killed_in_mid_stream,
+    killed_in_mid_audio,
     killed_while_it_settles,
     terminated_with_streams_open,
     a_replica_starts_beside_another,
@@ -234,6 +235,28 @@ async fn killed_in_mid_stream() {
     assert!(matches!(read(reply, None).await, Seen::Lost { .. }), "the client was cut off");
     let counted = labelled(&house, "tollgate_estimated_rows_total{provider=\"sim\"}").await;
     assert_eq!(counted, Some(1), "by our own count, and counted");
+}
+
+/// Half a reading is none: what broke off with us is free, as what breaks off at a provider is.
+async fn killed_in_mid_audio() {
+    let mut house = House::new(Plan { patience: UNHURRIED, ..Plan::default() }).await;
+    let catalog =
+        house.gates[0].config.parent().and_then(|own| own.parent()).expect("a folder").join("catalog/voice.toml");
+    let model = "[model.\"voice\"]\ntype = \"tts\"\nbilling_unit = \"characters\"\nprice = { input = 15_000_000 }\n\
+                 supported_endpoint_types = [\"audio-speech\"]\nroute = [{ provider = \"sim\", upstream_model = \"x\" }]\n\
+                 speech = { formats = [\"mp3\"], max_characters = 100 }\n";
+    std::fs::write(catalog, model).expect("written");
+    let url = format!("{}/v1/models/voice", house.gates[0].url());
+    while house.http.get(&url).bearer_auth(&house.key).send().await.expect("a reply").status() != 200 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let body = json!({ "model": "voice", "input": "[[sim:hang_midway ms=4000]]", "voice": "v" });
+    let url = format!("{}/v1/audio/speech", house.gates[0].url());
+    let mut reply = house.http.post(url).bearer_auth(&house.key).json(&body).send().await.expect("a reply");
+    reply.chunk().await.expect("a chunk").expect("bytes");
+    let row = crashed(&mut house).await;
+    assert_eq!(books::amount(&row, "charge_nano_usd"), 0);
+    assert!(reply.bytes().await.is_err(), "the client was cut off");
 }
 
 async fn killed_while_it_settles() {

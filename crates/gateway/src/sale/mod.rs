@@ -2,10 +2,12 @@
 //! of it.
 
 pub mod groups;
+pub mod music;
 pub mod offers;
 pub mod price_list;
 pub mod price_versions;
 mod serving;
+pub mod speech;
 
 pub use offers::Offers;
 pub use serving::Serving;

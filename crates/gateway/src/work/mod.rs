@@ -1,7 +1,10 @@
 //! The kinds of work that are sold, one home each. They implement the traits that `call` defines
 //! and keep what only they need to know; `call` knows none of them.
 
+mod audio;
 pub mod conversation;
 pub mod given;
+pub mod music;
 pub mod social;
+pub mod speech;
 pub mod video;

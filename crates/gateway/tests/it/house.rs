@@ -110,7 +110,7 @@ fn makers(sim: &Sim, patience: &str) -> String {
              idle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\npoll_every = \"40ms\"\nrequests_per_second = 1000\n"
         )
     };
-    ["dashscope", "ark", "kling", "minimax", "openai", "gemini"].map(maker).concat()
+    ["dashscope", "ark", "kling", "minimax", "openai", "gemini", "elevenlabs"].map(maker).concat()
 }
 
 pub struct House {
@@ -559,8 +559,8 @@ pub async fn second(house: &House) -> Running {
 
 /// A path of the simulator where each request is a paid call of ours.
 fn is_conversation(path: &str) -> bool {
-    ["/chat/completions", "/messages", "/responses"].iter().any(|end| path.ends_with(end))
-        || path.contains("enerateContent")
+    let parts = ["enerateContent", "/completions", "/messages", "/responses", "speech", "/t2a", "/multimod", "/music"];
+    parts.iter().any(|part| path.contains(part))
 }
 
 pub fn chat(text: &str) -> Value {

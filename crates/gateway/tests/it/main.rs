@@ -34,6 +34,7 @@ mod v1 {
     mod idempotency;
     mod keys;
     mod models;
+    mod music;
     mod overdraft;
     mod paused_routes;
     mod quote;
@@ -43,6 +44,7 @@ mod v1 {
     mod responses;
     mod small_balance;
     mod social;
+    mod speech;
     mod spending;
     mod suspended;
     mod switched_off;

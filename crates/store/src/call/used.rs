@@ -27,6 +27,11 @@ impl Counters {
         Some(Counters { calls: 1, input: characters(text), audio_output: shown, ..Counters::default() })
     }
 
+    /// A song of so many whole seconds, which are shown as output tokens too.
+    pub fn song(seconds: u64) -> Option<Counters> {
+        Some(Counters { calls: 1, seconds, audio_output: audio_tokens(seconds)?, ..Counters::default() })
+    }
+
     /// A recording that was listened to: its whole seconds are charged, and shown as audio input
     /// tokens.
     pub fn recording(length: Duration) -> Option<Counters> {

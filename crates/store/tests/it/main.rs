@@ -18,6 +18,7 @@ mod properties;
 mod refused;
 mod replicas;
 mod rows;
+mod sounds;
 mod starts;
 mod stored;
 mod tls;

@@ -8,6 +8,7 @@ use tollgate_dialects::{
 };
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
+use tollgate_wire::pluck::{Plucked, Plucker};
 use tollgate_wire::sse::{self, Cutter, EventData, Frame, TooLong};
 
 pub struct Target {
@@ -27,8 +28,38 @@ pub const TARGETS: &[Target] = &[
     Target { name: "claude_ev", takes: Takes::Events, play: |input, at| stream(Dialect::Anthropic, input, at) },
     Target { name: "resp_ev", takes: Takes::Events, play: |input, at| stream(Dialect::Responses, input, at) },
     Target { name: "gemini_ev", takes: Takes::Events, play: |input, at| stream(Dialect::Gemini, input, at) },
+    Target { name: "pluck", takes: Takes::Events, play: plucked },
     Target { name: "kept", takes: Takes::Requests, play: |input, _| kept(input) },
 ];
+
+/// Long texts in JSON come out the same in whatever pieces they come, and nothing is made of
+/// nothing.
+fn plucked(input: &[u8], splits: &[usize]) -> Result<(), String> {
+    const KEYS: &[&str] = &["audio", "data", "content", "delta", "text"];
+    let read = |pieces: &[Bytes], events: bool| {
+        let mut plucker = if events { Plucker::events(KEYS, EVENT) } else { Plucker::whole(KEYS, EVENT) };
+        let mut found = Vec::new();
+        let fed = pieces.iter().try_for_each(|piece| plucker.feed(piece, &mut found));
+        let ended = fed.and_then(|()| plucker.end(&mut found));
+        let (mut long, mut documents) = (Vec::new(), Vec::new());
+        for one in found {
+            match one {
+                Plucked::Text(text) => long.extend(text),
+                Plucked::Document(document) => documents.push((long.len(), document)),
+            }
+        }
+        (ended, long, documents)
+    };
+    for events in [false, true] {
+        let whole = read(&[Bytes::copy_from_slice(input)], events);
+        if whole != read(&pieces(input, splits), events) {
+            return Err("another result in pieces".to_owned());
+        }
+        let out = whole.1.len() + whole.2.iter().map(|(_, document)| document.len()).sum::<usize>();
+        bounded(out, input, "plucked")?;
+    }
+    Ok(())
+}
 
 const EVENT: usize = 64 << 10;
 /// Streams longer than this are not read as a client would.

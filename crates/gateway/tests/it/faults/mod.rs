@@ -10,6 +10,7 @@ mod kept;
 mod ledger;
 mod refused;
 mod repeated;
+mod speech;
 mod upstream;
 mod videos;
 
@@ -47,13 +48,14 @@ cases! {
         the_client_says_nothing, a_large_body_without_money, a_stop_with_streams_open;
     repeated: the_first_is_still_running, the_first_is_finished, another_body, after_the_retention,
         a_refund_twice, a_top_up_delivered_five_times_at_once;
+    speech: audio_breaks_off, speech_without_audio, audio_is_too_long, the_client_leaves_in_mid_audio, a_stop_in_mid_audio;
     videos: a_creation_without_an_answer, a_task_fails, a_task_is_completed, the_poller_dies_before_the_commit,
         two_replicas_poll_one_task, a_replica_writes_after_its_lease, success_after_we_said_failed, the_state_goes_back,
         the_link_has_expired;
 }
 
 /// Rows of the table.
-const ROWS: usize = 72;
+const ROWS: usize = 78;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];

@@ -2,6 +2,8 @@
 
 mod chat;
 mod sora;
+mod speech;
 
 pub(crate) use chat::OpenAiChat;
 pub(crate) use sora::Sora;
+pub(crate) use speech::OpenAiSpeech;

@@ -1,0 +1,165 @@
+//! `POST /v1/music/generations`: songs of two makers.
+
+use crate::house::{House, Plan, call_id, error_of};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::Response;
+use serde_json::{Value, json};
+use tollgate_store::Ending;
+
+const CATALOG: &str = include_str!("../../../../../catalog/speech.toml");
+const SONG: i64 = 30_000_000;
+const SECOND: i64 = 8_000_000;
+
+async fn house() -> House {
+    House::with(Plan { catalog: CATALOG, ..Plan::default() }).await
+}
+
+async fn compose(house: &House, body: &Value) -> Response {
+    let post = house.http.post(house.url("/v1/music/generations")).bearer_auth(&house.key);
+    post.json(body).send().await.expect("a reply")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_song_comes_whole_and_is_paid_by_the_call_or_by_its_seconds() {
+    let house = house().await;
+    for (body, begins, charge, seconds) in [
+        (
+            json!({ "model": "music-2.0", "prompt": "jazz [[sim:ms=60500]]", "lyrics": "[Verse]\nla la" }),
+            &b"\xff\xf3"[..],
+            SONG,
+            61,
+        ),
+        (
+            json!({ "model": "music-2.0", "prompt": "[[sim:ms=2000]]", "instrumental": true, "response_format": "wav" }),
+            b"RIFF",
+            SONG,
+            2,
+        ),
+        (json!({ "model": "eleven-music", "prompt": "jazz", "duration": 12 }), b"\xff\xf3", 12 * SECOND, 12),
+        (json!({ "model": "eleven-music", "prompt": "jazz", "response_format": "opus" }), b"OggS", 30 * SECOND, 30),
+        // Shorter than was asked for: only what came is paid.
+        (json!({ "model": "eleven-music", "prompt": "[[sim:ms=5000]]", "duration": 12 }), b"\xff\xf3", 5 * SECOND, 5),
+        // Longer than was asked for: no more than that is paid.
+        (
+            json!({ "model": "eleven-music", "prompt": "[[sim:ms=15000]]", "duration": 12 }),
+            b"\xff\xf3",
+            12 * SECOND,
+            12,
+        ),
+    ] {
+        let url = house.url("/v1/quote?endpoint=/v1/music/generations");
+        let quote: Value = house
+            .http
+            .post(url)
+            .bearer_auth(&house.key)
+            .json(&body)
+            .send()
+            .await
+            .expect("a reply")
+            .json()
+            .await
+            .expect("JSON");
+        let reply = compose(&house, &body).await;
+        assert_eq!(reply.status(), 200, "{body}: {}", reply.text().await.unwrap_or_default());
+        let call = call_id(&reply);
+        let result: Value = reply.json().await.expect("JSON");
+        assert_eq!(result["metadata"], json!({ "success_count": "1", "failed_count": "0" }));
+        let song = &result["data"][0];
+        let bytes = STANDARD.decode(song["b64_json"].as_str().expect("a song")).expect("base64");
+        assert!(bytes.starts_with(begins) && song["url"] == "", "{body}");
+        assert!((song["duration"].as_f64().expect("a number") - 0.05).ceil() >= 1.0, "{song}");
+        let row = house.row(call).await;
+        assert_eq!((row.charge.nano(), row.ending), (charge, Ending::Answered), "{body}");
+        assert_eq!(row.counters.audio_output, (seconds * 50_u64).div_ceil(3), "{body}");
+        assert!(quote["hold_nano_usd"] == row.hold.nano() && row.charge <= row.hold, "{quote}");
+    }
+    let sent = house.sim.received().into_iter().next().expect("a request").json();
+    assert_eq!((&sent["lyrics"], &sent["output_format"]), (&json!("[Verse]\nla la"), &json!("hex")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_is_given_where_the_provider_has_one() {
+    let house = house().await;
+    let body = json!({ "model": "music-2.0", "prompt": "[[sim:ms=30000]]", "output": "url" });
+    let reply = compose(&house, &body).await;
+    let call = call_id(&reply);
+    let result: Value = reply.json().await.expect("JSON");
+    let song = &result["data"][0];
+    assert!(song["url"].as_str().is_some_and(|url| url.contains("Expires=")) && song["b64_json"] == "", "{result}");
+    assert_eq!((&song["duration"], house.row(call).await.charge.nano()), (&json!(30.0), SONG));
+    let without = json!({ "model": "music-2.0", "prompt": "[[sim:empty]]", "output": "url" });
+    let (status, error) = error_of(compose(&house, &without).await).await;
+    assert_eq!((status, error["code"].as_str()), (502, Some("upstream_invalid_reply")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_is_named_and_what_fails_is_free() {
+    let house = house().await;
+    for (body, status, code, param) in [
+        (json!({ "model": "music-2.0" }), 400, "missing_parameter", "prompt"),
+        (json!({ "model": "music-2.0", "prompt": "x".repeat(2_001) }), 400, "invalid_parameter", "prompt"),
+        (json!({ "model": "music-2.0", "prompt": "x", "duration": 9 }), 400, "unsupported_value", "duration"),
+        (json!({ "model": "eleven-music", "prompt": "x", "lyrics": "la" }), 400, "unsupported_value", "lyrics"),
+        (json!({ "model": "eleven-music", "prompt": "x", "duration": 2 }), 400, "unsupported_value", "duration"),
+        (json!({ "model": "eleven-music", "prompt": "x", "output": "url" }), 400, "unsupported_value", "output"),
+        (
+            json!({ "model": "eleven-music", "prompt": "x", "response_format": "wav" }),
+            400,
+            "unsupported_value",
+            "response_format",
+        ),
+        (
+            json!({ "model": "music-2.0", "prompt": "x", "aigc_watermark": true }),
+            400,
+            "unknown_parameter",
+            "aigc_watermark",
+        ),
+        (json!({ "model": "plain", "prompt": "x" }), 400, "unsupported_value", "model"),
+    ] {
+        let (got, error) = error_of(compose(&house, &body).await).await;
+        assert_eq!((got, error["code"].as_str(), error["param"].as_str()), (status, Some(code), Some(param)), "{body}");
+    }
+    assert!(house.sim.received().is_empty() && house.all_rows().await.is_empty());
+    let before = house.available().await;
+    for (model, scenario, status, code) in [
+        ("music-2.0", "moderated", 400, "content_policy_violation"),
+        ("music-2.0", "empty", 502, "upstream_invalid_reply"),
+        ("music-2.0", "error500", 502, "upstream_error"),
+        ("music-2.0", "money", 502, "upstream_error"),
+        ("eleven-music", "limited", 429, "rate_limit_exceeded"),
+        ("eleven-music", "wrong_format", 502, "upstream_invalid_reply"),
+    ] {
+        let body = json!({ "model": model, "prompt": format!("[[sim:{scenario}]]") });
+        let (got, error) = error_of(compose(&house, &body).await).await;
+        assert_eq!((got, error["code"].as_str()), (status, Some(code)), "{model} {scenario}: {error}");
+    }
+    for (model, scenario) in [("music-2.0", "cut cut=fin"), ("music-2.0", "unfinished"), ("eleven-music", "cut")] {
+        let body = json!({ "model": model, "prompt": format!("[[sim:{scenario} ms=30000]]") });
+        let post = house.http.post(house.url("/v1/music/generations")).bearer_auth(&house.key);
+        // It may break before its head has left.
+        if let Ok(reply) = post.json(&body).send().await {
+            assert!(reply.bytes().await.is_err(), "{model} {scenario}");
+        }
+    }
+    house.quiet().await;
+    let rows = house.all_rows().await;
+    assert_eq!(rows.values().filter(|row| row.reason == "broken_off").count(), 3);
+    assert_eq!(house.available().await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_gets_the_same_song_and_pays_once() {
+    let house = house().await;
+    let before = house.available().await;
+    let body = json!({ "model": "music-2.0", "prompt": "[[sim:ms=3000]]" });
+    let mut songs = Vec::new();
+    for _ in 0..3 {
+        let post = house.http.post(house.url("/v1/music/generations")).bearer_auth(&house.key);
+        let reply = post.header("idempotency-key", "k").json(&body).send().await.expect("a reply");
+        songs.push(reply.text().await.expect("a result"));
+        house.quiet().await;
+    }
+    assert!(songs[0] == songs[1] && songs[1] == songs[2]);
+    assert_eq!((before - house.available().await, house.sim.received().len()), (SONG, 1));
+}

@@ -1,0 +1,177 @@
+//! What is refused before anything is held, and mistakes in the catalog.
+
+use super::{ask, house, refused, speak};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tollgate_gateway::settings::ConfigSource;
+
+/// Every refusal names its field, costs nothing, leaves no row and asks nobody.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_model_does_not_take_is_refused_before_anything_is_held() {
+    let house = house().await;
+    let with = |field: &str, value: Value| {
+        let mut body = ask("Hello.");
+        body[field] = value;
+        body
+    };
+    let long =
+        |count: usize| json!({ "model": "step-tts-mini", "input": "あ".repeat(count), "voice": "wenrounvsheng" });
+    let cases = [
+        (json!({ "input": "x" }), 400, "missing_parameter", "model"),
+        (json!({ "model": "demo-speech" }), 400, "missing_parameter", "input"),
+        (with("input", json!("")), 400, "invalid_parameter", "input"),
+        (with("input", json!(["a"])), 400, "invalid_parameter", "input"),
+        (with("voice", json!("nobody")), 400, "unsupported_value", "voice"),
+        (with("voice", json!({ "name": "alloy" })), 400, "invalid_parameter", "voice"),
+        (with("response_format", json!("ogg")), 400, "unsupported_value", "response_format"),
+        (with("speed", json!(0.2)), 400, "unsupported_value", "speed"),
+        (with("speed", json!(4.1)), 400, "unsupported_value", "speed"),
+        (with("speed", json!("fast")), 400, "invalid_parameter", "speed"),
+        (with("stream_format", json!("ws")), 400, "invalid_parameter", "stream_format"),
+        (with("instructions", json!(7)), 400, "invalid_parameter", "instructions"),
+        (long(1_001), 400, "invalid_parameter", "input"),
+        (json!({ "model": "eleven_multilingual_v2", "input": "x" }), 400, "missing_parameter", "voice"),
+        (json!({ "model": "gemini-2.5-flash-tts", "input": "x", "speed": 1.5 }), 400, "unsupported_value", "speed"),
+        (json!({ "model": "plain", "input": "x", "voice": "v" }), 400, "unsupported_value", "model"),
+        (json!({ "model": "demo-speach", "input": "x", "voice": "v" }), 404, "model_not_found", "model"),
+    ];
+    for (body, status, code, param) in cases {
+        let (got, error, _) = refused(&house, &body).await;
+        assert_eq!(
+            (got, error["code"].as_str(), error["param"].as_str()),
+            (status, Some(code), Some(param)),
+            "{body}: {error}"
+        );
+    }
+    assert!(house.all_rows().await.is_empty() && house.sim.received().is_empty());
+    // Exactly as many as it takes; each is one, however many bytes it has.
+    assert_eq!(speak(&house, &long(1_000)).await.status(), 200);
+}
+
+/// MM38: a field that could cost something is not passed on by nobody's decision.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_without_a_price_is_refused_by_its_name() {
+    let house = house().await;
+    for (model, field, value) in [
+        ("demo-speech", "volume", json!(2)),
+        ("speech-2.8-turbo", "subtitle_enable", json!(true)),
+        ("speech-2.8-turbo", "voice_setting", json!({ "voice_id": "dear" })),
+        ("eleven_multilingual_v2", "optimize_streaming_latency", json!(4)),
+        ("step-tts-mini", "voice_label", json!({ "emotion": "x" })),
+    ] {
+        let mut body = json!({ "model": model, "input": "x", "voice": "cixingnansheng" });
+        body[field] = value;
+        if model == "demo-speech" {
+            body["voice"] = json!("alloy");
+        }
+        let (status, error, _) = refused(&house, &body).await;
+        assert_eq!(
+            (status, error["code"].as_str(), error["param"].as_str()),
+            (400, Some("unknown_parameter"), Some(field))
+        );
+    }
+    assert!(house.sim.received().is_empty());
+    // What the catalog says costs nothing is passed on; who asks is left out, and told.
+    let body = json!({ "model": "step-tts-mini", "input": "x", "voice": "wenrounvsheng", "volume": 2, "user": "u-1" });
+    let reply = speak(&house, &body).await;
+    assert_eq!((reply.status().as_u16(), reply.headers()["x-tollgate-dropped"].to_str().ok()), (200, Some("user")));
+    let sent = house.sim.received().pop().expect("a request").json();
+    assert_eq!((&sent["volume"], sent.get("user")), (&json!(2), None));
+    let body = json!({ "model": "speech-2.8-turbo", "input": "x", "instructions": "softly" });
+    let reply = speak(&house, &body).await;
+    assert_eq!(reply.headers()["x-tollgate-dropped"], "instructions");
+}
+
+const CONFIG: &str = r#"
+[provider.openai]
+kind = "openai"
+base_url = "http://127.0.0.1:9/v1"
+[provider.minimax]
+kind = "minimax"
+base_url = "http://127.0.0.1:9/"
+[provider.gemini]
+kind = "gemini"
+base_url = "http://127.0.0.1:9/"
+[provider.ark]
+kind = "ark"
+base_url = "http://127.0.0.1:9/"
+"#;
+
+fn mistakes(catalog: &str) -> Vec<String> {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(dir.path().join("catalog")).expect("a folder");
+    std::fs::write(dir.path().join("tollgate.toml"), CONFIG).expect("written");
+    std::fs::write(dir.path().join("catalog/speech.toml"), catalog).expect("written");
+    let source = ConfigSource { file: dir.path().join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
+    let folder = format!("{}/", dir.path().display());
+    let all = source.load().err().unwrap_or_default();
+    all.iter().map(|mistake| mistake.to_string().replace(&folder, "")).collect()
+}
+
+fn model(provider: &str, unit: &str, more: &str) -> String {
+    let price = if unit == "tokens" { "{ input = 1, output = 1, audio_output = 1 }" } else { "{ input = 1 }" };
+    format!(
+        "[model.m]\ntype = \"tts\"\nbilling_unit = \"{unit}\"\nprice = {price}\nroute = [{{ provider = \"{provider}\", upstream_model = \"u\" }}]\n{more}"
+    )
+}
+
+#[test]
+fn a_model_that_cannot_be_sold_so_is_a_mistake() {
+    let offered = "supported_endpoint_types = [\"audio-speech\"]\n";
+    let fine = "speech = { formats = [\"mp3\", \"wav\"], max_characters = 10 }\n";
+    assert_eq!(mistakes(&model("openai", "characters", &format!("{offered}{fine}"))), Vec::<String>::new());
+    assert_eq!(mistakes(&model("minimax", "characters", &format!("{offered}{fine}"))), Vec::<String>::new());
+    let table = |inside: &str| format!("{offered}speech = {{ {inside} }}\n");
+    for (provider, unit, more, told) in [
+        ("openai", "characters", offered.to_owned(), "is missing: a model that offers \"audio-speech\" needs"),
+        ("openai", "characters", table("formats = [\"mp3\"]"), "max_characters"),
+        ("openai", "characters", table("max_characters = 10"), "name the formats"),
+        ("openai", "characters", table("formats = [\"ogg\"], max_characters = 10"), "\"ogg\" is not one of mp3, opus"),
+        (
+            "openai",
+            "characters",
+            table("formats = [\"mp3\"], max_characters = 10, speed_percent = [4]"),
+            "the least and the most",
+        ),
+        ("openai", "tokens", table("formats = [\"mp3\"], max_characters = 10"), "not by tokens"),
+        (
+            "openai",
+            "characters",
+            format!("default_voice = \"x\"\n{}", table("voices = [\"a\"], formats = [\"mp3\"], max_characters = 10")),
+            "\"x\" is not one of `speech.voices`",
+        ),
+        (
+            "openai",
+            "characters",
+            format!("default_response_format = \"aac\"\n{}", table("formats = [\"mp3\"], max_characters = 10")),
+            "\"aac\" is not one of `speech.formats`",
+        ),
+        ("gemini", "characters", table("formats = [\"mp3\"], max_characters = 10"), "does not make \"mp3\""),
+        (
+            "gemini",
+            "characters",
+            table("formats = [\"pcm\"], max_characters = 10, speed_percent = [50, 200]"),
+            "does not take `speed`",
+        ),
+        (
+            "minimax",
+            "characters",
+            table("formats = [\"mp3\"], max_characters = 10, instructions = true"),
+            "does not take `instructions`",
+        ),
+        (
+            "minimax",
+            "characters",
+            table("formats = [\"wav\"], made = [\"wav\"], max_characters = 10"),
+            "does not make \"wav\"",
+        ),
+        ("ark", "characters", table("formats = [\"mp3\"], max_characters = 10"), "which has no speech; it has"),
+    ] {
+        let found = mistakes(&model(provider, unit, &more));
+        assert!(found.iter().any(|one| one.contains(told)), "{told:?} is not among {found:#?}");
+    }
+    let unused = "supported_endpoint_types = [\"openai\"]\nspeech = { formats = [\"mp3\"], max_characters = 10 }\n";
+    let found = mistakes(&model("openai", "tokens", unused));
+    assert!(found.iter().any(|one| one.contains("is of no use without")), "{found:#?}");
+}
