@@ -24,6 +24,17 @@ pub struct ReplyBody {
     silent: u32,
 }
 
+/// A body as far as it is held.
+#[derive(Debug)]
+pub enum HeldReply {
+    Whole(Bytes),
+    /// What was read of a body that is too large to be held.
+    Large {
+        start: Bytes,
+        rest: ReplyBody,
+    },
+}
+
 /// A silent reply is idle after this many rings.
 const RINGS: u32 = 4;
 
@@ -104,6 +115,35 @@ impl ReplyBody {
             all.extend_from_slice(&chunk);
         }
         Ok(all.freeze())
+    }
+
+    /// The whole body if it has at most `held` bytes, else what has come of it until then. More
+    /// than `most`, or later than `until`, is a fault.
+    pub async fn up_to(mut self, held: usize, most: usize, until: Instant) -> Result<HeldReply, Fault> {
+        let expected = usize::try_from(self.inner.expected()).unwrap_or(usize::MAX);
+        if expected > most {
+            return Err(Fault::too_long());
+        }
+        let Some(first) = self.chunk().await? else { return Ok(HeldReply::Whole(Bytes::new())) };
+        if self.is_end() && first.len() <= most {
+            return Ok(HeldReply::Whole(first));
+        }
+        let mut all = BytesMut::with_capacity(expected.max(first.len()).min(held));
+        let mut next = Some(first);
+        while let Some(chunk) = next {
+            if all.len() + chunk.len() > most {
+                return Err(Fault::too_long());
+            }
+            if Instant::now() > until {
+                return Err(Fault::idle());
+            }
+            all.extend_from_slice(&chunk);
+            if all.len() > held {
+                return Ok(HeldReply::Large { start: all.freeze(), rest: self });
+            }
+            next = self.chunk().await?;
+        }
+        Ok(HeldReply::Whole(all.freeze()))
     }
 
     /// The start of the body, at most `limit` bytes, whatever happens after it. For error texts.

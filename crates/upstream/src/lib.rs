@@ -30,7 +30,7 @@ mod social;
 pub mod video;
 
 pub use alarm::Alarm;
-pub use body::{ReplyBody, read_whole};
+pub use body::{HeldReply, ReplyBody, read_whole};
 #[cfg(feature = "testing")]
 pub use cable::Dial;
 pub use chat::{Chat, ChatAsk};

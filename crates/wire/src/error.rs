@@ -67,6 +67,7 @@ table! {
     ContextLengthExceeded = 400 "context_length_exceeded", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "Prompt and requested output do not fit the model's context window.";
     UnsupportedValue = 400 "unsupported_value", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The value exists but this model does not support it.";
     TaskTypeConstraint = 400 "InvalidParameter.TaskTypeConstraint", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "A video request mixes what the model takes only apart; the code is the provider's own.";
+    ContentPolicyViolation = 400 "content_policy_violation", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The provider refused the content of the request, or of what it made from it; the message has the provider's words.";
     PreviousResponseNotFound = 400 "previous_response_not_found", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::After(10), "The response that the request continues is not stored here: it never was, was deleted or has expired.";
     InvalidApiKey = 401 "invalid_api_key", "authentication_error", "authentication_error", "UNAUTHENTICATED", Retry::Never, "The key is missing, unknown, revoked or expired.";
     InsufficientBalance = 402 "insufficient_balance", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "The account's balance does not cover the call; nothing was sent.";

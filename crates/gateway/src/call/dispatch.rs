@@ -66,7 +66,11 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
     }
     Err(last.map_or_else(
         || Refusal::new(Code::NoRouteAvailable, "No route to this model is available at the moment.").after(5),
-        Refusal::from,
+        |fault| {
+            let begun = work.once() && fault.may_have_begun();
+            let refusal = Refusal::from(fault);
+            if begun { refusal.once() } else { refusal }
+        },
     ))
 }
 

@@ -32,6 +32,11 @@ pub trait Work: Send + Sync + 'static {
     fn ending(&self, _: &Refusal) -> Option<Ending> {
         None
     }
+    /// What it asks for costs money wherever it is begun. A caller whose call came to nothing after
+    /// a provider may have begun it is then told not to repeat it by itself.
+    fn once(&self) -> bool {
+        false
+    }
     /// Sends the request along one route until the answer begins.
     fn attempt(
         &self,

@@ -6,11 +6,11 @@ use super::answer_cache::{AnswerCache, Coming, Question};
 use super::judge::{Judged, open};
 use super::track::Track;
 use super::{SocialDesk, as_social, no_data};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_upstream::{Fault, Outgoing, Provider, ReplyBody, is_encoded};
+use tollgate_upstream::{Fault, HeldReply, Outgoing, Provider, ReplyBody, is_encoded};
 
 const ENCODED: &str = "The data source's answer is compressed, which it was asked not to do.";
 /// Answers up to this size are held and judged as a whole; larger ones pass while they are judged.
@@ -115,23 +115,9 @@ async fn ask(errand: Errand) -> Result<Fetched, Fault> {
         return Err(Fault { message: ENCODED.to_owned(), ..no_data() });
     }
     let most = provider.settings.max_reply_bytes;
-    let mut body = ReplyBody::new(reply.into_body(), provider.settings.idle);
-    let expected = usize::try_from(body.expected()).unwrap_or(usize::MAX);
-    if expected > most {
-        return Err(Fault::too_long());
-    }
-    let mut held = BytesMut::with_capacity(expected.min(HELD));
-    while let Some(piece) = body.chunk().await? {
-        if held.len() + piece.len() > most {
-            return Err(Fault::too_long());
-        }
-        if Instant::now() > until {
-            return Err(Fault::idle());
-        }
-        held.extend_from_slice(&piece);
-        if held.len() > HELD {
-            return Ok(Fetched::Large { held: held.freeze(), body });
-        }
-    }
-    Ok(Fetched::Whole(held.freeze()))
+    let body = ReplyBody::new(reply.into_body(), provider.settings.idle);
+    Ok(match body.up_to(HELD, most, until).await? {
+        HeldReply::Whole(bytes) => Fetched::Whole(bytes),
+        HeldReply::Large { start, rest } => Fetched::Large { held: start, body: rest },
+    })
 }
