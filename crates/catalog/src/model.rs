@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use crate::form::did_you_mean;
-use crate::{BillingUnit, Book, ChatRules, LineInFile, Mistake, NoPrice, Price, PriceFacts, VendorList, VideoTable};
+use crate::{
+    BillingUnit, Book, ChatRules, LineInFile, Mistake, NoPrice, Price, PriceFacts, TranscriptionTable, VendorList,
+    VideoTable,
+};
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
 #[derive(Clone, Debug)]
@@ -49,6 +52,8 @@ pub struct Model {
     pub routes: Vec<Route>,
     /// How its requests are read, when it makes videos.
     pub video: Option<VideoTable>,
+    /// Which recordings it takes and what it makes of them, when it writes them down.
+    pub transcription: Option<TranscriptionTable>,
     /// Where it is written, for messages.
     pub place: LineInFile,
 }
@@ -125,6 +130,7 @@ impl Model {
             list: None,
             routes: routes.enumerate().map(route).collect(),
             video: None,
+            transcription: None,
             place: place.clone(),
         }
     }

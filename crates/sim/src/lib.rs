@@ -36,6 +36,7 @@
 //!
 //! Social data is played too, under `/api/v1` (and `/api`, as self-hosted sources do): see the
 //! module `social`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`].
+//! Those who write recordings down are played below `/v1/audio` and `/hear`: see the module `hear`.
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
 
@@ -47,6 +48,7 @@ mod dialect;
 mod events;
 mod fast;
 mod fault;
+mod hear;
 mod record;
 mod refusal;
 mod reply;
@@ -58,6 +60,7 @@ mod socket;
 mod speech;
 pub mod video;
 
+pub use hear::scenarios as hearing_scenarios;
 pub use record::{Counts, Received};
 pub use scenario::scenarios;
 pub use server::{Sim, SimSettings};

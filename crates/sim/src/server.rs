@@ -122,6 +122,14 @@ impl Sim {
         }
     }
 
+    /// The base of one who writes recordings down (`elevenlabs`, `dashscope`, or `openai`).
+    pub fn hearing_url(&self, maker: &str) -> String {
+        match maker {
+            "openai" => self.base_url(),
+            other => format!("http://{}/hear/{other}", self.addr),
+        }
+    }
+
     /// How many video tasks were taken on, by all makers.
     pub fn videos(&self) -> usize {
         self.world.videos.len()

@@ -4,7 +4,8 @@
 //! `tollgate check` and dispatch read the same row. A new ability is one more field here; a new
 //! kind is one more row.
 
-use crate::makers::{Anthropic, Ark, DashScope, GeminiChat, Kling, MiniMax, OpenAiChat, Sora, TikHub, Veo};
+use crate::makers::{Anthropic, Ark, DashScope, GeminiChat, Kling, MiniMax, OpenAiChat, OpenAiTranscriber, Sora, TikHub, Veo};
+use crate::transcription::Transcriber;
 use crate::video::VideoMaker;
 use crate::{Chat, SocialData};
 use std::fmt;
@@ -20,6 +21,7 @@ pub struct ProviderKind {
     pub chat: Option<&'static dyn Chat>,
     pub video: Option<&'static dyn VideoMaker>,
     pub social: Option<&'static dyn SocialData>,
+    pub transcription: Option<&'static dyn Transcriber>,
 }
 
 /// Something that a kind of provider can do.
@@ -28,6 +30,7 @@ pub enum Ability {
     Chat,
     Video,
     Social,
+    Transcription,
 }
 
 /// Every kind of provider there is.
@@ -35,6 +38,7 @@ pub static KINDS: &[ProviderKind] = &[
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
         video: Some(&Sora),
+        transcription: Some(&OpenAiTranscriber),
         ..ProviderKind::named("openai")
     },
     ProviderKind {
@@ -72,7 +76,7 @@ pub fn kind(name: &str) -> Option<&'static ProviderKind> {
 impl ProviderKind {
     /// A kind that can do nothing yet.
     const fn named(name: &'static str) -> ProviderKind {
-        ProviderKind { name, key_pair: false, chat: None, video: None, social: None }
+        ProviderKind { name, key_pair: false, chat: None, video: None, social: None, transcription: None }
     }
 
     pub fn has(&self, ability: Ability) -> bool {
@@ -80,12 +84,13 @@ impl ProviderKind {
             Ability::Chat => self.chat.is_some(),
             Ability::Video => self.video.is_some(),
             Ability::Social => self.social.is_some(),
+            Ability::Transcription => self.transcription.is_some(),
         }
     }
 }
 
 impl Ability {
-    pub const ALL: [Ability; 3] = [Ability::Chat, Ability::Video, Ability::Social];
+    pub const ALL: [Ability; 4] = [Ability::Chat, Ability::Video, Ability::Social, Ability::Transcription];
 }
 
 impl fmt::Display for Ability {
@@ -94,6 +99,7 @@ impl fmt::Display for Ability {
             Ability::Chat => "chat",
             Ability::Video => "video",
             Ability::Social => "social data",
+            Ability::Transcription => "transcription",
         })
     }
 }
@@ -120,7 +126,7 @@ mod tests {
         };
         let rows: Vec<String> = KINDS.iter().map(row).collect();
         let expected = [
-            "openai: chat, video",
+            "openai: chat, video, transcription",
             "openai-responses: chat",
             "anthropic: chat",
             "gemini: chat, video",

@@ -27,6 +27,7 @@ mod reply;
 mod secret;
 mod sniff;
 mod social;
+pub mod transcription;
 pub mod video;
 
 pub use alarm::Alarm;

@@ -24,6 +24,8 @@ pub mod root;
 pub mod row;
 pub mod social;
 pub mod table;
+mod transcription_quote;
+pub mod transcriptions;
 pub mod video_content;
 pub mod video_create;
 pub mod video_tasks;

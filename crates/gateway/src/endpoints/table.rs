@@ -6,7 +6,7 @@
 use super::row::{Access, Family, Row};
 use super::{
     account, admin, chat, conversations, gemini, health, mcp, models, openapi, pricing, quote, receipts, responses,
-    root, social, videos, webhooks,
+    root, social, transcriptions, videos, webhooks,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -28,6 +28,7 @@ pub(super) const FAMILIES: &[Family] = &[
     gemini::FAMILY,
     social::FAMILY,
     videos::FAMILY,
+    transcriptions::FAMILY,
     webhooks::FAMILY,
     mcp::FAMILY,
     quote::FAMILY,

@@ -5,6 +5,7 @@ pub mod groups;
 pub mod offers;
 pub mod price_list;
 pub mod price_versions;
+pub mod recordings;
 mod serving;
 
 pub use offers::Offers;

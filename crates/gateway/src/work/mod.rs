@@ -4,4 +4,5 @@
 pub mod conversation;
 pub mod given;
 pub mod social;
+pub mod transcription;
 pub mod video;

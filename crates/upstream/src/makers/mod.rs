@@ -17,5 +17,5 @@ pub(crate) use dashscope::DashScope;
 pub(crate) use gemini::{GeminiChat, Veo};
 pub(crate) use kling::Kling;
 pub(crate) use minimax::MiniMax;
-pub(crate) use openai::{OpenAiChat, Sora};
+pub(crate) use openai::{OpenAiChat, OpenAiTranscriber, Sora};
 pub(crate) use tikhub::TikHub;

@@ -2,6 +2,8 @@
 
 mod chat;
 mod sora;
+mod transcription;
 
 pub(crate) use chat::OpenAiChat;
 pub(crate) use sora::Sora;
+pub(crate) use transcription::OpenAiTranscriber;
