@@ -18,6 +18,7 @@ mod pages;
 mod prices;
 mod social;
 mod source;
+mod speech;
 mod transcription;
 mod video;
 

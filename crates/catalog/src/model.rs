@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::form::did_you_mean;
 use crate::{
-    BillingUnit, Book, ChatRules, LineInFile, Mistake, NoPrice, Price, PriceFacts, TranscriptionTable, VendorList,
-    VideoTable,
+    BillingUnit, Book, ChatRules, LineInFile, Mistake, NoPrice, Price, PriceFacts, SpeechTable, TranscriptionTable,
+    VendorList, VideoTable,
 };
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
@@ -52,6 +52,8 @@ pub struct Model {
     pub routes: Vec<Route>,
     /// How its requests are read, when it makes videos.
     pub video: Option<VideoTable>,
+    /// What it speaks, when it makes speech.
+    pub speech: Option<SpeechTable>,
     /// Which recordings it takes and what it makes of them, when it writes them down.
     pub transcription: Option<TranscriptionTable>,
     /// Where it is written, for messages.
@@ -130,6 +132,7 @@ impl Model {
             list: None,
             routes: routes.enumerate().map(route).collect(),
             video: None,
+            speech: None,
             transcription: None,
             place: place.clone(),
         }

@@ -3,7 +3,7 @@
 //! it is right.
 
 use crate::endpoints;
-use crate::sale::{Serving, offers, recordings};
+use crate::sale::{Serving, offers, recordings, speech};
 use crate::settings::{ConfigSource, Settings, catalog_files, file_mistake, whole_mistake};
 use std::collections::HashMap;
 use std::path::Path;
@@ -57,6 +57,7 @@ impl ConfigSource {
         let offers = catalog.as_ref().map(|catalog| {
             right_kinds(catalog, &providers, &mistakes);
             served(catalog, &mistakes);
+            speech::check(catalog, &providers, &mistakes);
             recordings::check(catalog, &providers, &mistakes);
             offers::read(catalog, &providers, &mistakes)
         });

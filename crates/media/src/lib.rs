@@ -1,5 +1,5 @@
 //! The formats and rules of what is not a conversation: families of video models, social data,
-//! transcripts, the length of audio files.
+//! speech, transcripts, the length of audio files.
 //!
 //! No input or output, no clock, no prices, no accounts. This room knows no chat dialect.
 
@@ -7,5 +7,6 @@
 
 pub mod audio;
 pub mod social;
+pub mod speech;
 pub mod transcription;
 pub mod video;

@@ -35,8 +35,9 @@
 //! module `dialect`.
 //!
 //! Social data is played too, under `/api/v1` (and `/api`, as self-hosted sources do): see the
-//! module `social`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`].
-//! Those who write recordings down are played below `/v1/audio` and `/hear`: see the module `hear`.
+//! module `social`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`]. So
+//! are makers of speech: see [`voice_scenarios`], and those who write recordings down: see
+//! [`hearing_scenarios`].
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
 
@@ -59,9 +60,11 @@ mod social;
 mod socket;
 mod speech;
 pub mod video;
+mod voice;
 
 pub use hear::scenarios as hearing_scenarios;
 pub use record::{Counts, Received};
 pub use scenario::scenarios;
 pub use server::{Sim, SimSettings};
 pub use social::scenarios as social_scenarios;
+pub use voice::scenarios as voice_scenarios;

@@ -113,20 +113,12 @@ impl Sim {
     }
 
     /// The base of a maker of videos (`dashscope`, `ark`, `kling`, `minimax`, `gemini`, or
-    /// `openai`).
+    /// `openai`) or of speech (`elevenlabs`).
     pub fn video_url(&self, maker: &str) -> String {
         match maker {
             "openai" => self.base_url(),
             "ark" => format!("http://{}/video/ark/api/v3", self.addr),
             other => format!("http://{}/video/{other}", self.addr),
-        }
-    }
-
-    /// The base of one who writes recordings down (`elevenlabs`, `dashscope`, or `openai`).
-    pub fn hearing_url(&self, maker: &str) -> String {
-        match maker {
-            "openai" => self.base_url(),
-            other => format!("http://{}/hear/{other}", self.addr),
         }
     }
 

@@ -4,10 +4,13 @@
 //! `tollgate check` and dispatch read the same row. A new ability is one more field here; a new
 //! kind is one more row.
 
-use crate::makers::{Anthropic, Ark, DashScope, GeminiChat, Kling, MiniMax, OpenAiChat, OpenAiTranscriber, Sora, TikHub, Veo};
+use crate::makers::{
+    Anthropic, Ark, DashScope, DashScopeSpeech, ElevenLabsSpeech, GeminiChat, GeminiSpeech, Kling, MiniMax,
+    MiniMaxSpeech, OpenAiChat, OpenAiSpeech, OpenAiTranscriber, Sora, TikHub, Veo,
+};
 use crate::transcription::Transcriber;
 use crate::video::VideoMaker;
-use crate::{Chat, SocialData};
+use crate::{Chat, SocialData, SpeechMaker};
 use std::fmt;
 use tollgate_wire::Dialect;
 
@@ -21,6 +24,7 @@ pub struct ProviderKind {
     pub chat: Option<&'static dyn Chat>,
     pub video: Option<&'static dyn VideoMaker>,
     pub social: Option<&'static dyn SocialData>,
+    pub speech: Option<&'static dyn SpeechMaker>,
     pub transcription: Option<&'static dyn Transcriber>,
 }
 
@@ -30,6 +34,7 @@ pub enum Ability {
     Chat,
     Video,
     Social,
+    Speech,
     Transcription,
 }
 
@@ -38,6 +43,7 @@ pub static KINDS: &[ProviderKind] = &[
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
         video: Some(&Sora),
+        speech: Some(&OpenAiSpeech),
         transcription: Some(&OpenAiTranscriber),
         ..ProviderKind::named("openai")
     },
@@ -46,13 +52,19 @@ pub static KINDS: &[ProviderKind] = &[
         ..ProviderKind::named("openai-responses")
     },
     ProviderKind { chat: Some(&Anthropic), ..ProviderKind::named("anthropic") },
-    ProviderKind { chat: Some(&GeminiChat), video: Some(&Veo), ..ProviderKind::named("gemini") },
+    ProviderKind {
+        chat: Some(&GeminiChat),
+        video: Some(&Veo),
+        speech: Some(&GeminiSpeech),
+        ..ProviderKind::named("gemini")
+    },
     ProviderKind { social: Some(&TikHub), ..ProviderKind::named("tikhub") },
     // A source that one runs oneself, with the routes and answers of the supplier.
     ProviderKind { social: Some(&TikHub), ..ProviderKind::named("social-source") },
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/compatible-mode/v1/chat/completions" }),
         video: Some(&DashScope),
+        speech: Some(&DashScopeSpeech),
         ..ProviderKind::named("dashscope")
     },
     ProviderKind {
@@ -64,8 +76,10 @@ pub static KINDS: &[ProviderKind] = &[
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/v1/chat/completions" }),
         video: Some(&MiniMax),
+        speech: Some(&MiniMaxSpeech),
         ..ProviderKind::named("minimax")
     },
+    ProviderKind { speech: Some(&ElevenLabsSpeech), ..ProviderKind::named("elevenlabs") },
 ];
 
 /// The kind with this name.
@@ -76,7 +90,7 @@ pub fn kind(name: &str) -> Option<&'static ProviderKind> {
 impl ProviderKind {
     /// A kind that can do nothing yet.
     const fn named(name: &'static str) -> ProviderKind {
-        ProviderKind { name, key_pair: false, chat: None, video: None, social: None, transcription: None }
+        ProviderKind { name, key_pair: false, chat: None, video: None, social: None, speech: None, transcription: None }
     }
 
     pub fn has(&self, ability: Ability) -> bool {
@@ -84,13 +98,15 @@ impl ProviderKind {
             Ability::Chat => self.chat.is_some(),
             Ability::Video => self.video.is_some(),
             Ability::Social => self.social.is_some(),
+            Ability::Speech => self.speech.is_some(),
             Ability::Transcription => self.transcription.is_some(),
         }
     }
 }
 
 impl Ability {
-    pub const ALL: [Ability; 4] = [Ability::Chat, Ability::Video, Ability::Social, Ability::Transcription];
+    pub const ALL: [Ability; 5] =
+        [Ability::Chat, Ability::Video, Ability::Social, Ability::Speech, Ability::Transcription];
 }
 
 impl fmt::Display for Ability {
@@ -99,6 +115,7 @@ impl fmt::Display for Ability {
             Ability::Chat => "chat",
             Ability::Video => "video",
             Ability::Social => "social data",
+            Ability::Speech => "speech",
             Ability::Transcription => "transcription",
         })
     }
@@ -126,16 +143,17 @@ mod tests {
         };
         let rows: Vec<String> = KINDS.iter().map(row).collect();
         let expected = [
-            "openai: chat, video, transcription",
+            "openai: chat, video, speech, transcription",
             "openai-responses: chat",
             "anthropic: chat",
-            "gemini: chat, video",
+            "gemini: chat, video, speech",
             "tikhub: social data",
             "social-source: social data",
-            "dashscope: chat, video",
+            "dashscope: chat, video, speech",
             "ark: chat, video",
             "kling: video",
-            "minimax: chat, video",
+            "minimax: chat, video, speech",
+            "elevenlabs: speech",
         ];
         assert_eq!(rows, expected);
     }

@@ -23,6 +23,7 @@ pub mod responses;
 pub mod root;
 pub mod row;
 pub mod social;
+pub mod speech;
 pub mod table;
 mod transcription_quote;
 pub mod transcriptions;

@@ -6,7 +6,7 @@
 use super::row::{Access, Family, Row};
 use super::{
     account, admin, chat, conversations, gemini, health, mcp, models, openapi, pricing, quote, receipts, responses,
-    root, social, transcriptions, videos, webhooks,
+    root, social, speech, transcriptions, videos, webhooks,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -27,8 +27,9 @@ pub(super) const FAMILIES: &[Family] = &[
     conversations::FAMILY,
     gemini::FAMILY,
     social::FAMILY,
-    videos::FAMILY,
+    speech::FAMILY,
     transcriptions::FAMILY,
+    videos::FAMILY,
     webhooks::FAMILY,
     mcp::FAMILY,
     quote::FAMILY,

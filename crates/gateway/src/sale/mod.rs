@@ -7,6 +7,7 @@ pub mod price_list;
 pub mod price_versions;
 pub mod recordings;
 mod serving;
+pub mod speech;
 
 pub use offers::Offers;
 pub use serving::Serving;

@@ -4,5 +4,6 @@
 pub mod conversation;
 pub mod given;
 pub mod social;
+pub mod speech;
 pub mod transcription;
 pub mod video;

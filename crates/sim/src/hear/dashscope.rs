@@ -15,9 +15,6 @@ fn refuse(status: u16, code: &str, message: &str) -> Act {
 }
 
 pub(super) fn answer(heard: &Heard<'_>) -> Act {
-    if heard.parts.uri.path() != "/hear/dashscope/compatible-mode/v1/chat/completions" {
-        return refuse(404, "not_found", "Not Found");
-    }
     if !heard.header("authorization").starts_with("Bearer ") || heard.header("authorization").contains("wrong") {
         return refuse(401, "invalid_api_key", "Incorrect API key provided.");
     }

@@ -24,9 +24,6 @@ fn refuse(status: u16, word: &str, message: &str) -> Act {
 }
 
 pub(super) fn answer(heard: &Heard<'_>) -> Act {
-    if heard.parts.uri.path() != "/hear/elevenlabs/v1/speech-to-text" {
-        return Act::refused(404, &json!({"detail": "Not Found"}));
-    }
     let key = heard.header("xi-api-key");
     if key.is_empty() || key.starts_with("wrong") {
         return refuse(401, "invalid_api_key", "Invalid API key");

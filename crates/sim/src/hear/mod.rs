@@ -1,5 +1,5 @@
 //! Those who write recordings down, each from its maker's documents and strict about what it is sent:
-//! OpenAI under `/v1/audio/…`, ElevenLabs under `/hear/elevenlabs`, DashScope under `/hear/dashscope`.
+//! OpenAI under `/v1/audio/…`, the others below `/video/<maker>` (`elevenlabs`, `dashscope`).
 //!
 //! How a call goes is said by a marker in its prompt, `[[sim:cut]]` or `[[sim:plain seconds=12]]`, or
 //! behind a plus sign in the model's name, `scribe_v2+error500`. [`scenarios`] lists what there is.
@@ -32,7 +32,19 @@ use scenario::Wish;
 const KEPT: usize = 4 << 20;
 
 pub(crate) fn is_ours(path: &str) -> bool {
-    path.starts_with("/hear/") || matches!(path, "/v1/audio/transcriptions" | "/v1/audio/translations")
+    maker(path).is_some()
+}
+
+type Maker = fn(&Heard<'_>) -> Act;
+
+fn maker(path: &str) -> Option<Maker> {
+    match path {
+        "/v1/audio/transcriptions" => Some(|heard| openai::answer(heard, false)),
+        "/v1/audio/translations" => Some(|heard| openai::answer(heard, true)),
+        "/video/elevenlabs/v1/speech-to-text" => Some(elevenlabs::answer),
+        "/video/dashscope/compatible-mode/v1/chat/completions" => Some(dashscope::answer),
+        _ => None,
+    }
 }
 
 /// A call as it came.
@@ -95,12 +107,7 @@ pub(crate) async fn answer(
     let body = kept.freeze();
     let heard = Heard { parts, body: body.clone(), length };
     let path = parts.uri.path();
-    let act = match path.strip_prefix("/hear/") {
-        Some(rest) if rest.starts_with("elevenlabs/") => elevenlabs::answer(&heard),
-        Some(rest) if rest.starts_with("dashscope/") => dashscope::answer(&heard),
-        Some(_) => Act::refused(404, &json!({"error": {"message": "Invalid URL"}})),
-        None => openai::answer(&heard, path.ends_with("/translations")),
-    };
+    let act = maker(path).map_or_else(|| Act::refused(404, &json!({"detail": "Not Found"})), |answer| answer(&heard));
     let mut received = Received::new(parts, body);
     received.model.clone_from(&act.model);
     received.stream = act.stream;

@@ -1,10 +1,11 @@
 //! The makers: what each of them is sent and what its answers mean, a file or a folder per maker.
 //! What they can do together stands in `kind.rs`; what is the same for all of one ability, in
-//! `chat/`, `video/` and `social.rs`.
+//! `chat/`, `video/`, `speech/`, `transcription/` and `social.rs`.
 
 mod anthropic;
 mod ark;
 mod dashscope;
+mod elevenlabs;
 mod gemini;
 mod kling;
 mod minimax;
@@ -13,9 +14,10 @@ mod tikhub;
 
 pub(crate) use anthropic::Anthropic;
 pub(crate) use ark::Ark;
-pub(crate) use dashscope::DashScope;
-pub(crate) use gemini::{GeminiChat, Veo};
+pub(crate) use dashscope::{DashScope, DashScopeSpeech};
+pub(crate) use elevenlabs::ElevenLabsSpeech;
+pub(crate) use gemini::{GeminiChat, GeminiSpeech, Veo};
 pub(crate) use kling::Kling;
-pub(crate) use minimax::MiniMax;
-pub(crate) use openai::{OpenAiChat, OpenAiTranscriber, Sora};
+pub(crate) use minimax::{MiniMax, MiniMaxSpeech};
+pub(crate) use openai::{OpenAiChat, OpenAiSpeech, OpenAiTranscriber, Sora};
 pub(crate) use tikhub::TikHub;
