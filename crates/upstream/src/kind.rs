@@ -5,8 +5,8 @@
 //! kind is one more row.
 
 use crate::makers::{
-    Anthropic, Ark, DashScope, DashScopeSpeech, ElevenLabsSpeech, GeminiChat, GeminiSpeech, Kling, MiniMax,
-    MiniMaxSpeech, OpenAiChat, OpenAiSpeech, OpenAiTranscriber, Sora, TikHub, Veo,
+    Anthropic, Ark, DashScope, DashScopeRecognition, DashScopeSpeech, ElevenLabsSpeech, GeminiChat, GeminiSpeech, Kling, MiniMax,
+    MiniMaxSpeech, OpenAiChat, OpenAiSpeech, OpenAiTranscriber, Scribe, Sora, TikHub, Veo,
 };
 use crate::transcription::Transcriber;
 use crate::video::VideoMaker;
@@ -65,6 +65,7 @@ pub static KINDS: &[ProviderKind] = &[
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/compatible-mode/v1/chat/completions" }),
         video: Some(&DashScope),
         speech: Some(&DashScopeSpeech),
+        transcription: Some(&DashScopeRecognition),
         ..ProviderKind::named("dashscope")
     },
     ProviderKind {
@@ -79,7 +80,11 @@ pub static KINDS: &[ProviderKind] = &[
         speech: Some(&MiniMaxSpeech),
         ..ProviderKind::named("minimax")
     },
-    ProviderKind { speech: Some(&ElevenLabsSpeech), ..ProviderKind::named("elevenlabs") },
+    ProviderKind {
+        speech: Some(&ElevenLabsSpeech),
+        transcription: Some(&Scribe),
+        ..ProviderKind::named("elevenlabs")
+    },
 ];
 
 /// The kind with this name.
@@ -149,11 +154,11 @@ mod tests {
             "gemini: chat, video, speech",
             "tikhub: social data",
             "social-source: social data",
-            "dashscope: chat, video, speech",
+            "dashscope: chat, video, speech, transcription",
             "ark: chat, video",
             "kling: video",
             "minimax: chat, video, speech",
-            "elevenlabs: speech",
+            "elevenlabs: speech, transcription",
         ];
         assert_eq!(rows, expected);
     }

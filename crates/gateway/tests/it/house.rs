@@ -110,7 +110,7 @@ fn makers(sim: &Sim, patience: &str) -> String {
              idle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\npoll_every = \"40ms\"\nrequests_per_second = 1000\n"
         )
     };
-    ["dashscope", "ark", "kling", "minimax", "openai", "gemini"].map(maker).concat()
+    ["dashscope", "ark", "kling", "minimax", "openai", "gemini", "elevenlabs"].map(maker).concat()
 }
 
 pub struct House {

@@ -14,8 +14,8 @@ mod tikhub;
 
 pub(crate) use anthropic::Anthropic;
 pub(crate) use ark::Ark;
-pub(crate) use dashscope::{DashScope, DashScopeSpeech};
-pub(crate) use elevenlabs::ElevenLabsSpeech;
+pub(crate) use dashscope::{DashScope, DashScopeRecognition, DashScopeSpeech};
+pub(crate) use elevenlabs::{ElevenLabsSpeech, Scribe};
 pub(crate) use gemini::{GeminiChat, GeminiSpeech, Veo};
 pub(crate) use kling::Kling;
 pub(crate) use minimax::{MiniMax, MiniMaxSpeech};

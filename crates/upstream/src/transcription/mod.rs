@@ -7,8 +7,11 @@ mod report;
 pub use events::TranscriptEvents;
 pub(crate) use report::LengthReport;
 
-use crate::{Fault, Outgoing, Provider, SpooledFile, WholeReply, making};
+use crate::outgoing::outgoing;
+use crate::{Fault, FormPayload, Outgoing, Provider, SpooledFile, WholeReply, making};
 use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderName, HeaderValue, Method};
 use tollgate_media::audio::Measured;
 use tollgate_media::transcription::{TranscriptFormat, TranscriptionRequest};
 use tollgate_wire::Problem;
@@ -33,6 +36,11 @@ pub trait Transcriber: Sync + std::fmt::Debug {
 
     /// Whether a reply in this format goes to the client as it is.
     fn passes(&self, _: TranscriptFormat) -> bool {
+        false
+    }
+
+    /// Whether a field of the form is not for it: left out, and told.
+    fn drops(&self, _field: &str) -> bool {
         false
     }
 
@@ -84,4 +92,19 @@ pub struct Told {
     pub millis: Option<u64>,
     /// Its report of usage, as it came.
     pub raw_usage: Option<String>,
+}
+
+const CALL_ID: HeaderName = HeaderName::from_static("x-client-request-id");
+
+/// A form to this path, with everything but the key.
+pub(crate) fn upload(provider: &Provider, path: &str, form: FormPayload, call_id: &str) -> Option<Outgoing> {
+    let uri = provider.base_url.join(path).ok()?;
+    let mut request = outgoing(Method::POST, uri, "application/json, text/plain, text/event-stream", Bytes::new());
+    let headers = request.headers_mut();
+    headers.insert(CONTENT_TYPE, form.content_type());
+    if let Ok(value) = HeaderValue::try_from(call_id) {
+        headers.insert(CALL_ID, value);
+    }
+    *request.body_mut() = form.payload();
+    Some(request)
 }

@@ -13,7 +13,10 @@ use tollgate_catalog::{Model, Route};
 use tollgate_media::audio::Measured;
 use tollgate_store::Counters;
 use tollgate_upstream::transcription::{Told, Transcriber, TranscriptEvents, TranscriptionAsk};
-use tollgate_upstream::{Blame, Fault, HeldReply, Provider, ReplyBody, SpooledFile, WholeReply, is_encoded};
+use tollgate_upstream::{
+    Blame, Fault, HeldReply, Provider, ReplyBody, SpooledFile, WholeReply, is_encoded,
+};
+use tollgate_wire::Dropped;
 
 /// Replies up to this size are held and read as a whole.
 const HELD: usize = 1 << 20;
@@ -189,8 +192,12 @@ impl Work for TranscriptionCall {
         let request = &self.asked.request;
         let offered = call.model.transcription.as_ref().is_some_and(|table| table.stream);
         let stream = request.stream && offered && maker.streams();
+        call.dropped = Dropped::default();
         if request.stream && !stream {
             call.dropped.add("stream");
+        }
+        for (field, _) in request.others.iter().filter(|(field, _)| maker.drops(field)) {
+            call.dropped.add(field);
         }
         let mut drawn = [0; 16];
         call.till.world.fill(&mut drawn);

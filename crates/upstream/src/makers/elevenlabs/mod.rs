@@ -1,7 +1,9 @@
-//! ElevenLabs: speech. Its key stands in a header of its own, its errors are told in `detail`.
+//! ElevenLabs: speech, transcripts. Its key stands in a header of its own, its errors are told in `detail`.
 
+mod scribe;
 mod speech;
 
+pub(crate) use scribe::Scribe;
 pub(crate) use speech::ElevenLabsSpeech;
 
 use crate::video::judge::{ProviderError, Table, Verdict};

@@ -2,12 +2,9 @@
 //! replies in the caller's own format.
 
 use crate::chat::bearer;
-use crate::outgoing::outgoing;
-use crate::transcription::{Heard, LengthReport, Transcriber, TranscriptionAsk};
+use crate::transcription::{Heard, LengthReport, Told, Transcriber, TranscriptionAsk, upload};
 use crate::{Fault, FormPayload, Outgoing, Provider, WholeReply, making};
-use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderName, HeaderValue, Method};
 use serde_json::Value;
 use tollgate_media::transcription::{TranscriptFormat, file_ending, media_type};
 use tollgate_wire::UpstreamError;
@@ -15,7 +12,6 @@ use tollgate_wire::UpstreamError;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenAiTranscriber;
 
-const CALL_ID: HeaderName = HeaderName::from_static("x-client-request-id");
 /// Members of a reply that are the caller's affair.
 const SHOWN: &[&str] =
     &["text", "task", "language", "languages", "duration", "segments", "words", "usage", "logprobs"];
@@ -23,7 +19,6 @@ const SHOWN: &[&str] =
 impl Transcriber for OpenAiTranscriber {
     fn request(&self, provider: &Provider, ask: &TranscriptionAsk<'_>) -> Option<Outgoing> {
         let path = if ask.request.translate { "/audio/translations" } else { "/audio/transcriptions" };
-        let uri = provider.base_url.join(path).ok()?;
         // Of a text alone everybody has the JSON form, and it brings the report of usage.
         let format = match ask.request.format {
             TranscriptFormat::Text => TranscriptFormat::Json,
@@ -39,14 +34,8 @@ impl Transcriber for OpenAiTranscriber {
         // Providers go by the name's ending, and callers send `blob` or `upload`.
         let name = format!("audio.{}", file_ending(ask.measured));
         let form = form.file("file", &name, media_type(ask.measured), ask.file.part());
-        let mut request = outgoing(Method::POST, uri, "application/json, text/plain, text/event-stream", Bytes::new());
-        let headers = request.headers_mut();
-        headers.insert(CONTENT_TYPE, form.content_type());
-        if let Ok(value) = HeaderValue::try_from(ask.call_id) {
-            headers.insert(CALL_ID, value);
-        }
+        let mut request = upload(provider, path, form, ask.call_id)?;
         bearer(&mut request, provider);
-        *request.body_mut() = form.payload();
         Some(request)
     }
 
@@ -95,5 +84,5 @@ fn subtitles(format: TranscriptFormat, reply: &WholeReply) -> Result<Heard, Faul
     if kind.starts_with("application/json") || text.starts_with('{') || !fits {
         return Err(Fault::garbage());
     }
-    Ok(Heard { body: reply.body.clone(), told: crate::transcription::Told::default() })
+    Ok(Heard { body: reply.body.clone(), told: Told::default() })
 }
