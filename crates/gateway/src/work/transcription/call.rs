@@ -2,7 +2,7 @@
 
 use super::asked::AskedTranscription;
 use super::passing::{LargeTranscript, Streaming};
-use crate::call::{Begun, Call, Meter, Passed, Priced, WholeAnswer, Work};
+use crate::call::{Begun, Call, Meter, Passed, Priced, Till, WholeAnswer, Work};
 use crate::door::bodies::{Bodies, BodyShare, Whose};
 use bytes::{Bytes, BytesMut};
 use http::header::CONTENT_TYPE;
@@ -40,7 +40,7 @@ pub struct TranscriptionCall {
 pub struct Measuring {
     pub used: Counters,
     pub millis: u64,
-    pub till: Arc<crate::call::Till>,
+    pub till: Arc<Till>,
     pub provider: String,
     pub upstream_model: String,
 }
