@@ -1,6 +1,6 @@
 //! What the catalog says of a model that writes recordings down, besides prices and the fields of
-//! its public record (`accepted_upload_formats`, `max_duration_seconds`). Which formats there are is
-//! not known here; whoever knows them checks it.
+//! its public record (`accepted_upload_formats`, `max_duration_seconds`). Which formats there are
+//! is not known here; whoever knows them checks it.
 
 use crate::LineInFile;
 

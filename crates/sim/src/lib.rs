@@ -35,8 +35,8 @@
 //! module `dialect`.
 //!
 //! Social data is played too, under `/api/v1` (and `/api`, as self-hosted sources do): see the
-//! module `social`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`]. So
-//! are makers of speech: see [`voice_scenarios`], and those who write recordings down: see
+//! module `social`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`].
+//! So are makers of speech: see [`voice_scenarios`], and those who write recordings down: see
 //! [`hearing_scenarios`].
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).

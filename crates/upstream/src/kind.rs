@@ -5,8 +5,8 @@
 //! kind is one more row.
 
 use crate::makers::{
-    Anthropic, Ark, DashScope, DashScopeRecognition, DashScopeSpeech, ElevenLabsSpeech, GeminiChat, GeminiSpeech, Kling, MiniMax,
-    MiniMaxSpeech, OpenAiChat, OpenAiSpeech, OpenAiTranscriber, Scribe, Sora, TikHub, Veo,
+    Anthropic, Ark, DashScope, DashScopeRecognition, DashScopeSpeech, ElevenLabsSpeech, GeminiChat, GeminiSpeech,
+    Kling, MiniMax, MiniMaxSpeech, OpenAiChat, OpenAiSpeech, OpenAiTranscriber, Scribe, Sora, TikHub, Veo,
 };
 use crate::transcription::Transcriber;
 use crate::video::VideoMaker;
@@ -80,11 +80,7 @@ pub static KINDS: &[ProviderKind] = &[
         speech: Some(&MiniMaxSpeech),
         ..ProviderKind::named("minimax")
     },
-    ProviderKind {
-        speech: Some(&ElevenLabsSpeech),
-        transcription: Some(&Scribe),
-        ..ProviderKind::named("elevenlabs")
-    },
+    ProviderKind { speech: Some(&ElevenLabsSpeech), transcription: Some(&Scribe), ..ProviderKind::named("elevenlabs") },
 ];
 
 /// The kind with this name.

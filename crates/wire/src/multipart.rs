@@ -1,5 +1,5 @@
-//! An incremental reader of multipart/form-data: bytes are pushed as they arrive, and heads of parts
-//! and pieces of their bodies come out at once.
+//! An incremental reader of multipart/form-data: bytes are pushed as they arrive, and heads of
+//! parts and pieces of their bodies come out at once.
 //!
 //! Nothing of a body is held or copied, but for the few bytes at the end of a piece that may be the
 //! beginning of a boundary. The reader is linear in the input and refuses early: too many parts, a
@@ -226,8 +226,8 @@ impl FormReader {
         if self.length > most { Err(Bad::TooLong) } else { Ok(()) }
     }
 
-    /// How many bytes at the end may be the beginning of a mark. A mark has one carriage return, its
-    /// first byte, so that only the last one can begin it.
+    /// How many bytes at the end may be the beginning of a mark. A mark has one carriage return,
+    /// its first byte, so that only the last one can begin it.
     fn half_a_mark(&self) -> usize {
         let mark = self.mark.needle();
         let tail = &self.held[self.held.len().saturating_sub(mark.len() - 1)..];
@@ -236,8 +236,8 @@ impl FormReader {
     }
 }
 
-/// All parts of a form that is there as a whole; they share its bytes. A mistake comes with the name
-/// of the part in which it was found.
+/// All parts of a form that is there as a whole; they share its bytes. A mistake comes with the
+/// name of the part in which it was found.
 pub fn whole_form(content_type: &str, limits: FormLimits, body: Bytes) -> Result<Vec<FormPart>, (Bad, Option<String>)> {
     let mut reader = FormReader::new(content_type, limits).map_err(|bad| (bad, None))?;
     reader.push(body);

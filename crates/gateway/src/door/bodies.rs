@@ -5,7 +5,8 @@
 //! A small body costs one atomic addition. A large one is also counted for its account, which has a
 //! part of the budget and never all of it; accounts that cannot pay share one part. Some of the
 //! budget is for small bodies only. Whoever finds no room waits a while and is then told to come
-//! back. The files of uploads, which lie on disk (`spool.rs`), have a second budget of the same kind.
+//! back. The files of uploads, which lie on disk (`spool.rs`), have a second budget of the same
+//! kind.
 
 use crate::refusal::Refusal;
 use bytes::Bytes;

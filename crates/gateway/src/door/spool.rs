@@ -100,9 +100,7 @@ impl SpoolDisk {
     /// Whether the disk has so many bytes beside what is left alone.
     fn has(&self, bytes: usize) -> bool {
         match rustix::fs::statvfs(&self.dir) {
-            Ok(disk) => {
-                disk.f_bavail.saturating_mul(disk.f_frsize) >= self.left_alone.saturating_add(bytes as u64)
-            }
+            Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize) >= self.left_alone.saturating_add(bytes as u64),
             Err(error) => {
                 tracing::warn!(%error, "the disk does not say how much is free");
                 true

@@ -1,7 +1,7 @@
 //! Reads a form with files within limits of size and time: small fields as text, files into the
-//! spool, watched while they arrive. What an Idempotency-Key stands for is made on the way, of names,
-//! values and contents in their order; the boundary, which is drawn anew for each try, has no part in
-//! it.
+//! spool, watched while they arrive. What an Idempotency-Key stands for is made on the way, of
+//! names, values and contents in their order; the boundary, which is drawn anew for each try, has
+//! no part in it.
 
 use super::reading;
 use crate::app::App;
@@ -199,9 +199,7 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
                     value.extend_from_slice(&piece);
                     self.count(piece.len()).await
                 }
-                Some(OpenPart::File(name, file)) => {
-                    file.push(&piece).await.map_err(|refusal| named(refusal, name))
-                }
+                Some(OpenPart::File(name, file)) => file.push(&piece).await.map_err(|refusal| named(refusal, name)),
                 None => Ok(()),
             },
             FormEvent::End => self.end().await,

@@ -1,6 +1,6 @@
-//! How a transcript is quoted: `{"model": …, "seconds": 12.5}` instead of the recording itself, with
-//! `bytes` and `format` where the model's limits of them are to be looked at, and any field of the
-//! form that the price may depend on.
+//! How a transcript is quoted: `{"model": …, "seconds": 12.5}` instead of the recording itself,
+//! with `bytes` and `format` where the model's limits of them are to be looked at, and any field of
+//! the form that the price may depend on.
 
 use crate::call::Priced;
 use crate::refusal::Refusal;
@@ -76,7 +76,11 @@ mod tests {
             assert_eq!(millis(Some(given.clone())), Ok(ms), "{given}");
         }
         for wrong in [json!(0), json!(-1), json!("1"), json!(86_400.1), json!(null), json!(1e300)] {
-            assert_eq!(millis(Some(wrong.clone())).map_err(|problem| problem.param), Err(Some("seconds".to_owned())), "{wrong}");
+            assert_eq!(
+                millis(Some(wrong.clone())).map_err(|problem| problem.param),
+                Err(Some("seconds".to_owned())),
+                "{wrong}"
+            );
         }
         assert_eq!(millis(None).map_err(|problem| problem.code), Err(Code::MissingParameter));
     }

@@ -72,9 +72,8 @@ impl ModelCheck<'_> {
         let told = |what: &str| format!("{:?} is of kind {:?}, which {what}", provider.name, provider.kind.name);
         let mut reasons: Vec<String> = maker.cannot_ask(upstream_model).into_iter().collect();
         let Some(table) = &self.model.transcription else { return reasons };
-        let unable = |name: &&String| {
-            TranscriptFormat::named(name).is_some_and(|format| !maker.formats().contains(&format))
-        };
+        let unable =
+            |name: &&String| TranscriptFormat::named(name).is_some_and(|format| !maker.formats().contains(&format));
         reasons.extend(table.response_formats.iter().filter(unable).map(|name| told(&format!("gives no {name}"))));
         if table.translations && !maker.translates() {
             reasons.push(told("does not translate"));

@@ -1,5 +1,5 @@
-//! Transcripts of recordings: what a caller may send, which files a model takes, and how a transcript
-//! is written in the format that was asked for.
+//! Transcripts of recordings: what a caller may send, which files a model takes, and how a
+//! transcript is written in the format that was asked for.
 
 mod format;
 mod recording;

@@ -1,5 +1,5 @@
-//! A recording that was sent to be written down: what it is by its content, and whether a model takes
-//! it. Names and headers of the upload are not looked at.
+//! A recording that was sent to be written down: what it is by its content, and whether a model
+//! takes it. Names and headers of the upload are not looked at.
 
 use crate::audio::{AudioCodec, Container, Length, Measured, Unmeasured};
 use tollgate_wire::Problem;

@@ -1,7 +1,7 @@
 //! A request for a transcript, read from the fields of a form in any order.
 //!
-//! A field that is not known is refused by its name: some providers take options by which they listen
-//! to another file, or charge more.
+//! A field that is not known is refused by its name: some providers take options by which they
+//! listen to another file, or charge more.
 
 use super::format::TranscriptFormat;
 use tollgate_wire::Problem;
@@ -194,7 +194,8 @@ mod tests {
     fn what_is_wrong_is_named() {
         let model = ("model", "m");
         let long = "x".repeat(70);
-        let many: Vec<(&str, &str)> = std::iter::once(model).chain((0..3).map(|_| ("timestamp_granularities", "word"))).collect();
+        let many: Vec<(&str, &str)> =
+            std::iter::once(model).chain((0..3).map(|_| ("timestamp_granularities", "word"))).collect();
         for (fields, translate, param, code) in [
             (vec![], false, "model", Code::MissingParameter),
             (vec![("model", "")], false, "model", Code::MissingParameter),
@@ -210,7 +211,12 @@ mod tests {
             (vec![model, ("keyterms[]", "x")], false, "keyterms[]", Code::UnknownParameter),
             (vec![model, ("language[x]", "de")], false, "language[x]", Code::UnknownParameter),
             (vec![model, ("file", "text")], false, "file", Code::InvalidParameter),
-            (vec![model, ("timestamp_granularities[]", "word")], false, "timestamp_granularities", Code::InvalidParameter),
+            (
+                vec![model, ("timestamp_granularities[]", "word")],
+                false,
+                "timestamp_granularities",
+                Code::InvalidParameter,
+            ),
             (many, false, "timestamp_granularities", Code::InvalidParameter),
             (vec![model, ("language", "de")], true, "language", Code::UnknownParameter),
             (vec![model, ("stream", "true")], true, "stream", Code::UnknownParameter),

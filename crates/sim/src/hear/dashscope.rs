@@ -1,5 +1,5 @@
-//! DashScope's Qwen-ASR in the form of a conversation: the recording as a data link in `input_audio`,
-//! at most 10 MB of it. Models that take files by their address say so on this path.
+//! DashScope's Qwen-ASR in the form of a conversation: the recording as a data link in
+//! `input_audio`, at most 10 MB of it. Models that take files by their address say so on this path.
 
 use super::scenario::Wish;
 use super::{Act, Heard, text};
@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 const MOST: usize = 10_000_000;
 
 fn refuse(status: u16, code: &str, message: &str) -> Act {
-    Act::refused(status, &json!({"error": {"message": message, "type": "invalid_request_error", "param": null, "code": code}}))
+    Act::refused(
+        status,
+        &json!({"error": {"message": message, "type": "invalid_request_error", "param": null, "code": code}}),
+    )
 }
 
 pub(super) fn answer(heard: &Heard<'_>) -> Act {
@@ -80,7 +83,8 @@ fn audio(body: &Value) -> Result<usize, String> {
     if content["type"] != "input_audio" || body["messages"][0]["role"] != "user" {
         return Err("the message has the wrong shape".to_string());
     }
-    let letters = data.strip_prefix("data:audio/").and_then(|rest| rest.split_once(";base64,")).ok_or("no data link")?.1;
+    let letters =
+        data.strip_prefix("data:audio/").and_then(|rest| rest.split_once(";base64,")).ok_or("no data link")?.1;
     if data.len() > MOST {
         return Err("The audio is larger than 10 MB".to_string());
     }

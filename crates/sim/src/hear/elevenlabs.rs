@@ -1,5 +1,5 @@
-//! ElevenLabs' Scribe: a form with `model_id` and `file`, the key in a header of its own, words with
-//! their times, and the length that is billed. Options that cost more are there, and noticed.
+//! ElevenLabs' Scribe: a form with `model_id` and `file`, the key in a header of its own, words
+//! with their times, and the length that is billed. Options that cost more are there, and noticed.
 
 use super::form::Form;
 use super::scenario::Wish;
@@ -37,7 +37,10 @@ pub(super) fn answer(heard: &Heard<'_>) -> Act {
         return Act::refused(422, &json!({"detail": detail}));
     }
     let Some(file) = form.file.as_ref().filter(|file| file.field == "file") else {
-        return Act::refused(422, &json!({"detail": [{"loc": ["body", "file"], "msg": "field required", "type": "value_error.missing"}]}));
+        return Act::refused(
+            422,
+            &json!({"detail": [{"loc": ["body", "file"], "msg": "field required", "type": "value_error.missing"}]}),
+        );
     };
     if !is_named_rightly(&file.name, &file.start) {
         return refuse(400, "invalid_audio", "The file cannot be read.");

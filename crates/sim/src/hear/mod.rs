@@ -1,11 +1,12 @@
-//! Those who write recordings down, each from its maker's documents and strict about what it is sent:
-//! OpenAI under `/v1/audio/…`, the others below `/video/<maker>` (`elevenlabs`, `dashscope`).
+//! Those who write recordings down, each from its maker's documents and strict about what it is
+//! sent: OpenAI under `/v1/audio/…`, the others below `/video/<maker>` (`elevenlabs`, `dashscope`).
 //!
-//! How a call goes is said by a marker in its prompt, `[[sim:cut]]` or `[[sim:plain seconds=12]]`, or
-//! behind a plus sign in the model's name, `scribe_v2+error500`. [`scenarios`] lists what there is.
-//! What is heard is how many bytes came: "sim heard 1234 bytes".
+//! How a call goes is said by a marker in its prompt, `[[sim:cut]]` or `[[sim:plain seconds=12]]`,
+//! or behind a plus sign in the model's name, `scribe_v2+error500`. [`scenarios`] lists what there
+//! is. What is heard is how many bytes came: "sim heard 1234 bytes".
 //!
-//! Of a body above 4 MiB only the beginning is kept, with the fields of the form; the rest is counted.
+//! Of a body above 4 MiB only the beginning is kept, with the fields of the form; the rest is
+//! counted.
 
 mod dashscope;
 mod elevenlabs;
@@ -25,8 +26,8 @@ use crate::record::{Received, Watch};
 use crate::reply::Outgoing;
 use crate::script::{Ending, Script, Step};
 use crate::server::{Reset, World};
-pub use scenario::scenarios;
 use scenario::Wish;
+pub use scenario::scenarios;
 
 /// Bodies up to this size are kept.
 const KEPT: usize = 4 << 20;

@@ -1,5 +1,5 @@
-//! OpenAI's transcripts as documented. A model with `4o` in its name gives JSON only and streams; one
-//! with `whisper` has all formats, ignores `stream` and reports the length it heard.
+//! OpenAI's transcripts as documented. A model with `4o` in its name gives JSON only and streams;
+//! one with `whisper` has all formats, ignores `stream` and reports the length it heard.
 
 use super::form::Form;
 use super::scenario::Wish;
@@ -53,7 +53,8 @@ pub(super) fn answer(heard: &Heard<'_>, translate: bool) -> Act {
     };
     let named = is_named_rightly(&file.name, &file.start) && file.content_type.contains('/');
     if !named {
-        let message = "Unrecognized file format. Supported formats: ['flac', 'm4a', 'mp3', 'mp4', 'ogg', 'wav', 'webm']";
+        let message =
+            "Unrecognized file format. Supported formats: ['flac', 'm4a', 'mp3', 'mp4', 'ogg', 'wav', 'webm']";
         return refuse(400, "invalid_value", Some("file"), message);
     }
     let prompt = form.get("prompt").unwrap_or_default();
@@ -85,13 +86,17 @@ fn trouble(wish: &Wish) -> Option<Act> {
         "error429" => refuse(429, "rate_limit_exceeded", None, "Rate limit reached."),
         "error500" => refuse(500, "server_error", None, "The server had an error."),
         "error503" => refuse(503, "overloaded", None, "The engine is overloaded."),
-        "moderation" => refuse(400, "content_policy_violation", None, "The recording was refused by our safety system."),
+        "moderation" => {
+            refuse(400, "content_policy_violation", None, "The recording was refused by our safety system.")
+        }
         "html502" => Act {
             content_type: "text/html",
             pieces: vec![Bytes::from_static(b"<html>502 Bad Gateway edge-3.sim.internal</html>")],
             ..Act::refused(502, &Value::Null)
         },
-        "garbage" => Act { pieces: vec![Bytes::from_static(b"{\"text\": \"half a")], ..Act::refused(200, &Value::Null) },
+        "garbage" => {
+            Act { pieces: vec![Bytes::from_static(b"{\"text\": \"half a")], ..Act::refused(200, &Value::Null) }
+        }
         "textless" => Act::refused(200, &json!({"id": "sim", "usage": {"type": "duration", "seconds": 3}})),
         _ => return None,
     })
@@ -152,7 +157,8 @@ fn speak(said: &Said<'_>, form: &Form, wish: Wish) -> Act {
         }
         "diarized_json" => {
             let segment = json!({"id": "seg_1", "type": "transcript.text.segment", "start": 0.0, "end": 3.0, "text": text, "speaker": "A"});
-            json!({"task": "transcribe", "duration": seconds, "text": text, "segments": [segment], "usage": usage}).to_string()
+            json!({"task": "transcribe", "duration": seconds, "text": text, "segments": [segment], "usage": usage})
+                .to_string()
         }
         // One of the clones puts its own id there.
         _ => json!({"text": text, "usage": usage, "x_groq": {"id": "req_sim_secret"}}).to_string(),
@@ -166,15 +172,15 @@ fn speak(said: &Said<'_>, form: &Form, wish: Wish) -> Act {
 
 fn events(text: &str, usage: &Value, wish: &Wish) -> Vec<Bytes> {
     let event = |data: Value| Bytes::from(format!("data: {data}\n\n"));
-    let mut pieces: Vec<Bytes> = text
-        .split_inclusive(' ')
-        .map(|word| event(json!({"type": "transcript.text.delta", "delta": word})))
-        .collect();
+    let mut pieces: Vec<Bytes> =
+        text.split_inclusive(' ').map(|word| event(json!({"type": "transcript.text.delta", "delta": word}))).collect();
     match wish.name() {
         "no_done" => {}
         "late_error" => {
             pieces.truncate(2);
-            pieces.push(event(json!({"error": {"message": "The server had an error.", "type": "server_error", "code": null}})));
+            pieces.push(event(
+                json!({"error": {"message": "The server had an error.", "type": "server_error", "code": null}}),
+            ));
         }
         _ => pieces.push(event(json!({"type": "transcript.text.done", "text": text, "usage": usage}))),
     }

@@ -1,5 +1,5 @@
-//! The events of a transcript, read while they pass: `transcript.text.delta`, `…segment`, and at the
-//! end `…done` with the whole text. Without the last one a stream is no answer.
+//! The events of a transcript, read while they pass: `transcript.text.delta`, `…segment`, and at
+//! the end `…done` with the whole text. Without the last one a stream is no answer.
 
 use super::{LengthReport, Told};
 use crate::{Fault, making};
@@ -98,7 +98,8 @@ mod tests {
             assert!(read(&format!("{STREAM}data: [DONE]\n\n"), piece).is_ok());
             let cut = STREAM.find("data: {\"type\":\"transcript.text.done").expect("there");
             assert_eq!(read(&STREAM[..cut], piece).expect_err("cut"), Fault::truncated());
-            let failed = format!("{}data: {{\"error\":{{\"message\":\"no\",\"type\":\"server_error\"}}}}\n\n", &STREAM[..cut]);
+            let failed =
+                format!("{}data: {{\"error\":{{\"message\":\"no\",\"type\":\"server_error\"}}}}\n\n", &STREAM[..cut]);
             assert!(read(&failed, piece).is_err_and(|fault| !fault.try_other));
             assert!(read("data: {\"type\":\n\n", piece).is_err());
         }

@@ -1,7 +1,7 @@
 //! Forms in one piece, byte by byte, and forms that must be refused.
 
-use proptest::prelude::*;
 use bytes::Bytes;
+use proptest::prelude::*;
 use tollgate_wire::multipart::{Bad, FormEvent, FormLimits, FormPart, FormReader, PartHead, whole_form};
 
 const TYPE: &str = "multipart/form-data; boundary=XX";

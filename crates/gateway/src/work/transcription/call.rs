@@ -13,9 +13,7 @@ use tollgate_catalog::{Model, Route};
 use tollgate_media::audio::Measured;
 use tollgate_store::Counters;
 use tollgate_upstream::transcription::{Told, Transcriber, TranscriptEvents, TranscriptionAsk};
-use tollgate_upstream::{
-    Blame, Fault, HeldReply, Provider, ReplyBody, SpooledFile, WholeReply, is_encoded,
-};
+use tollgate_upstream::{Blame, Fault, HeldReply, Provider, ReplyBody, SpooledFile, WholeReply, is_encoded};
 use tollgate_wire::Dropped;
 
 /// Replies up to this size are held and read as a whole.

@@ -2,7 +2,7 @@
 
 use super::FUNDED;
 use crate::house::{House, Plan, call_id, error_of};
-use crate::v1::transcriptions::{CATALOG, SECOND, Upload, house, transcribe, wav};
+use crate::v1::transcriptions::{CATALOG, KIND, SECOND, Upload, form, house, post, transcribe, wav};
 use serde_json::json;
 use std::time::Duration;
 use tollgate_store::Ending;
@@ -51,14 +51,20 @@ pub async fn a_reply_that_is_no_transcript() {
 pub async fn a_transcript_breaks_off() {
     let house = house().await;
     for scenario in ["no_done", "late_error", "cut"] {
-        let more = [("stream", "true"), ("prompt", &*format!("[[sim:{scenario} words=9]]"))];
-        let reply = transcribe(&house, "gpt-ears", &more, &wav(1_000)).await;
-        let call = call_id(&reply);
-        assert!(reply.bytes().await.is_err(), "{scenario}");
-        let row = house.row(call).await;
-        assert_eq!((row.ending, row.charge.nano()), (Ending::UpstreamFault, 0), "{scenario}");
+        let prompt = format!("[[sim:{scenario} words=9]]");
+        let fields = [("model", "gpt-ears"), ("stream", "true"), ("prompt", &*prompt), ("file", "")];
+        let body = form(&fields, "a.wav", &wav(1_000));
+        // It may break before the client has seen its head.
+        let broken = match post(&house, "/v1/audio/transcriptions", KIND, body).send().await {
+            Ok(reply) => reply.bytes().await.is_err(),
+            Err(_) => true,
+        };
+        assert!(broken, "{scenario}: half a transcript is not taken for a whole one");
     }
     house.quiet().await;
+    let rows = house.all_rows().await;
+    assert_eq!((rows.len(), house.sim.received().len()), (3, 3), "none was sent twice");
+    assert!(rows.values().all(|row| row.ending == Ending::UpstreamFault && row.reason == "broken_off"));
     assert_eq!(house.available().await, FUNDED);
 }
 

@@ -1,6 +1,6 @@
-//! Transcripts of DashScope (Qwen-ASR): a conversation whose one message is the recording, as a data
-//! link that is made while it is sent. It takes 10 MB of that; models for files by their address are
-//! asked in another way, which is told when the catalog is loaded.
+//! Transcripts of DashScope (Qwen-ASR): a conversation whose one message is the recording, as a
+//! data link that is made while it is sent. It takes 10 MB of that; models for files by their
+//! address are asked in another way, which is told when the catalog is loaded.
 
 use super::video::CODES;
 use crate::chat::{bearer, post};

@@ -1,4 +1,5 @@
-//! ElevenLabs: speech, transcripts. Its key stands in a header of its own, its errors are told in `detail`.
+//! ElevenLabs: speech, transcripts. Its key stands in a header of its own, its errors are told in
+//! `detail`.
 
 mod scribe;
 mod speech;

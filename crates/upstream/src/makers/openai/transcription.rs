@@ -13,8 +13,7 @@ use tollgate_wire::UpstreamError;
 pub(crate) struct OpenAiTranscriber;
 
 /// Members of a reply that are the caller's affair.
-const SHOWN: &[&str] =
-    &["text", "task", "language", "languages", "duration", "segments", "words", "usage", "logprobs"];
+const SHOWN: &[&str] = &["text", "task", "language", "languages", "duration", "segments", "words", "usage", "logprobs"];
 
 impl Transcriber for OpenAiTranscriber {
     fn request(&self, provider: &Provider, ask: &TranscriptionAsk<'_>) -> Option<Outgoing> {

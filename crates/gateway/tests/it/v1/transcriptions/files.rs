@@ -80,7 +80,10 @@ async fn formats_go_by_content_and_never_by_name() {
         let reply = post(&house, "/v1/audio/transcriptions", KIND, body).send().await.expect("a reply");
         if fits {
             // A streaming name, and all of the text at once.
-            assert_eq!((reply.status().as_u16(), &reply.headers()["x-tollgate-dropped"]), (200, &"stream".parse().unwrap()));
+            assert_eq!(
+                (reply.status().as_u16(), &reply.headers()["x-tollgate-dropped"]),
+                (200, &"stream".parse().unwrap())
+            );
             assert_eq!(reply.headers()["content-type"], "application/json");
             let received = house.sim.received().pop().expect("a request");
             assert_eq!(sent(&received.body).1, format!("audio.{ending}"), "{name}");
@@ -158,7 +161,11 @@ async fn what_cannot_be_measured_is_refused_and_free() {
         (&[0xff; 50_000], "noise"),
     ] {
         let (status, error) = error_of(transcribe(&house, "whisper", &[], file).await).await;
-        assert_eq!((status, &error["param"], &error["code"]), (400, &json!("file"), &json!("invalid_parameter")), "{what}");
+        assert_eq!(
+            (status, &error["param"], &error["code"]),
+            (400, &json!("file"), &json!("invalid_parameter")),
+            "{what}"
+        );
     }
     assert!(house.sim.received().is_empty() && house.all_rows().await.is_empty());
 }

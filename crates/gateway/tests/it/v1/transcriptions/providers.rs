@@ -43,7 +43,10 @@ async fn scribe_gives_every_format_from_the_times_of_its_words() {
     let ask = async |format: &str| {
         let more = [("response_format", format), ("language", "en"), ("prompt", "not for it")];
         let reply = transcribe(&house, "scribe", &more, &file).await;
-        assert_eq!((reply.status().as_u16(), &reply.headers()["x-tollgate-dropped"]), (200, &"prompt".parse().unwrap()));
+        assert_eq!(
+            (reply.status().as_u16(), &reply.headers()["x-tollgate-dropped"]),
+            (200, &"prompt".parse().unwrap())
+        );
         let row = row_of(&house, &reply).await;
         assert_eq!(row.charge.nano(), 3 * SECOND, "{format}");
         assert_eq!(row.raw_usage.as_deref(), Some("{\"duration\":3.0}"));
@@ -61,7 +64,11 @@ async fn scribe_gives_every_format_from_the_times_of_its_words() {
     // Never anything that it charges more for.
     for one in &received {
         let fields = super::sent(&one.body).0;
-        assert!(fields.iter().all(|(name, _)| !["use_multi_channel", "keyterms", "entity_detection"].contains(&name.as_str())));
+        assert!(
+            fields
+                .iter()
+                .all(|(name, _)| !["use_multi_channel", "keyterms", "entity_detection"].contains(&name.as_str()))
+        );
     }
 }
 
@@ -113,17 +120,23 @@ async fn their_failures_are_free_and_told_in_our_words() {
             let reply = transcribe(&house, name, &[], &wav(1_000)).await;
             let call = call_id(&reply);
             let (told, error) = error_of(reply).await;
-            let known = code.is_empty() && (500..600).contains(&told) || (told, error["code"].as_str()) == (status, Some(code));
+            let known =
+                code.is_empty() && (500..600).contains(&told) || (told, error["code"].as_str()) == (status, Some(code));
             assert!(known, "{provider} {name}: {told} {error}");
             assert!(!error.to_string().contains("sim.internal"), "{error}");
             let row = house.row(call).await;
-            assert_eq!((row.charge.nano(), row.ending, row.attempts), (0, Ending::UpstreamFault, 1), "{provider} {name}");
+            assert_eq!(
+                (row.charge.nano(), row.ending, row.attempts),
+                (0, Ending::UpstreamFault, 1),
+                "{provider} {name}"
+            );
         }
         assert_eq!(house.sim.received().len(), names.len(), "none was sent twice");
     }
 }
 
-/// A model that is asked in another way, or for what its provider does not have, is not put on sale.
+/// A model that is asked in another way, or for what its provider does not have, is not put on
+/// sale.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_on_the_wrong_path_is_a_mistake_in_the_catalog() {
     let house = House::with(Plan { catalog: CATALOG, ..Plan::default() }).await;

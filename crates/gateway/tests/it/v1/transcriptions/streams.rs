@@ -10,7 +10,10 @@ async fn events_pass_as_they_come_and_cost_what_a_whole_transcript_costs() {
     // The file first, as one of the SDKs sends it.
     let body = form(&[("file", ""), ("model", "gpt-ears"), ("stream", "true")], "a.wav", &wav(4_001));
     let mut reply = post(&house, "/v1/audio/transcriptions", KIND, body).send().await.expect("a reply");
-    assert_eq!((reply.status().as_u16(), &reply.headers()["content-type"]), (200, &"text/event-stream".parse().unwrap()));
+    assert_eq!(
+        (reply.status().as_u16(), &reply.headers()["content-type"]),
+        (200, &"text/event-stream".parse().unwrap())
+    );
     assert_eq!(reply.headers()["x-tollgate-charge-usd"], "0.03");
     let call = call_id(&reply);
     let mut text = String::new();

@@ -14,7 +14,8 @@ async fn a_large_upload_is_on_disk_while_it_comes_and_gone_afterwards() {
     let app = &house.running().app;
     assert!(app.bodies.used() <= 128 << 10, "{} bytes in memory", app.bodies.used());
     let left = std::fs::read_dir(app.settings.data_dir.clone()).expect("a folder");
-    let names: Vec<String> = left.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    let names: Vec<String> =
+        left.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
     assert!(names.iter().all(|name| !name.starts_with(".tmp") && !name.contains("spool")), "{names:?}");
     let reply = upload.finish().await;
     assert_eq!(reply.status(), 200);
