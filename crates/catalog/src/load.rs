@@ -20,6 +20,7 @@ mod prices;
 mod social;
 mod source;
 mod speech;
+mod transcription;
 mod video;
 
 use source::CatalogFile;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::form::did_you_mean;
 use crate::{
-    BillingUnit, Book, ChatRules, LineInFile, Mistake, MusicTable, NoPrice, Price, PriceFacts, SpeechTable, VendorList,
-    VideoTable,
+    BillingUnit, Book, ChatRules, LineInFile, Mistake, MusicTable, NoPrice, Price, PriceFacts, SpeechTable,
+    TranscriptionTable, VendorList, VideoTable,
 };
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
@@ -56,6 +56,8 @@ pub struct Model {
     pub speech: Option<SpeechTable>,
     /// What it plays, when it makes music.
     pub music: Option<MusicTable>,
+    /// Which recordings it takes and what it makes of them, when it writes them down.
+    pub transcription: Option<TranscriptionTable>,
     /// Where it is written, for messages.
     pub place: LineInFile,
 }
@@ -134,6 +136,7 @@ impl Model {
             video: None,
             speech: None,
             music: None,
+            transcription: None,
             place: place.clone(),
         }
     }

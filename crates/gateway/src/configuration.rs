@@ -3,7 +3,7 @@
 //! it is right.
 
 use crate::endpoints;
-use crate::sale::{Serving, music, offers, speech};
+use crate::sale::{Serving, music, offers, recordings, speech};
 use crate::settings::{ConfigSource, Settings, catalog_files, file_mistake, whole_mistake};
 use std::collections::HashMap;
 use std::path::Path;
@@ -59,6 +59,7 @@ impl ConfigSource {
             served(catalog, &mistakes);
             speech::check(catalog, &providers, &mistakes);
             music::check(catalog, &providers, &mistakes);
+            recordings::check(catalog, &providers, &mistakes);
             offers::read(catalog, &providers, &mistakes)
         });
         let providers =

@@ -96,6 +96,7 @@ pub struct Metrics {
     late_tasks: Counter,
     stale_tasks: Counter,
     late_success: Counter,
+    other_length: Family<PairLabels, Counter>,
     other_tier: Family<PairLabels, Counter>,
     paused: Family<PairLabels, Gauge>,
     switched: Family<SwitchLabels, Gauge>,
@@ -128,6 +129,7 @@ impl Default for Metrics {
             late_tasks: Counter::default(),
             stale_tasks: Counter::default(),
             late_success: Counter::default(),
+            other_length: Family::default(),
             other_tier: Family::default(),
             paused: Family::default(),
             switched: Family::default(),
@@ -162,6 +164,11 @@ impl Default for Metrics {
             "tasks_other_tier",
             "Videos a provider made in another resolution than was asked for and charged",
             metrics.other_tier.clone(),
+        );
+        registry.register(
+            "recordings_other_length",
+            "Recordings whose length a provider has otherwise than it was measured and charged",
+            metrics.other_length.clone(),
         );
         registry.register(
             "route_paused",
@@ -278,6 +285,11 @@ impl Metrics {
 
     pub fn other_tier(&self, provider: &str, model: &str) {
         self.other_tier.get_or_create(&PairLabels { provider: provider.to_owned(), model: model.to_owned() }).inc();
+    }
+
+    /// A provider has another length of a recording than we.
+    pub fn other_length(&self, provider: &str, model: &str) {
+        self.other_length.get_or_create(&PairLabels { provider: provider.to_owned(), model: model.to_owned() }).inc();
     }
 
     pub fn late_success(&self) {

@@ -1,5 +1,5 @@
 //! The formats and rules of what is not a conversation: families of video models, social data,
-//! speech, the length of audio files.
+//! speech, transcripts, the length of audio files.
 //!
 //! No input or output, no clock, no prices, no accounts. This room knows no chat dialect.
 
@@ -9,6 +9,7 @@ pub mod audio;
 pub mod music;
 pub mod social;
 pub mod speech;
+pub mod transcription;
 pub mod video;
 
 // The tests from outside, in the executable of the unit tests: every executable more is linked

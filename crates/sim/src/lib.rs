@@ -36,7 +36,8 @@
 //!
 //! Social data is played too, under `/api/v1` (and `/api`, as self-hosted sources do): see the
 //! module `social`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`].
-//! So are makers of speech: see [`voice_scenarios`].
+//! So are makers of speech: see [`voice_scenarios`], and those who write recordings down: see
+//! [`hearing_scenarios`].
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
 
@@ -48,6 +49,7 @@ mod dialect;
 mod events;
 mod fast;
 mod fault;
+mod hear;
 mod record;
 mod refusal;
 mod reply;
@@ -68,6 +70,7 @@ extern crate self as tollgate_sim;
 #[path = "../tests/it/main.rs"]
 mod it;
 
+pub use hear::scenarios as hearing_scenarios;
 pub use record::{Counts, Received};
 pub use scenario::scenarios;
 pub use server::{Sim, SimSettings};

@@ -5,9 +5,11 @@
 //! kind is one more row.
 
 use crate::makers::{
-    Anthropic, Ark, DashScope, DashScopeSpeech, ElevenLabsMusic, ElevenLabsSpeech, GeminiChat, GeminiSpeech, Kling,
-    MiniMax, MiniMaxMusic, MiniMaxSpeech, OpenAiChat, OpenAiSpeech, Sora, TikHub, Veo,
+    Anthropic, Ark, DashScope, DashScopeRecognition, DashScopeSpeech, ElevenLabsMusic, ElevenLabsSpeech, GeminiChat,
+    GeminiSpeech, Kling, MiniMax, MiniMaxMusic, MiniMaxSpeech, OpenAiChat, OpenAiSpeech, OpenAiTranscriber, Scribe,
+    Sora, TikHub, Veo,
 };
+use crate::transcription::Transcriber;
 use crate::video::VideoMaker;
 use crate::{Chat, MusicMaker, SocialData, SpeechMaker};
 use std::fmt;
@@ -25,6 +27,7 @@ pub struct ProviderKind {
     pub social: Option<&'static dyn SocialData>,
     pub speech: Option<&'static dyn SpeechMaker>,
     pub music: Option<&'static dyn MusicMaker>,
+    pub transcription: Option<&'static dyn Transcriber>,
 }
 
 /// Something that a kind of provider can do.
@@ -34,6 +37,7 @@ pub enum Ability {
     Video,
     Social,
     Speech,
+    Transcription,
     Music,
 }
 
@@ -43,6 +47,7 @@ pub static KINDS: &[ProviderKind] = &[
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
         video: Some(&Sora),
         speech: Some(&OpenAiSpeech),
+        transcription: Some(&OpenAiTranscriber),
         ..ProviderKind::named("openai")
     },
     ProviderKind {
@@ -63,6 +68,7 @@ pub static KINDS: &[ProviderKind] = &[
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/compatible-mode/v1/chat/completions" }),
         video: Some(&DashScope),
         speech: Some(&DashScopeSpeech),
+        transcription: Some(&DashScopeRecognition),
         ..ProviderKind::named("dashscope")
     },
     ProviderKind {
@@ -80,6 +86,7 @@ pub static KINDS: &[ProviderKind] = &[
     },
     ProviderKind {
         speech: Some(&ElevenLabsSpeech),
+        transcription: Some(&Scribe),
         music: Some(&ElevenLabsMusic),
         ..ProviderKind::named("elevenlabs")
     },
@@ -93,7 +100,16 @@ pub fn kind(name: &str) -> Option<&'static ProviderKind> {
 impl ProviderKind {
     /// A kind that can do nothing yet.
     const fn named(name: &'static str) -> ProviderKind {
-        ProviderKind { name, key_pair: false, chat: None, video: None, social: None, speech: None, music: None }
+        ProviderKind {
+            name,
+            key_pair: false,
+            chat: None,
+            video: None,
+            social: None,
+            speech: None,
+            transcription: None,
+            music: None,
+        }
     }
 
     pub fn has(&self, ability: Ability) -> bool {
@@ -103,12 +119,14 @@ impl ProviderKind {
             Ability::Social => self.social.is_some(),
             Ability::Speech => self.speech.is_some(),
             Ability::Music => self.music.is_some(),
+            Ability::Transcription => self.transcription.is_some(),
         }
     }
 }
 
 impl Ability {
-    pub const ALL: [Ability; 5] = [Ability::Chat, Ability::Video, Ability::Social, Ability::Speech, Ability::Music];
+    pub const ALL: [Ability; 6] =
+        [Ability::Chat, Ability::Video, Ability::Social, Ability::Speech, Ability::Transcription, Ability::Music];
 }
 
 impl fmt::Display for Ability {
@@ -119,6 +137,7 @@ impl fmt::Display for Ability {
             Ability::Social => "social data",
             Ability::Speech => "speech",
             Ability::Music => "music",
+            Ability::Transcription => "transcription",
         })
     }
 }
@@ -145,17 +164,17 @@ mod tests {
         };
         let rows: Vec<String> = KINDS.iter().map(row).collect();
         let expected = [
-            "openai: chat, video, speech",
+            "openai: chat, video, speech, transcription",
             "openai-responses: chat",
             "anthropic: chat",
             "gemini: chat, video, speech",
             "tikhub: social data",
             "social-source: social data",
-            "dashscope: chat, video, speech",
+            "dashscope: chat, video, speech, transcription",
             "ark: chat, video",
             "kling: video",
             "minimax: chat, video, speech, music",
-            "elevenlabs: speech, music",
+            "elevenlabs: speech, transcription, music",
         ];
         assert_eq!(rows, expected);
     }

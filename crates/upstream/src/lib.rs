@@ -30,6 +30,7 @@ mod secret;
 mod sniff;
 mod social;
 mod speech;
+pub mod transcription;
 pub mod video;
 
 // The tests from outside, in the executable of the unit tests: every executable more is linked
@@ -54,7 +55,7 @@ pub use kind::{Ability, KINDS, ProviderKind, kind};
 pub use music::{MusicAsk, MusicMaker};
 pub use outgoing::Outgoing;
 pub use pace::{Busy, Pace};
-pub use payload::{Payload, PayloadPart, Streamed, UploadStream};
+pub use payload::{FormPayload, Payload, PayloadPart, SpooledFile, SpooledPieces, Streamed, UploadStream};
 pub use provider::{BadProvider, BaseUrl, Provider, ProviderSettings};
 pub use reach::{NameSource, Reachable, is_inside_name, is_public};
 pub use reply::{WholeReply, is_encoded};

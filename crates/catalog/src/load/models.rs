@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{chat, list, music, prices, speech, video};
+use super::{chat, list, music, prices, speech, transcription, video};
 use crate::form::{Form, did_you_mean};
 use crate::{BillingUnit, EndpointType, Group, Model, Route};
 
@@ -58,6 +58,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
         video: video::read(&mut form),
         speech: speech::read(&mut form),
         music: music::read(&mut form),
+        transcription: transcription::read(&mut form),
         place,
     };
     form.finish();

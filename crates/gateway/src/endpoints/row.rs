@@ -199,6 +199,18 @@ impl Row {
         self
     }
 
+    /// Takes a form of this shape, and nothing else.
+    pub fn takes_form(mut self, schema: Value) -> Row {
+        self.body = Some(json!({ "multipart/form-data": { "schema": schema } }));
+        self
+    }
+
+    /// Gives one of these, by media type.
+    pub fn gives_one_of(mut self, by_media: Value) -> Row {
+        self.replies.push((200, Some(by_media)));
+        self
+    }
+
     /// Gives JSON of this shape.
     pub fn gives(self, schema: Value) -> Row {
         self.replies_with(200, "application/json", schema)

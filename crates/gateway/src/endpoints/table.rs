@@ -6,7 +6,7 @@
 use super::row::{Access, Family, Row};
 use super::{
     account, admin, chat, conversations, gemini, health, mcp, models, music, openapi, pricing, quote, receipts,
-    responses, root, social, speech, videos, webhooks,
+    responses, root, social, speech, transcriptions, videos, webhooks,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -29,6 +29,7 @@ pub(super) const FAMILIES: &[Family] = &[
     social::FAMILY,
     speech::FAMILY,
     music::FAMILY,
+    transcriptions::FAMILY,
     videos::FAMILY,
     webhooks::FAMILY,
     mcp::FAMILY,

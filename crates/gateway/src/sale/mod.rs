@@ -6,6 +6,7 @@ pub mod music;
 pub mod offers;
 pub mod price_list;
 pub mod price_versions;
+pub mod recordings;
 mod serving;
 pub mod speech;
 

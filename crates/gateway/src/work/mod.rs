@@ -7,4 +7,5 @@ pub mod given;
 pub mod music;
 pub mod social;
 pub mod speech;
+pub mod transcription;
 pub mod video;

@@ -49,6 +49,7 @@ mod v1 {
     mod suspended;
     mod switched_off;
     mod tiers;
+    pub mod transcriptions;
     mod usage;
     mod videos;
 }

@@ -1,6 +1,6 @@
 //! The makers: what each of them is sent and what its answers mean, a file or a folder per maker.
 //! What they can do together stands in `kind.rs`; what is the same for all of one ability, in
-//! `chat/`, `video/`, `speech/` and `social.rs`.
+//! `chat/`, `video/`, `speech/`, `transcription/` and `social.rs`.
 
 mod anthropic;
 mod ark;
@@ -14,10 +14,10 @@ mod tikhub;
 
 pub(crate) use anthropic::Anthropic;
 pub(crate) use ark::Ark;
-pub(crate) use dashscope::{DashScope, DashScopeSpeech};
-pub(crate) use elevenlabs::{ElevenLabsMusic, ElevenLabsSpeech};
+pub(crate) use dashscope::{DashScope, DashScopeRecognition, DashScopeSpeech};
+pub(crate) use elevenlabs::{ElevenLabsMusic, ElevenLabsSpeech, Scribe};
 pub(crate) use gemini::{GeminiChat, GeminiSpeech, Veo};
 pub(crate) use kling::Kling;
 pub(crate) use minimax::{MiniMax, MiniMaxMusic, MiniMaxSpeech};
-pub(crate) use openai::{OpenAiChat, OpenAiSpeech, Sora};
+pub(crate) use openai::{OpenAiChat, OpenAiSpeech, OpenAiTranscriber, Sora};
 pub(crate) use tikhub::TikHub;

@@ -8,6 +8,7 @@ mod clock;
 mod design;
 mod kept;
 mod ledger;
+mod recordings;
 mod refused;
 mod repeated;
 mod speech;
@@ -49,6 +50,8 @@ cases! {
     repeated: the_first_is_still_running, the_first_is_finished, another_body, after_the_retention,
         a_refund_twice, a_top_up_delivered_five_times_at_once;
     speech: audio_breaks_off, speech_without_audio, audio_is_too_long, the_client_leaves_in_mid_audio, a_stop_in_mid_audio;
+    recordings: a_recording_breaks_off, no_room_for_a_recording, a_reply_that_is_no_transcript, a_transcript_breaks_off,
+        the_client_leaves_a_transcript, a_large_transcript;
     videos: a_creation_without_an_answer, a_task_fails, a_task_is_completed, the_poller_dies_before_the_commit,
         two_replicas_poll_one_task, a_replica_writes_after_its_lease, success_after_we_said_failed, the_state_goes_back,
         the_link_has_expired;

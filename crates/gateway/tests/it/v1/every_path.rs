@@ -42,7 +42,8 @@ async fn paths_with_a_key_refuse_a_missing_and_a_wrong_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn paid_paths_refuse_bad_and_too_large_bodies() {
-    let house = House::with(Plan { config: "[limits]\nbody_bytes = \"10KiB\"\n".to_owned(), ..Plan::default() }).await;
+    let config = "[limits]\nbody_bytes = \"10KiB\"\nupload_bytes = \"10KiB\"\n".to_owned();
+    let house = House::with(Plan { config, ..Plan::default() }).await;
     let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
     let admin = NewAdminKey { name: "operator".to_owned(), expires_at: None, done };
     house.running().app.store.create_admin_key(admin, ADMIN).await.expect("a key");
@@ -53,18 +54,11 @@ async fn paid_paths_refuse_bad_and_too_large_bodies() {
         let path = &filled(row.path).replace("/v1/quote", "/v1/quote?endpoint=/v1/chat/completions");
         let request = || house.http.request(row.method.clone(), house.url(path)).bearer_auth(key);
         let post = || request().header("content-type", "application/json");
-        let (status, error) = error_of(post().body("{\"model\":").send().await.expect("a reply")).await;
-        assert_eq!((status, code_of(&error)), (400, "invalid_json"), "{path}");
-        let (status, error) = error_of(post().body(vec![b' '; 20_000]).send().await.expect("a reply")).await;
-        assert_eq!((status, code_of(&error)), (413, "body_too_large"), "{path}");
-        let chunked = reqwest::Body::wrap_stream(pieces());
-        // A connection of its own: one that the server closes on the way is of no use to the next
-        // request.
-        let chunked = post().body(chunked).build().expect("a request");
-        let reply = reqwest::Client::new().execute(chunked).await;
-        // The server may answer and close before the client has sent all of it.
-        if let Ok(reply) = reply {
-            assert_eq!(error_of(reply).await.0, 413, "{path} without a length");
+        if body.get("application/json").is_some() {
+            bad_json(path, post).await;
+        } else {
+            let (status, error) = error_of(post().body("{}").send().await.expect("a reply")).await;
+            assert_eq!((status, code_of(&error)), (415, "unsupported_media_type"), "{path}");
         }
         let other = |kind: &str| request().header("content-type", kind);
         let (status, error) = error_of(other("text/plain").body("{}").send().await.expect("a reply")).await;
@@ -75,6 +69,23 @@ async fn paid_paths_refuse_bad_and_too_large_bodies() {
         assert_eq!((status, code_of(&error)), expected, "{path} with a form");
     }
     assert!(house.sim.received().is_empty());
+}
+
+/// JSON that is broken, and too much of it.
+async fn bad_json(path: &str, post: impl Fn() -> reqwest::RequestBuilder) {
+    let (status, error) = error_of(post().body("{\"model\":").send().await.expect("a reply")).await;
+    assert_eq!((status, code_of(&error)), (400, "invalid_json"), "{path}");
+    let (status, error) = error_of(post().body(vec![b' '; 20_000]).send().await.expect("a reply")).await;
+    assert_eq!((status, code_of(&error)), (413, "body_too_large"), "{path}");
+    let chunked = reqwest::Body::wrap_stream(pieces());
+    // A connection of its own: one that the server closes on the way is of no use to the next
+    // request.
+    let chunked = post().body(chunked).build().expect("a request");
+    let reply = reqwest::Client::new().execute(chunked).await;
+    // The server may answer and close before the client has sent all of it.
+    if let Ok(reply) = reply {
+        assert_eq!(error_of(reply).await.0, 413, "{path} without a length");
+    }
 }
 
 /// A path with something in the places that vary.

@@ -1,9 +1,12 @@
-//! ElevenLabs: speech, music. Its key stands in a header of its own, its errors stand in `detail`.
+//! ElevenLabs: speech, transcripts, music. Its key stands in a header of its own, its errors are
+//! told in `detail`.
 
 mod music;
+mod scribe;
 mod speech;
 
 pub(crate) use music::ElevenLabsMusic;
+pub(crate) use scribe::Scribe;
 pub(crate) use speech::ElevenLabsSpeech;
 
 use crate::video::judge::{ProviderError, Table, Verdict};

@@ -3,7 +3,9 @@
 mod chat;
 mod sora;
 mod speech;
+mod transcription;
 
 pub(crate) use chat::OpenAiChat;
 pub(crate) use sora::Sora;
 pub(crate) use speech::OpenAiSpeech;
+pub(crate) use transcription::OpenAiTranscriber;

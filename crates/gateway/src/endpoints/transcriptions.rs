@@ -1,0 +1,144 @@
+//! `POST /v1/audio/transcriptions` and `POST /v1/audio/translations`: a recording in a form, a
+//! transcript out. The recording is measured while it arrives.
+
+use super::form::{self, FormFile, FormRules, TakeFile};
+use super::openapi::shapes::{event, idempotency, named, text};
+use super::row::{Access, Family, Row};
+use super::{reading, transcription_quote};
+use crate::app::App;
+use crate::call::{self, CallRequest};
+use crate::door::spool::FileWatch;
+use crate::refusal::Refusal;
+use crate::sale::recordings::ENDPOINT_TYPE;
+use crate::work::transcription::{AskedTranscription, TranscriptionCall};
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tollgate_media::audio::AudioMeter;
+use tollgate_media::transcription::{Recording, TranscriptFormat, TranscriptionRequest, what_is_wrong};
+use tollgate_store::CallId;
+use tollgate_wire::error::{Code, ErrorFormat};
+use tollgate_wire::multipart::PartHead;
+
+pub const TRANSCRIPTIONS: &str = "/v1/audio/transcriptions";
+pub const TRANSLATIONS: &str = "/v1/audio/translations";
+
+pub const FAMILY: Family = Family { tag: "audio", rows, schemas };
+
+/// A form has one file, and short fields; how large a file may be, the model says.
+const RULES: FormRules = FormRules { parts: 300, field_bytes: 1 << 20, files: 1, file_bytes: u64::MAX };
+
+fn rows() -> Vec<Row> {
+    let answers = || {
+        json!({
+            "application/json": { "schema": named("Transcript") },
+            "text/plain": { "schema": text() },
+            "text/event-stream": { "schema": event() },
+        })
+    };
+    vec![
+        Row::post(TRANSCRIPTIONS, Access::Paid, transcriptions, "The text of a recording, whole or streamed")
+            .with(idempotency)
+            .takes_form(named("TranscriptionRequest"))
+            .gives_one_of(answers())
+            .quoted(|_, _, body| transcription_quote::priced(&body, false))
+            .serves(ENDPOINT_TYPE)
+            .names_itself(),
+        Row::post(TRANSLATIONS, Access::Paid, translations, "The text of a recording in English")
+            .with(idempotency)
+            .takes_form(named("TranslationRequest"))
+            .gives_one_of(answers())
+            .quoted(|_, _, body| transcription_quote::priced(&body, true))
+            .names_itself(),
+    ]
+}
+
+pub async fn transcriptions(State(app): State<Arc<App>>, request: Request) -> Response {
+    answered(&app, TRANSCRIPTIONS, request).await
+}
+
+pub async fn translations(State(app): State<Arc<App>>, request: Request) -> Response {
+    answered(&app, TRANSLATIONS, request).await
+}
+
+async fn answered(app: &Arc<App>, endpoint: &'static str, request: Request) -> Response {
+    let id = app.new_call_id();
+    match reading::guarded(handle(app, id, endpoint, request)).await {
+        Ok(reply) => reply,
+        Err(refusal) => {
+            // A fault of our own may come after the provider was asked.
+            let refusal = if refusal.code == Code::Internal { refusal.once() } else { refusal };
+            reading::refused(app, ErrorFormat::OpenAi, refusal, &id.to_string())
+        }
+    }
+}
+
+/// Measures a recording while it passes.
+#[derive(Default)]
+struct Listening(AudioMeter);
+
+impl FileWatch for Listening {
+    fn piece(&mut self, bytes: &[u8]) {
+        self.0.feed(bytes);
+    }
+}
+
+async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Request) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let caller = reading::caller(app, &parts).await?;
+    let begin = |head: &PartHead, fields: &[form::FormField]| take(app, head, fields);
+    let read = Box::pin(form::read(app, &caller, &parts, body, RULES, begin)).await?;
+    let idem = reading::idempotency(&parts.headers, endpoint, &read.print)?;
+    let fields = read.fields.iter().map(|field| (field.name.as_str(), field.text.as_str()));
+    let request = TranscriptionRequest::read(fields, endpoint == TRANSLATIONS)?;
+    let missing = || Refusal::about(Code::MissingParameter, "file", "`file` is required.");
+    let FormFile { file, watch, .. } = read.files.into_iter().next().ok_or_else(missing)?;
+    let measured = watch.0.finish().map_err(what_is_wrong)?;
+    let recording = Recording::of(&measured, file.length());
+    let asked = AskedTranscription { request, recording };
+    let work = TranscriptionCall { asked, file, measured, bodies: app.bodies.clone(), room: read.room };
+    Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply())
+}
+
+/// How a file of the form is taken. Where the model is known already, so is its largest file.
+fn take(app: &App, head: &PartHead, fields: &[form::FormField]) -> Result<TakeFile<Listening>, Refusal> {
+    if head.name != "file" {
+        let text = format!("`{}` cannot be a file; only `file` can.", head.name);
+        return Err(Refusal::about(Code::InvalidParameter, &head.name, text));
+    }
+    let serving = app.serving.load();
+    let model = fields.iter().find(|field| field.name == "model").and_then(|field| serving.catalog.model(&field.text));
+    let most = model.and_then(|model| model.transcription.as_ref()?.max_bytes);
+    Ok(TakeFile { watch: Listening::default(), most })
+}
+
+fn schemas() -> Value {
+    let formats = TranscriptFormat::ALL.map(TranscriptFormat::name);
+    let file = json!({ "type": "string", "format": "binary", "description": "The recording, known by its content" });
+    let model = json!({ "type": "string", "minLength": 1 });
+    let list = json!({ "type": "array", "items": text() });
+    let common = json!({
+        "model": model, "file": file, "prompt": text(), "temperature": { "type": "number", "minimum": 0, "maximum": 1 },
+        "response_format": { "enum": formats, "description": "The model's record and docs say which of them it gives" },
+    });
+    let mut more = common.clone();
+    more["language"] = text();
+    more["stream"] = json!({ "type": "boolean" });
+    more["timestamp_granularities[]"] = json!({ "type": "array", "items": { "enum": ["word", "segment"] } });
+    more["include[]"] = json!({ "type": "array", "items": { "enum": ["logprobs"] } });
+    more["chunking_strategy"] = text();
+    for name in ["known_speaker_names[]", "known_speaker_references[]", "keywords[]", "languages[]"] {
+        more[name] = list.clone();
+    }
+    json!({
+        "TranscriptionRequest": { "type": "object", "required": ["model", "file"], "properties": more },
+        "TranslationRequest": { "type": "object", "required": ["model", "file"], "properties": common },
+        "Transcript": { "type": "object", "required": ["text"], "additionalProperties": true, "properties": {
+            "text": text(), "language": text(), "duration": { "type": "number" },
+            "segments": { "type": "array", "items": { "type": "object" } },
+            "words": { "type": "array", "items": { "type": "object" } },
+            "usage": { "type": ["object", "null"] },
+        } },
+    })
+}

@@ -1,0 +1,251 @@
+//! A transcript as work: how a recording is sent along one route, and what comes back.
+
+use super::asked::AskedTranscription;
+use super::passing::{LargeTranscript, Streaming};
+use crate::call::{Begun, Call, Meter, Passed, Priced, Till, WholeAnswer, Work};
+use crate::door::bodies::{Bodies, BodyShare, Whose};
+use bytes::{Bytes, BytesMut};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue};
+use std::sync::Arc;
+use tokio::time::Instant;
+use tollgate_catalog::{Model, Route};
+use tollgate_media::audio::Measured;
+use tollgate_store::Counters;
+use tollgate_upstream::transcription::{Told, Transcriber, TranscriptEvents, TranscriptionAsk};
+use tollgate_upstream::{Blame, Fault, HeldReply, Provider, ReplyBody, SpooledFile, WholeReply, is_encoded};
+use tollgate_wire::Dropped;
+
+/// Replies up to this size are held and read as a whole.
+const HELD: usize = 1 << 20;
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+/// Two lengths that differ by more than this, or by a twentieth, are not the same.
+const DIFFERS_MS: u64 = 2_000;
+
+/// The call.
+pub struct TranscriptionCall {
+    pub asked: AskedTranscription,
+    pub file: SpooledFile,
+    pub measured: Measured,
+    /// Memory for replies that are too large to be held without asking.
+    pub bodies: Arc<Bodies>,
+    /// What the fields of the form take.
+    pub room: BodyShare,
+}
+
+/// What is known of an answer's way: for the meter, and for a word to the operator.
+#[derive(Clone)]
+pub struct Measuring {
+    pub used: Counters,
+    pub millis: u64,
+    pub till: Arc<Till>,
+    pub provider: String,
+    pub upstream_model: String,
+}
+
+impl Measuring {
+    /// The meter of an answer. Where the provider has another length than we, the operator is told;
+    /// the charge goes by ours.
+    pub fn meter(&self, told: Told) -> Meter {
+        if told.millis.is_some_and(|theirs| differs(self.millis, theirs)) {
+            self.till.metrics.other_length(&self.provider, &self.upstream_model);
+            let (ours, theirs) = (self.millis, told.millis.unwrap_or_default());
+            tracing::warn!(
+                provider = self.provider,
+                model = self.upstream_model,
+                ours,
+                theirs,
+                "a provider has another length of a recording"
+            );
+        }
+        Meter::Known { used: self.used, estimated: false, raw_usage: told.raw_usage }
+    }
+}
+
+/// Whether a provider's length is not ours. It may have rounded up to whole seconds.
+fn differs(ours: u64, theirs: u64) -> bool {
+    let rounded = ours.div_ceil(1_000) * 1_000;
+    let off = ours.saturating_sub(theirs).max(theirs.saturating_sub(rounded));
+    off > DIFFERS_MS || off.saturating_mul(20) > ours
+}
+
+impl TranscriptionCall {
+    fn measuring(&self, call: &Call, provider: &Provider) -> Measuring {
+        Measuring {
+            used: self.asked.used().unwrap_or_default(),
+            millis: self.measured.length.millis(),
+            till: call.till.clone(),
+            provider: provider.name.clone(),
+            upstream_model: call.upstream_model.clone(),
+        }
+    }
+
+    /// Reads a reply that is not streamed.
+    async fn whole(&self, call: &mut Call, way: &Way<'_>, head: HeaderMap, body: ReplyBody) -> Result<Begun, Fault> {
+        let most = way.provider.settings.max_reply_bytes;
+        let format = self.asked.request.format;
+        let content_type = HeaderValue::from_static(format.content_type());
+        let held = body.up_to(HELD, most, call.deadline).await?;
+        call.first_byte_at = Some(call.till.world.now_ms());
+        let (bytes, _room) = match held {
+            HeldReply::Whole(bytes) => (bytes, None),
+            HeldReply::Large { start, rest } if way.maker.passes(format) => {
+                let measuring = self.measuring(call, way.provider);
+                call.meter = measuring.meter(Told::default());
+                let mut rewrite = LargeTranscript::new(format);
+                rewrite.see(&start);
+                let left = most.saturating_sub(start.len());
+                let rewrite = Box::new(rewrite);
+                let passed = Passed { known: true, content_type, first: start, body: rest, rewrite, left };
+                return Ok(Begun::Passing(Box::new(passed)));
+            }
+            HeldReply::Large { start, rest } => {
+                let (bytes, room) = self.rest(call, start, rest, most).await?;
+                (bytes, Some(room))
+            }
+        };
+        let reply = WholeReply { status: 200, headers: head, body: bytes };
+        let heard = way.maker.heard(&way.ask, &reply)?;
+        call.meter = self.measuring(call, way.provider).meter(heard.told);
+        Ok(Begun::Whole(WholeAnswer { content_type, body: heard.body, completion: None }))
+    }
+
+    /// All of a large reply that has to be rewritten, within the memory of bodies.
+    async fn rest(
+        &self,
+        call: &Call,
+        start: Bytes,
+        mut rest: ReplyBody,
+        most: usize,
+    ) -> Result<(Bytes, BodyShare), Fault> {
+        let whose = Whose::Account(call.caller.account.id);
+        let no_room = |_| Fault::too_long();
+        let mut room = self.bodies.room(whose, start.len()).await.map_err(no_room)?;
+        let mut all = BytesMut::from(start);
+        while let Some(chunk) = rest.chunk().await? {
+            if all.len() + chunk.len() > most {
+                return Err(Fault::too_long());
+            }
+            if Instant::now() > call.deadline {
+                return Err(Fault::idle());
+            }
+            room.grow(all.len() + chunk.len()).await.map_err(no_room)?;
+            all.extend_from_slice(&chunk);
+        }
+        Ok((all.freeze(), room))
+    }
+
+    /// Waits for the first event, so that an early failure keeps its status.
+    async fn stream(&self, call: &mut Call, provider: &Provider, mut body: ReplyBody) -> Result<Begun, Fault> {
+        let mut events = TranscriptEvents::new(provider.settings.max_event_bytes);
+        let mut first = BytesMut::new();
+        while events.count() == 0 {
+            let Some(chunk) = body.chunk().await? else { return Err(Fault::garbage()) };
+            if call.first_byte_at.is_none() {
+                call.first_byte_at = Some(call.till.world.now_ms());
+            }
+            // Comments alone can keep a reply alive for ever.
+            if Instant::now() >= call.deadline {
+                return Err(Fault::late());
+            }
+            if first.len() + chunk.len() > HELD {
+                return Err(Fault::too_long());
+            }
+            first.extend_from_slice(&chunk);
+            events.feed(chunk)?;
+        }
+        let measuring = self.measuring(call, provider);
+        // A client that leaves on the way has been listened to.
+        call.meter = measuring.meter(Told::default());
+        let left = provider.settings.max_reply_bytes.saturating_sub(first.len());
+        let rewrite = Box::new(Streaming::new(events, measuring));
+        let first = first.freeze();
+        Ok(Begun::Passing(Box::new(Passed { known: true, content_type: EVENTS, first, body, rewrite, left })))
+    }
+}
+
+/// One attempt along one route.
+struct Way<'a> {
+    maker: &'static dyn Transcriber,
+    provider: &'a Provider,
+    ask: TranscriptionAsk<'a>,
+}
+
+impl Work for TranscriptionCall {
+    fn priced(&self) -> &dyn Priced {
+        &self.asked
+    }
+
+    fn meter(&self, _: &Model) -> Meter {
+        Meter::Nothing
+    }
+
+    fn once(&self) -> bool {
+        true
+    }
+
+    async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
+        let unable = || Fault { blame: Blame::Operator, ..Fault::unreachable() };
+        let maker = provider.kind.transcription.ok_or_else(unable)?;
+        let request = &self.asked.request;
+        let offered = call.model.transcription.as_ref().is_some_and(|table| table.stream);
+        let stream = request.stream && offered && maker.streams();
+        call.dropped = Dropped::default();
+        if request.stream && !stream {
+            call.dropped.add("stream");
+        }
+        for (field, _) in request.others.iter().filter(|(field, _)| maker.drops(field)) {
+            call.dropped.add(field);
+        }
+        let mut drawn = [0; 16];
+        call.till.world.fill(&mut drawn);
+        let call_id = call.id.to_string();
+        let (model, file, measured) = (route.upstream_model.as_str(), &self.file, &self.measured);
+        let ask = TranscriptionAsk { call_id: &call_id, model, request, file, measured, stream, drawn };
+        maker.takes(&ask).map_err(Fault::refusal)?;
+        let outgoing = maker.request(provider, &ask).ok_or_else(unable)?;
+        let reply = call.till.client.send(provider, outgoing).await?;
+        if !reply.status().is_success() {
+            return Err(maker.fault(&call.till.client.refused(provider, reply).await));
+        }
+        if is_encoded(reply.headers()) {
+            // It has listened, and what it heard cannot be read.
+            return Err(Fault { maybe_charged: true, ..Fault::encoded() });
+        }
+        let (head, body) = reply.into_parts();
+        let body = ReplyBody::new(body, provider.settings.idle);
+        let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if stream && kind.starts_with("text/event-stream") {
+            return self.stream(call, provider, body).await;
+        }
+        if stream {
+            // A model that does not stream ignores the wish.
+            call.dropped.add("stream");
+        }
+        self.whole(call, &Way { maker, provider, ask }, head.headers, body).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::differs;
+
+    #[test]
+    fn lengths_differ_by_two_seconds_or_a_twentieth() {
+        for (ours, theirs, told) in [
+            (12_345, 12_345, false),
+            (12_345, 13_000, false),
+            (12_345, 12_962, false),
+            (12_345, 13_700, true),
+            (12_345, 11_800, false),
+            (12_345, 11_700, true),
+            (200, 1_000, false),
+            (200, 1_011, true),
+            (100_000, 102_000, false),
+            (100_000, 102_001, true),
+            (10_800_000, 10_797_000, true),
+        ] {
+            assert_eq!(differs(ours, theirs), told, "{ours} {theirs}");
+        }
+    }
+}

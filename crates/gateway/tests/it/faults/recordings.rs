@@ -1,0 +1,92 @@
+//! Recordings that are written down.
+
+use super::FUNDED;
+use crate::house::{House, Plan, call_id, error_of};
+use crate::v1::transcriptions::{CATALOG, KIND, SECOND, Upload, form, house, post, transcribe, wav};
+use serde_json::json;
+use std::time::Duration;
+use tollgate_store::Ending;
+
+pub async fn a_recording_breaks_off() {
+    let house = house().await;
+    let mut upload = Upload::begin(&house, "whisper", 600_000);
+    upload.send(3 << 20).await;
+    upload.spooled(&house, 2 << 20).await;
+    upload.leave().await;
+    let app = &house.running().app;
+    while app.spool.budget.used() + app.bodies.used() > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(house.sim.received().is_empty() && house.all_rows().await.is_empty());
+    assert_eq!(house.available().await, FUNDED);
+}
+
+pub async fn no_room_for_a_recording() {
+    let config = "[storage]\ndisk_reserve = \"8000000GiB\"\n".to_owned();
+    let house = House::with(Plan { catalog: CATALOG, config, ..Plan::default() }).await;
+    let (status, error) = error_of(transcribe(&house, "whisper", &[], &wav(100_000)).await).await;
+    assert_eq!((status, &error["code"], &error["param"]), (503, &json!("storage_full"), &json!("file")));
+    assert!(house.all_rows().await.is_empty());
+    assert_eq!(house.available().await, FUNDED);
+    let small = transcribe(&house, "whisper", &[], &wav(10_000)).await;
+    assert_eq!(small.status(), 200, "what stays in memory is served");
+    house.quiet().await;
+    assert_eq!(house.available().await, FUNDED - 10 * SECOND);
+}
+
+pub async fn a_reply_that_is_no_transcript() {
+    let house = house().await;
+    for scenario in ["error500", "html502", "garbage", "textless", "cut"] {
+        let reply = transcribe(&house, "whisper", &[("prompt", &format!("[[sim:{scenario}]]"))], &wav(1_000)).await;
+        assert_eq!(reply.headers()["x-should-retry"], "false", "{scenario}");
+        let call = call_id(&reply);
+        assert_eq!(error_of(reply).await.0, 502, "{scenario}");
+        let row = house.row(call).await;
+        assert_eq!((row.ending, row.charge.nano(), row.attempts), (Ending::UpstreamFault, 0, 1), "{scenario}");
+    }
+    house.quiet().await;
+    assert_eq!((house.available().await, house.sim.received().len()), (FUNDED, 5));
+}
+
+pub async fn a_transcript_breaks_off() {
+    let house = house().await;
+    for scenario in ["no_done", "late_error", "cut"] {
+        let prompt = format!("[[sim:{scenario} words=9]]");
+        let fields = [("model", "gpt-ears"), ("stream", "true"), ("prompt", &*prompt), ("file", "")];
+        let body = form(&fields, "a.wav", &wav(1_000));
+        // It may break before the client has seen its head.
+        let broken = match post(&house, "/v1/audio/transcriptions", KIND, body).send().await {
+            Ok(reply) => reply.bytes().await.is_err(),
+            Err(_) => true,
+        };
+        assert!(broken, "{scenario}: half a transcript is not taken for a whole one");
+    }
+    house.quiet().await;
+    let rows = house.all_rows().await;
+    assert_eq!((rows.len(), house.sim.received().len()), (3, 3), "none was sent twice");
+    assert!(rows.values().all(|row| row.ending == Ending::UpstreamFault && row.reason == "broken_off"));
+    assert_eq!(house.available().await, FUNDED);
+}
+
+pub async fn the_client_leaves_a_transcript() {
+    let house = house().await;
+    let more = [("stream", "true"), ("prompt", "[[sim:delay_ms=20 words=10000]]")];
+    let mut reply = transcribe(&house, "gpt-ears", &more, &wav(2_000)).await;
+    let call = call_id(&reply);
+    assert!(reply.chunk().await.expect("a stream").is_some());
+    drop(reply);
+    assert_eq!(house.row(call).await.ending, Ending::ClientLeft);
+    house.quiet().await;
+    assert_eq!(house.available().await, FUNDED - 2 * SECOND);
+}
+
+pub async fn a_large_transcript() {
+    let house = house().await;
+    let reply = transcribe(&house, "whisper", &[("prompt", "[[sim:huge mib=3]]")], &wav(1_000)).await;
+    assert_eq!(reply.status(), 200);
+    let call = call_id(&reply);
+    assert!(reply.bytes().await.expect("all of it").len() > 3 << 20);
+    assert_eq!(house.row(call).await.ending, Ending::Answered);
+    house.quiet().await;
+    assert_eq!(house.available().await, FUNDED - SECOND);
+}

@@ -1,0 +1,12 @@
+//! Transcripts of recordings: what a caller may send, which files a model takes, and how a
+//! transcript is written in the format that was asked for.
+
+mod format;
+mod recording;
+mod request;
+mod transcript;
+
+pub use format::TranscriptFormat;
+pub use recording::{FileRules, Recording, UPLOAD_FORMATS, file_ending, media_type, what_is_wrong};
+pub use request::TranscriptionRequest;
+pub use transcript::{TimedText, Transcript};

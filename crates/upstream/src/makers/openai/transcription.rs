@@ -1,0 +1,87 @@
+//! Transcripts and translations as OpenAI takes them, and everybody who copied it: a form, and
+//! replies in the caller's own format.
+
+use crate::chat::bearer;
+use crate::transcription::{Heard, LengthReport, Told, Transcriber, TranscriptionAsk, upload};
+use crate::{Fault, FormPayload, Outgoing, Provider, WholeReply, making};
+use http::header::CONTENT_TYPE;
+use serde_json::Value;
+use tollgate_media::transcription::{TranscriptFormat, file_ending, media_type};
+use tollgate_wire::UpstreamError;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenAiTranscriber;
+
+/// Members of a reply that are the caller's affair.
+const SHOWN: &[&str] = &["text", "task", "language", "languages", "duration", "segments", "words", "usage", "logprobs"];
+
+impl Transcriber for OpenAiTranscriber {
+    fn request(&self, provider: &Provider, ask: &TranscriptionAsk<'_>) -> Option<Outgoing> {
+        let path = if ask.request.translate { "/audio/translations" } else { "/audio/transcriptions" };
+        // Of a text alone everybody has the JSON form, and it brings the report of usage.
+        let format = match ask.request.format {
+            TranscriptFormat::Text => TranscriptFormat::Json,
+            other => other,
+        };
+        let mut form = FormPayload::new(ask.drawn).field("model", ask.model).field("response_format", format.name());
+        for (name, text) in &ask.request.others {
+            form = form.field(name, text);
+        }
+        if ask.stream {
+            form = form.field("stream", "true");
+        }
+        // Providers go by the name's ending, and callers send `blob` or `upload`.
+        let name = format!("audio.{}", file_ending(ask.measured));
+        let form = form.file("file", &name, media_type(ask.measured), ask.file.part());
+        let mut request = upload(provider, path, form, ask.call_id)?;
+        bearer(&mut request, provider);
+        Some(request)
+    }
+
+    fn formats(&self) -> &'static [TranscriptFormat] {
+        &TranscriptFormat::ALL
+    }
+
+    fn translates(&self) -> bool {
+        true
+    }
+
+    fn streams(&self) -> bool {
+        true
+    }
+
+    fn passes(&self, format: TranscriptFormat) -> bool {
+        format != TranscriptFormat::Text
+    }
+
+    fn heard(&self, ask: &TranscriptionAsk<'_>, reply: &WholeReply) -> Result<Heard, Fault> {
+        let format = ask.request.format;
+        if matches!(format, TranscriptFormat::Srt | TranscriptFormat::Vtt) {
+            return subtitles(format, reply);
+        }
+        let mut object: Value = serde_json::from_slice(&reply.body).map_err(|_| Fault::garbage())?;
+        let Some(text) = object["text"].as_str() else {
+            let said = UpstreamError::read(&reply.body);
+            return Err(said.map_or_else(Fault::garbage, |error| making::openai_inside(&error)));
+        };
+        let told = LengthReport { usage: &object["usage"], seconds: object["duration"].as_f64() }.told();
+        if format == TranscriptFormat::Text {
+            return Ok(Heard { body: format!("{text}\n").into(), told });
+        }
+        let Some(members) = object.as_object_mut() else { return Err(Fault::garbage()) };
+        let before = members.len();
+        members.retain(|name, _| SHOWN.contains(&name.as_str()));
+        let body = if members.len() == before { reply.body.clone() } else { object.to_string().into() };
+        Ok(Heard { body, told })
+    }
+}
+
+fn subtitles(format: TranscriptFormat, reply: &WholeReply) -> Result<Heard, Fault> {
+    let kind = reply.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let text = std::str::from_utf8(&reply.body).map_err(|_| Fault::garbage())?;
+    let fits = format == TranscriptFormat::Srt || text.trim_start_matches('\u{feff}').starts_with("WEBVTT");
+    if kind.starts_with("application/json") || text.starts_with('{') || !fits {
+        return Err(Fault::garbage());
+    }
+    Ok(Heard { body: reply.body.clone(), told: Told::default() })
+}

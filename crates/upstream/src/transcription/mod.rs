@@ -1,0 +1,110 @@
+//! Transcripts at a provider: what is asked, how one maker's request is written and its reply is
+//! read, and what its errors mean.
+
+mod events;
+mod report;
+
+pub use events::TranscriptEvents;
+pub(crate) use report::LengthReport;
+
+use crate::outgoing::outgoing;
+use crate::{Fault, FormPayload, Outgoing, Provider, SpooledFile, WholeReply, making};
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderName, HeaderValue, Method};
+use tollgate_media::audio::Measured;
+use tollgate_media::transcription::{TranscriptFormat, TranscriptionRequest};
+use tollgate_wire::Problem;
+
+/// How one kind of provider writes recordings down.
+pub trait Transcriber: Sync + std::fmt::Debug {
+    /// `None` when there is no address for it.
+    fn request(&self, provider: &Provider, ask: &TranscriptionAsk<'_>) -> Option<Outgoing>;
+
+    /// The formats that it, or we from what it says, can give.
+    fn formats(&self) -> &'static [TranscriptFormat];
+
+    /// Whether it also translates into English.
+    fn translates(&self) -> bool {
+        false
+    }
+
+    /// Whether it sends OpenAI's events while it listens.
+    fn streams(&self) -> bool {
+        false
+    }
+
+    /// Whether a reply in this format goes to the client as it is.
+    fn passes(&self, _: TranscriptFormat) -> bool {
+        false
+    }
+
+    /// Whether a field of the form is not for it: left out, and told.
+    fn drops(&self, _field: &str) -> bool {
+        false
+    }
+
+    /// Whether it takes the file, and this model of it is asked in this way at all.
+    fn takes(&self, _: &TranscriptionAsk<'_>) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    /// The names of models that are asked in another way, which this gateway does not speak.
+    fn cannot_ask(&self, _upstream_model: &str) -> Option<String> {
+        None
+    }
+
+    /// What was heard, by a reply of status 200.
+    fn heard(&self, ask: &TranscriptionAsk<'_>, reply: &WholeReply) -> Result<Heard, Fault>;
+
+    /// What an answer with an error status means.
+    fn fault(&self, reply: &WholeReply) -> Fault {
+        making::openai(reply)
+    }
+}
+
+/// What is asked of a provider.
+#[derive(Clone, Copy, Debug)]
+pub struct TranscriptionAsk<'a> {
+    pub call_id: &'a str,
+    /// The provider's name for the model.
+    pub model: &'a str,
+    pub request: &'a TranscriptionRequest,
+    pub file: &'a SpooledFile,
+    pub measured: &'a Measured,
+    /// Events are wanted, and the model has them.
+    pub stream: bool,
+    /// Random, for the boundary of a form.
+    pub drawn: [u8; 16],
+}
+
+/// A transcript in the format that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    pub body: Bytes,
+    pub told: Told,
+}
+
+/// What a provider says of what it did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The length of the recording, as it has it.
+    pub millis: Option<u64>,
+    /// Its report of usage, as it came.
+    pub raw_usage: Option<String>,
+}
+
+const CALL_ID: HeaderName = HeaderName::from_static("x-client-request-id");
+
+/// A form to this path, with everything but the key.
+pub(crate) fn upload(provider: &Provider, path: &str, form: FormPayload, call_id: &str) -> Option<Outgoing> {
+    let uri = provider.base_url.join(path).ok()?;
+    let mut request = outgoing(Method::POST, uri, "application/json, text/plain, text/event-stream", Bytes::new());
+    let headers = request.headers_mut();
+    headers.insert(CONTENT_TYPE, form.content_type());
+    if let Ok(value) = HeaderValue::try_from(call_id) {
+        headers.insert(CALL_ID, value);
+    }
+    *request.body_mut() = form.payload();
+    Some(request)
+}

@@ -1,0 +1,89 @@
+// Recordings written down as the official npm SDK and Vercel's `ai` ask for it.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createOpenAI } from '@ai-sdk/openai';
+import { experimental_transcribe as transcribe } from 'ai';
+import { toFile } from 'openai';
+import { House } from './house.js';
+
+const SECOND = 100_000; // demo-whisper, nano-USD
+const STREAMED = 75_000; // demo-transcribe
+
+let house;
+let client;
+before(async () => {
+  house = await House.start();
+  client = house.client();
+});
+after(() => house?.stop());
+
+// Silence: 16 bits, one channel, 8 kHz.
+function wav(seconds) {
+  const data = Math.round(seconds * 8000) * 2;
+  const file = Buffer.alloc(44 + data);
+  file.write('RIFF', 0);
+  file.writeUInt32LE(36 + data, 4);
+  file.write('WAVEfmt ', 8);
+  file.writeUInt32LE(16, 16);
+  file.writeUInt16LE(1, 20);
+  file.writeUInt16LE(1, 22);
+  file.writeUInt32LE(8000, 24);
+  file.writeUInt32LE(16000, 28);
+  file.writeUInt16LE(2, 32);
+  file.writeUInt16LE(16, 34);
+  file.write('data', 36);
+  file.writeUInt32LE(data, 40);
+  return file;
+}
+
+const file = (seconds) => toFile(wav(seconds), 'speech.wav', { type: 'audio/wav' });
+
+for (const format of ['json', 'text', 'srt', 'vtt', 'verbose_json']) {
+  test(`a transcript as ${format}`, async () => {
+    const asked = client.audio.transcriptions.create({ model: 'demo-whisper', file: await file(2.001), response_format: format });
+    const { data, response } = await asked.withResponse();
+    const text = typeof data === 'string' ? data : data.text;
+    assert.ok(text.includes(`sim heard ${wav(2.001).length} bytes`), text);
+    const row = await house.usage(response.headers.get('x-request-id'));
+    assert.equal(row.charge_nano_usd, 3 * SECOND);
+  });
+}
+
+test('a stream', async () => {
+  const asked = client.audio.transcriptions.create({ model: 'demo-transcribe', file: await file(4.2), stream: true });
+  const { data: stream, response } = await asked.withResponse();
+  let text = '';
+  let last;
+  for await (const event of stream) {
+    if (event.type === 'transcript.text.delta') text += event.delta;
+    last = event;
+  }
+  assert.equal(last.type, 'transcript.text.done');
+  assert.equal(text, last.text);
+  const row = await house.usage(response.headers.get('x-request-id'));
+  assert.equal(row.charge_nano_usd, 5 * STREAMED);
+});
+
+test('lists and nested fields', async () => {
+  const told = await client.audio.transcriptions.create({
+    model: 'demo-whisper',
+    file: await file(1),
+    response_format: 'verbose_json',
+    timestamp_granularities: ['word'],
+    language: 'en',
+    chunking_strategy: 'auto',
+  });
+  assert.equal(told.words[0].word, 'sim');
+});
+
+test('a translation', async () => {
+  const told = await client.audio.translations.create({ model: 'demo-whisper', file: await file(0.2) });
+  assert.match(told.text, /^sim heard/);
+});
+
+test('the AI SDK transcribes', async () => {
+  const openai = createOpenAI({ apiKey: house.key, baseURL: `${house.baseUrl}/v1` });
+  const told = await transcribe({ model: openai.transcription('demo-whisper'), audio: wav(1.5), maxRetries: 0 });
+  assert.equal(told.text, `sim heard ${wav(1.5).length} bytes`);
+});
