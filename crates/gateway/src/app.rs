@@ -3,6 +3,7 @@
 use crate::call::Till;
 use crate::door::bodies::Bodies;
 use crate::door::server::ServerContext;
+use crate::door::spool::SpoolDisk;
 use crate::published::Published;
 use crate::sale::price_list::PriceList;
 use crate::sale::price_versions::PriceVersions;
@@ -30,6 +31,8 @@ pub struct App {
     pub(crate) ids: ids::Maker,
     /// Memory for the bodies of all requests in flight.
     pub bodies: Arc<Bodies>,
+    /// Room for the files of uploads in flight.
+    pub spool: Arc<SpoolDisk>,
     /// Places for connections that have become WebSockets.
     pub(crate) sockets: Arc<Semaphore>,
 }

@@ -8,6 +8,7 @@ pub use crate::cannot_start::CannotStart;
 use crate::configuration::Loaded;
 use crate::door::bodies::Bodies;
 use crate::door::server;
+use crate::door::spool::SpoolDisk;
 use crate::endpoints::{router, table};
 use crate::fetcher::Fetcher;
 use crate::metrics::Metrics;
@@ -167,6 +168,12 @@ pub(crate) fn build(
     let connecting = client_settings(&settings);
     let limits = &settings.limits;
     let bodies = Bodies::new(limits.bodies_bytes.unwrap_or(limits.body_bytes.saturating_mul(8)), limits.body_bytes);
+    let spool = SpoolDisk {
+        dir: settings.data_dir.clone(),
+        left_alone: settings.storage.disk_reserve,
+        budget: Bodies::new(limits.spool_bytes, limits.upload_bytes),
+        bodies: bodies.clone(),
+    };
     // Nobody comes back to a stranger's server, so no connection to one is kept.
     let passing = ClientSettings { pool_max_idle_per_host: 0, ..connecting.clone() };
     let private = Reachable::Outside(settings.fetch.private.as_slice().into());
@@ -215,6 +222,7 @@ pub(crate) fn build(
         price_versions: PriceVersions::default(),
         ids,
         bodies,
+        spool: Arc::new(spool),
         sockets: Arc::new(Semaphore::new(settings.limits.connections)),
         settings,
         till,

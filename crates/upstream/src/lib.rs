@@ -42,7 +42,7 @@ pub use http1::{IncomingBody, Upgraded};
 pub use kind::{Ability, KINDS, ProviderKind, kind};
 pub use outgoing::Outgoing;
 pub use pace::{Busy, Pace};
-pub use payload::{Payload, PayloadPart, Streamed, UploadStream};
+pub use payload::{FormPayload, Payload, PayloadPart, SpooledFile, SpooledPieces, Streamed, UploadStream};
 pub use provider::{BadProvider, BaseUrl, Provider, ProviderSettings};
 pub use reach::{NameSource, Reachable, is_inside_name, is_public};
 pub use reply::{WholeReply, is_encoded};

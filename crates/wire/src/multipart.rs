@@ -1,21 +1,21 @@
-//! An incremental reader of multipart/form-data: bytes are pushed as they arrive, parts come out at
-//! the end.
+//! An incremental reader of multipart/form-data: bytes are pushed as they arrive, and heads of parts
+//! and pieces of their bodies come out at once.
 //!
-//! Official SDKs send every video request this way, with or without a file. The reader is linear in
-//! the input, keeps one copy of what it was given and refuses early: too many parts, a part or a
-//! whole that is too long, headers that go on.
+//! Nothing of a body is held or copied, but for the few bytes at the end of a piece that may be the
+//! beginning of a boundary. The reader is linear in the input and refuses early: too many parts, a
+//! part that is too long, headers that go on.
 
-use bytes::Bytes;
-use memchr::memmem;
+use bytes::{Buf as _, Bytes, BytesMut};
+use memchr::{memmem, memrchr};
 
 /// What one request may carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormLimits {
     pub parts: usize,
     /// Of one part without a file name.
-    pub field_bytes: usize,
+    pub field_bytes: u64,
     /// Of one part with a file name.
-    pub file_bytes: usize,
+    pub file_bytes: u64,
 }
 
 impl Default for FormLimits {
@@ -25,7 +25,27 @@ impl Default for FormLimits {
     }
 }
 
-/// One part of a form.
+/// What is said of a part before its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartHead {
+    pub name: String,
+    /// A part with one is a file.
+    pub file_name: Option<String>,
+    pub content_type: Option<String>,
+}
+
+/// What comes out of a form, in its order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FormEvent {
+    /// A part begins.
+    Begin(PartHead),
+    /// More of its body, never empty.
+    Piece(Bytes),
+    /// Its body is complete.
+    End,
+}
+
+/// One part of a form that was read whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormPart {
     pub name: String,
@@ -69,14 +89,16 @@ enum At {
 pub struct FormReader {
     limits: FormLimits,
     /// `\r\n--boundary`
-    mark: Vec<u8>,
+    mark: memmem::Finder<'static>,
     at: At,
-    /// Bytes not yet understood; in a body, the body so far.
-    held: Vec<u8>,
-    /// Up to here `held` was searched for the mark.
-    searched: usize,
-    open: Option<FormPart>,
-    parts: Vec<FormPart>,
+    /// Bytes not yet understood.
+    held: Bytes,
+    /// What of them is the line end before a body.
+    line_end: usize,
+    parts: usize,
+    open: Option<PartHead>,
+    /// Of the open part's body, so far.
+    length: u64,
 }
 
 impl FormReader {
@@ -87,59 +109,64 @@ impl FormReader {
         if boundary.is_empty() || boundary.len() > BOUNDARY || !plain {
             return Err(Bad::NoBoundary);
         }
-        let mark = format!("\r\n--{boundary}").into_bytes();
+        let mark = memmem::Finder::new(format!("\r\n--{boundary}").as_bytes()).into_owned();
         // The first boundary may stand at the very start, without a line end before it.
-        let held = b"\r\n".to_vec();
-        Ok(FormReader { limits, mark, at: At::Before, held, searched: 0, open: None, parts: Vec::new() })
+        let held = Bytes::from_static(b"\r\n");
+        Ok(FormReader { limits, mark, at: At::Before, held, line_end: 0, parts: 0, open: None, length: 0 })
     }
 
-    /// The next bytes of the body.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<(), Bad> {
+    /// The next bytes of the body. What is in them, [`FormReader::event`] tells.
+    pub fn push(&mut self, bytes: Bytes) {
         if self.at == At::After {
-            return Ok(());
+            return;
         }
-        self.held.extend_from_slice(bytes);
-        while self.step()? {}
-        Ok(())
+        if self.held.is_empty() {
+            self.held = bytes;
+            return;
+        }
+        let mut joined = BytesMut::with_capacity(self.held.len() + bytes.len());
+        joined.extend_from_slice(&self.held);
+        joined.extend_from_slice(&bytes);
+        self.held = joined.freeze();
     }
 
-    /// The name of the part that is being read.
-    pub fn field(&self) -> Option<&str> {
-        self.open.as_ref().map(|part| part.name.as_str())
-    }
-
-    /// All parts, in their order.
-    pub fn finish(self) -> Result<Vec<FormPart>, Bad> {
-        if self.at == At::After { Ok(self.parts) } else { Err(Bad::Unfinished) }
-    }
-
-    /// True while there may be more to understand in what is held.
-    fn step(&mut self) -> Result<bool, Bad> {
-        match self.at {
-            At::Before => self.before(),
-            At::Behind => self.behind(),
-            At::Headers => self.headers(),
-            At::Body => self.body(),
-            At::After => {
-                self.held.clear();
-                Ok(false)
+    /// What was found next; `None` where that takes more bytes.
+    pub fn event(&mut self) -> Result<Option<FormEvent>, Bad> {
+        loop {
+            let went_on = match self.at {
+                At::Before => self.before(),
+                At::Behind => self.behind()?,
+                At::Headers => return self.headers(),
+                At::Body => return self.body(),
+                At::After => {
+                    self.held.clear();
+                    false
+                }
+            };
+            if !went_on {
+                return Ok(None);
             }
         }
     }
 
-    fn before(&mut self) -> Result<bool, Bad> {
-        match self.find_mark() {
-            Some(start) => {
-                self.take(start + self.mark.len());
-                self.at = At::Behind;
-                Ok(true)
-            }
-            None => {
-                let keep = self.held.len().min(self.mark.len() - 1);
-                self.take(self.held.len() - keep);
-                Ok(false)
-            }
+    /// The part that is being read.
+    pub fn open(&self) -> Option<&PartHead> {
+        self.open.as_ref()
+    }
+
+    /// There are no more bytes.
+    pub fn finish(&self) -> Result<(), Bad> {
+        if self.at == At::After { Ok(()) } else { Err(Bad::Unfinished) }
+    }
+
+    fn before(&mut self) -> bool {
+        let found = self.mark.find(&self.held);
+        let over = found.map_or(self.held.len() - self.half_a_mark(), |start| start + self.mark.needle().len());
+        self.held.advance(over);
+        if found.is_some() {
+            self.at = At::Behind;
         }
+        found.is_some()
     }
 
     fn behind(&mut self) -> Result<bool, Bad> {
@@ -152,75 +179,102 @@ impl FormReader {
             b"--" if blanks == 0 => At::After,
             _ => return Err(Bad::Syntax),
         };
-        self.take(blanks + 2);
+        self.held.advance(blanks + 2);
         Ok(true)
     }
 
-    fn headers(&mut self) -> Result<bool, Bad> {
-        let Some(end) = memmem::find(&self.held, b"\r\n\r\n") else {
-            return if self.held.len() > HEADERS { Err(Bad::TooLong) } else { Ok(false) };
+    fn headers(&mut self) -> Result<Option<FormEvent>, Bad> {
+        let seen = &self.held[..self.held.len().min(HEADERS + 4)];
+        let Some(end) = memmem::find(seen, b"\r\n\r\n") else {
+            return if self.held.len() > HEADERS { Err(Bad::TooLong) } else { Ok(None) };
         };
-        if end > HEADERS {
-            return Err(Bad::TooLong);
-        }
-        if self.parts.len() == self.limits.parts {
+        if self.parts == self.limits.parts {
             return Err(Bad::TooManyParts);
         }
-        let part = read_headers(&self.held[..end])?;
-        self.open = Some(part);
+        let head = read_headers(&self.held[..end])?;
+        self.parts += 1;
+        self.length = 0;
+        self.open = Some(head.clone());
         // The line end stays: an empty body is followed by the mark at once.
-        self.take(end + 2);
+        self.held.advance(end + 2);
+        self.line_end = 2;
         self.at = At::Body;
-        Ok(true)
+        Ok(Some(FormEvent::Begin(head)))
     }
 
-    fn body(&mut self) -> Result<bool, Bad> {
-        let found = self.find_mark();
-        // The two bytes of the line end before the body are still held.
-        let length = found.unwrap_or(self.held.len()).saturating_sub(2);
+    fn body(&mut self) -> Result<Option<FormEvent>, Bad> {
+        let found = self.mark.find(&self.held);
+        let end = found.unwrap_or_else(|| self.held.len() - self.half_a_mark());
+        if end > self.line_end {
+            let mut piece = self.held.split_to(end);
+            piece.advance(std::mem::take(&mut self.line_end));
+            self.count(piece.len())?;
+            return Ok(Some(FormEvent::Piece(piece)));
+        }
+        let Some(start) = found else { return Ok(None) };
+        self.held.advance(start + self.mark.needle().len());
+        self.line_end = 0;
+        self.open = None;
+        self.at = At::Behind;
+        Ok(Some(FormEvent::End))
+    }
+
+    fn count(&mut self, more: usize) -> Result<(), Bad> {
         let file = self.open.as_ref().is_some_and(|part| part.file_name.is_some());
         let most = if file { self.limits.file_bytes } else { self.limits.field_bytes };
-        let slack = if found.is_some() { 0 } else { self.mark.len() };
-        if length > most.saturating_add(slack) {
-            return Err(Bad::TooLong);
-        }
-        let Some(start) = found else {
-            return Ok(false);
-        };
-        let mut part = self.open.take().ok_or(Bad::Syntax)?;
-        part.body = Bytes::copy_from_slice(self.held.get(2..start).unwrap_or_default());
-        self.parts.push(part);
-        self.take(start + self.mark.len());
-        self.at = At::Behind;
-        Ok(true)
+        self.length = self.length.saturating_add(more as u64);
+        if self.length > most { Err(Bad::TooLong) } else { Ok(()) }
     }
 
-    fn find_mark(&mut self) -> Option<usize> {
-        let from = self.searched;
-        let found = memmem::find(&self.held[from..], &self.mark).map(|at| from + at);
-        self.searched = self.held.len().saturating_sub(self.mark.len() - 1).max(from);
-        found
-    }
-
-    fn take(&mut self, length: usize) {
-        self.held.drain(..length);
-        self.searched = 0;
+    /// How many bytes at the end may be the beginning of a mark. A mark has one carriage return, its
+    /// first byte, so that only the last one can begin it.
+    fn half_a_mark(&self) -> usize {
+        let mark = self.mark.needle();
+        let tail = &self.held[self.held.len().saturating_sub(mark.len() - 1)..];
+        let rest = memrchr(b'\r', tail).map_or(&[][..], |at| &tail[at..]);
+        if mark.starts_with(rest) { rest.len() } else { 0 }
     }
 }
 
-fn read_headers(bytes: &[u8]) -> Result<FormPart, Bad> {
+/// All parts of a form that is there as a whole; they share its bytes. A mistake comes with the name
+/// of the part in which it was found.
+pub fn whole_form(content_type: &str, limits: FormLimits, body: Bytes) -> Result<Vec<FormPart>, (Bad, Option<String>)> {
+    let mut reader = FormReader::new(content_type, limits).map_err(|bad| (bad, None))?;
+    reader.push(body);
+    let mut parts: Vec<FormPart> = Vec::new();
+    loop {
+        match reader.event() {
+            Ok(Some(FormEvent::Begin(PartHead { name, file_name, content_type }))) => {
+                parts.push(FormPart { name, file_name, content_type, body: Bytes::new() });
+            }
+            // All of it was pushed at once, so a body is in one piece.
+            Ok(Some(FormEvent::Piece(piece))) => {
+                if let Some(part) = parts.last_mut() {
+                    part.body = piece;
+                }
+            }
+            Ok(Some(FormEvent::End)) => {}
+            Ok(None) => return reader.finish().map(|()| parts).map_err(|bad| (bad, None)),
+            Err(bad) => return Err((bad, reader.open().map(|part| part.name.clone()))),
+        }
+    }
+}
+
+fn read_headers(bytes: &[u8]) -> Result<PartHead, Bad> {
     let text = std::str::from_utf8(bytes).map_err(|_| Bad::Syntax)?;
-    let mut part = FormPart { name: String::new(), file_name: None, content_type: None, body: Bytes::new() };
+    let mut part = PartHead { name: String::new(), file_name: None, content_type: None };
     let mut named = false;
     for line in text.split("\r\n").filter(|line| !line.is_empty()) {
         let (name, value) = line.split_once(':').ok_or(Bad::Syntax)?;
         let value = value.trim();
         if name.eq_ignore_ascii_case("content-disposition") {
-            if !value.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("form-data")) {
+            let form_data = value.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("form-data"));
+            // Said twice, it could be understood in two ways.
+            if !form_data || named {
                 return Err(Bad::Syntax);
             }
             part.name = parameter(value, "name").ok_or(Bad::Syntax)?;
-            part.file_name = parameter(value, "filename");
+            part.file_name = parameter(value, "filename").or_else(|| parameter(value, "filename*"));
             named = true;
         } else if name.eq_ignore_ascii_case("content-type") {
             part.content_type = Some(value.to_owned());

@@ -5,7 +5,7 @@
 //! A small body costs one atomic addition. A large one is also counted for its account, which has a
 //! part of the budget and never all of it; accounts that cannot pay share one part. Some of the
 //! budget is for small bodies only. Whoever finds no room waits a while and is then told to come
-//! back.
+//! back. The files of uploads, which lie on disk (`spool.rs`), have a second budget of the same kind.
 
 use crate::refusal::Refusal;
 use bytes::Bytes;
@@ -165,6 +165,23 @@ impl BodyShare {
         Ok(())
     }
 
+    /// Gives back what is more than this.
+    pub fn shrink(&mut self, to: usize) {
+        let Some(less) = self.bytes.checked_sub(to).filter(|less| *less > 0) else { return };
+        if self.bytes > SMALL {
+            let stays = if to > SMALL { to } else { 0 };
+            let mut large = self.bodies.lock();
+            if let Some(of_account) = large.get_mut(&self.whose) {
+                *of_account -= self.bytes - stays;
+                if *of_account == 0 {
+                    large.remove(&self.whose);
+                }
+            }
+        }
+        self.bytes = to;
+        self.bodies.give_back(less);
+    }
+
     /// The bytes with their room: it is given back when the last of them is let go.
     pub fn keep(self, bytes: Bytes) -> Bytes {
         Bytes::from_owner(Kept { bytes, _room: self })
@@ -173,18 +190,7 @@ impl BodyShare {
 
 impl Drop for BodyShare {
     fn drop(&mut self) {
-        if self.bytes > SMALL {
-            let mut large = self.bodies.lock();
-            if let Some(of_account) = large.get_mut(&self.whose) {
-                *of_account -= self.bytes;
-                if *of_account == 0 {
-                    large.remove(&self.whose);
-                }
-            }
-        }
-        if self.bytes > 0 {
-            self.bodies.give_back(self.bytes);
-        }
+        self.shrink(0);
     }
 }
 
@@ -286,6 +292,11 @@ mod tests {
         }
         assert!(room.grow_now(17 * MIB).is_err(), "more than a part");
         assert_eq!((bodies.used(), bodies.lock()[&ONE]), (8 * MIB, 8 * MIB), "as before");
+        room.shrink(MIB);
+        assert_eq!((bodies.used(), bodies.lock()[&ONE]), (MIB, MIB), "and shrinks");
+        room.shrink(2 * MIB);
+        room.shrink(SMALL);
+        assert_eq!((bodies.used(), bodies.lock().len()), (SMALL, 0), "a small one counts for no account");
     }
 
     #[tokio::test(start_paused = true)]

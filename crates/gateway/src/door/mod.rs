@@ -1,11 +1,12 @@
-//! The door: connections, their number and their limits, the memory for bodies, and which pages may
-//! ask. It knows nothing of what is asked for.
+//! The door: connections, their number and their limits, room for bodies in memory and on disk, and
+//! which pages may ask. It knows nothing of what is asked for.
 
 pub mod bodies;
 mod connections;
 pub mod cors;
 pub mod peer;
 pub mod server;
+pub mod spool;
 mod stalled_streams;
 mod unread;
 pub mod write_timeout;

@@ -14,6 +14,7 @@ pub fn page(app: &App) -> String {
     clock(&mut page, &app.store.clock_state());
     plain(&mut page, "calls_running", "gauge", "Calls between hold and close", running);
     plain(&mut page, "body_bytes", "gauge", "Bytes of request bodies in flight", app.bodies.used());
+    plain(&mut page, "spool_bytes", "gauge", "Bytes of uploads on disk", app.spool.budget.used());
     let age = app.metrics.audit_age(app.world.steady_ms());
     plain(&mut page, "audit_age_seconds", "gauge", "Time since the ledger was last audited", age);
     tasks(&mut page, app);

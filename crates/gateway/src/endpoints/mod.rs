@@ -7,6 +7,7 @@ pub mod admin;
 pub mod chat;
 pub mod conversations;
 pub mod count;
+pub mod form;
 pub mod gemini;
 pub mod health;
 pub mod mcp;

@@ -80,25 +80,14 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     async fn whole(&self, body: Body) -> Result<Bytes, Refusal> {
-        let headers = &self.parts.headers;
-        if headers.get(header::CONTENT_ENCODING).is_some_and(|value| value != "identity") {
-            return Err(Refusal::about(
-                Code::UnsupportedMediaType,
-                "Content-Encoding",
-                "A compressed body is not accepted; send it as it is.",
-            ));
-        }
-        let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-        if declared.is_some_and(|length| length > self.largest) {
-            return Err(too_large(self.largest));
-        }
+        let declared = declared_length(&self.parts.headers, self.largest)?;
         let mut room = self.app.bodies.room(Whose::Penniless, 0).await?;
         if let Some(length) = declared {
             self.make_room(&mut room, length).await?;
         }
         let bytes = match tokio::time::timeout(self.app.settings.limits.body_time, self.pieces(body, &mut room)).await {
             Ok(bytes) => bytes?,
-            Err(_) => return Err(Refusal::new(Code::RequestTimeout, "The body took too long to arrive.")),
+            Err(_) => return Err(late_body()),
         };
         Ok(room.keep(bytes))
     }
@@ -107,8 +96,7 @@ impl Reading<'_> {
     async fn pieces(&self, mut body: Body, room: &mut BodyShare) -> Result<Bytes, Refusal> {
         let (mut first, mut all) = (Bytes::new(), BytesMut::new());
         while let Some(frame) = body.frame().await {
-            let broken = |_| Refusal::new(Code::InvalidRequest, "The body could not be read to its end.");
-            let Ok(piece) = frame.map_err(broken)?.into_data() else { continue };
+            let Ok(piece) = frame.map_err(|_| broken_body())?.into_data() else { continue };
             let length = first.len() + all.len() + piece.len();
             if length > self.largest {
                 return Err(too_large(self.largest));
@@ -135,20 +123,44 @@ impl Reading<'_> {
     /// otherwise.
     async fn make_room(&self, room: &mut BodyShare, length: usize) -> Result<(), Refusal> {
         if length > SMALL && room.bytes() <= SMALL {
-            room.belongs_to(self.whose().await?);
+            room.belongs_to(match self.payer {
+                Some(caller) => whose(self.app, caller, &self.parts.headers).await?,
+                None => Whose::Penniless,
+            });
         }
         room.grow(length).await
     }
+}
 
-    async fn whose(&self) -> Result<Whose, Refusal> {
-        let Some(caller) = self.payer else { return Ok(Whose::Penniless) };
-        match reads_large(self.app, caller).await? {
-            Ok(()) => Ok(Whose::Account(caller.account.id)),
-            // Its call may be paid for already, and its answer kept.
-            Err(_) if self.parts.headers.contains_key(IDEMPOTENCY_KEY) => Ok(Whose::Penniless),
-            Err(refusal) => Err(refusal),
-        }
+/// The length that a body is said to have; an error, where that is too much or it is compressed.
+pub fn declared_length(headers: &HeaderMap, largest: usize) -> Result<Option<usize>, Refusal> {
+    if headers.get(header::CONTENT_ENCODING).is_some_and(|value| value != "identity") {
+        return Err(Refusal::about(
+            Code::UnsupportedMediaType,
+            "Content-Encoding",
+            "A compressed body is not accepted; send it as it is.",
+        ));
     }
+    let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if declared.is_some_and(|length| length > largest) { Err(too_large(largest)) } else { Ok(declared) }
+}
+
+/// For whom a large body is counted, or why it is not read.
+pub async fn whose(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<Whose, Refusal> {
+    match reads_large(app, caller).await? {
+        Ok(()) => Ok(Whose::Account(caller.account.id)),
+        // Its call may be paid for already, and its answer kept.
+        Err(_) if headers.contains_key(IDEMPOTENCY_KEY) => Ok(Whose::Penniless),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+pub fn late_body() -> Refusal {
+    Refusal::new(Code::RequestTimeout, "The body took too long to arrive.")
+}
+
+pub fn broken_body() -> Refusal {
+    Refusal::new(Code::InvalidRequest, "The body could not be read to its end.")
 }
 
 /// Whether large bodies of this account are read before it is known what they ask for: it can pay,
@@ -164,7 +176,7 @@ pub async fn reads_large(app: &App, caller: &Caller) -> Result<Result<(), Refusa
     Ok(refused.map_or(Ok(()), |refused| Err(call::why_refused(&refused, needed, now))))
 }
 
-fn too_large(limit: usize) -> Refusal {
+pub fn too_large(limit: usize) -> Refusal {
     Refusal::new(Code::BodyTooLarge, format!("The body is larger than {limit} bytes."))
 }
 

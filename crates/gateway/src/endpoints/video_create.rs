@@ -1,7 +1,7 @@
 //! `POST /v1/videos` and `POST /v1/video/generations`: one handler. JSON and multipart/form-data
 //! say the same thing.
 
-use super::reading;
+use super::{form, reading};
 use super::video_tasks::{base, json_bytes, own, unknown};
 use crate::app::App;
 use crate::call::task::{Made, TaskAsk, create_task};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use tollgate_media::video::{VideoRequest, Warning, Warnings};
 use tollgate_store::CallId;
 use tollgate_wire::error::{Code, ErrorFormat};
-use tollgate_wire::multipart::{Bad, FormLimits, FormReader};
+use tollgate_wire::multipart::{Bad, FormLimits, whole_form};
 
 pub const VIDEOS: &str = "/v1/videos";
 pub const GENERATIONS: &str = "/v1/video/generations";
@@ -137,17 +137,14 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
 /// The request in a form, and what of it an Idempotency-Key stands for: the fields without the
 /// boundary, which is drawn anew each time.
 fn read_form(kind: &str, bytes: &Bytes) -> Result<(VideoRequest, Bytes), Refusal> {
-    let wrong = |bad: Bad| Refusal::new(Code::InvalidRequest, why(bad));
     let limits = FormLimits::default();
-    let mut reader = FormReader::new(kind, limits).map_err(wrong)?;
-    reader.push(bytes).map_err(|bad| match reader.field() {
+    let parts = whole_form(kind, limits, bytes.clone()).map_err(|(bad, field)| match field {
         Some(field) if bad == Bad::TooLong => {
             let text = format!("`{field}` is longer than {} MiB.", limits.field_bytes.min(limits.file_bytes) >> 20);
-            Refusal::about(Code::InvalidParameter, field, text)
+            Refusal::about(Code::InvalidParameter, &field, text)
         }
-        _ => wrong(bad),
+        _ => form::unreadable(bad),
     })?;
-    let parts = reader.finish().map_err(wrong)?;
     let mut printed = Vec::new();
     for part in &parts {
         for text in [part.name.as_bytes(), part.file_name.as_deref().unwrap_or_default().as_bytes(), &part.body] {
@@ -156,16 +153,6 @@ fn read_form(kind: &str, bytes: &Bytes) -> Result<(VideoRequest, Bytes), Refusal
         }
     }
     Ok((VideoRequest::from_form(parts)?, printed.into()))
-}
-
-fn why(bad: Bad) -> &'static str {
-    match bad {
-        Bad::NoBoundary => "The Content-Type of a form names its boundary.",
-        Bad::Syntax => "The form cannot be read: a part has no name, or its framing is wrong.",
-        Bad::Unfinished => "The form ends before its last boundary.",
-        Bad::TooManyParts => "The form has too many parts.",
-        Bad::TooLong => "The headers of a part of the form are too long.",
-    }
 }
 
 fn webhook_url(app: &App, fields: &serde_json::Map<String, Value>) -> Result<Option<String>, Refusal> {

@@ -82,6 +82,10 @@ pub struct ServerLimits {
     pub idle_time: Duration,
     pub body_time: Duration,
     pub body_bytes: usize,
+    /// The largest form with files.
+    pub upload_bytes: usize,
+    /// Disk for the files of all uploads in flight.
+    pub spool_bytes: usize,
     /// A client that does not read for this long is taken for gone.
     pub write_time: Duration,
     pub connections: usize,
@@ -119,6 +123,8 @@ impl Default for ServerLimits {
             idle_time: Duration::from_secs(75),
             body_time: Duration::from_secs(60),
             body_bytes: 32 << 20,
+            upload_bytes: 2_050 << 20,
+            spool_bytes: 8 << 30,
             write_time: Duration::from_secs(30),
             connections: 20_000,
             connections_per_address: None,

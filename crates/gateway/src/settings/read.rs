@@ -211,11 +211,18 @@ fn limits(form: &mut Form<'_>) -> ServerLimits {
     if bodies_bytes.is_some_and(|all| all < body_bytes.saturating_mul(2)) {
         form.mistake("bodies_bytes", "must hold two of the largest bodies (body_bytes) at least");
     }
+    let upload_bytes = bytes(form.size_or("upload_bytes", default.upload_bytes as u64));
+    let spool_bytes = bytes(form.size_or("spool_bytes", default.spool_bytes as u64));
+    if spool_bytes < upload_bytes.saturating_mul(2) {
+        form.mistake("spool_bytes", "must hold two of the largest uploads (upload_bytes) at least");
+    }
     ServerLimits {
         header_time: form.duration_or("header_time", default.header_time),
         idle_time: form.duration_or("idle_time", default.idle_time),
         body_time: form.duration_or("body_time", default.body_time),
         body_bytes,
+        upload_bytes,
+        spool_bytes,
         write_time: form.duration_or("write_time", default.write_time),
         connections: form.int_or("connections", default.connections, 1..=1_000_000),
         connections_per_address: form.opt_int("connections_per_address", 1..=1_000_000),

@@ -16,8 +16,8 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tollgate_upstream::{
-    BaseUrl, Blame, Client, ClientSettings, Fault, Outgoing, Payload, Provider, ProviderSettings, UploadStream, kind,
-    read_whole,
+    BaseUrl, Blame, Client, ClientSettings, Fault, FormPayload, Outgoing, Payload, Provider, ProviderSettings,
+    SpooledFile, UploadStream, kind, read_whole,
 };
 use tollgate_wire::error::Code;
 
@@ -304,6 +304,79 @@ async fn what_was_not_begun_can_go_elsewhere() {
     assert_eq!(requests.recv().await.unwrap().1, b"fields;abc;end");
     let fault = client.send(&second, other).await.unwrap_err();
     assert_eq!(fault.blame, Blame::Caller, "{fault:?}");
+}
+
+/// Answers whoever connects; what was sent comes out.
+fn answering(listener: TcpListener) -> (JoinSet<()>, mpsc::Receiver<(String, Vec<u8>)>) {
+    let (seen, requests) = mpsc::channel(8);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let mut connections = JoinSet::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            connections.spawn(answers(stream, seen.clone()));
+        }
+    });
+    (tasks, requests)
+}
+
+/// A file of these bytes, in memory and on disk.
+fn put_down(bytes: &[u8]) -> [SpooledFile; 2] {
+    let path = std::env::temp_dir().join(format!("tollgate-spooled-{}-{}", std::process::id(), bytes.len()));
+    std::fs::write(&path, bytes).unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let room = Arc::new(());
+    let on_disk = SpooledFile::on_disk(file, bytes.len() as u64, room);
+    [SpooledFile::in_memory(Bytes::copy_from_slice(bytes)), on_disk]
+}
+
+#[tokio::test]
+async fn a_file_that_was_put_down_goes_out_as_often_as_it_is_asked_for() {
+    let (listener, address) = listen().await;
+    let (_tasks, mut requests) = answering(listener);
+    let (client, provider) = (client(), provider(address));
+    let bytes: Vec<u8> = (0..1_000_001usize).map(|at| (at % 253) as u8).collect();
+    for file in put_down(&bytes) {
+        for _ in 0..2 {
+            let form = FormPayload::new([7; 16])
+                .field("model", "whisper-1")
+                .file("file", "audio.wav", "audio/wav", file.part())
+                .field("a\"b\r\n", "text \u{e4}");
+            let kind = form.content_type();
+            assert_eq!(kind, "multipart/form-data; boundary=tollgate-07070707070707070707070707070707");
+            let payload = form.payload();
+            let length = payload.length().expect("a length");
+            client.send(&provider, request(&provider, payload)).await.unwrap();
+            let (head, body) = requests.recv().await.unwrap();
+            assert!(head.contains(&format!("content-length: {length}\r\n")), "{head}");
+            let mark = "--tollgate-07070707070707070707070707070707";
+            let before = format!(
+                "{mark}\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nwhisper-1\r\n{mark}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"audio.wav\"\r\nContent-Type: audio/wav\r\n\r\n"
+            );
+            let after = format!(
+                "\r\n{mark}\r\nContent-Disposition: form-data; name=\"a%22b%0D%0A\"\r\n\r\ntext \u{e4}\r\n{mark}--\r\n"
+            );
+            assert!(body == [before.as_bytes(), &bytes, after.as_bytes()].concat());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_becomes_base64_while_it_is_sent() {
+    let (listener, address) = listen().await;
+    let (_tasks, mut requests) = answering(listener);
+    let (client, provider) = (client(), provider(address));
+    for length in [0, 1, 2, 3, 100_000, 96 << 10, (96 << 10) + 1, 200_000] {
+        let bytes: Vec<u8> = (0..length).map(|at: usize| (at % 253) as u8).collect();
+        for file in put_down(&bytes) {
+            let payload = Payload::of_parts([text("[").into(), file.base64_part(), text("]").into()]);
+            assert_eq!(payload.length(), Some(file.base64_length() + 2));
+            client.send(&provider, request(&provider, payload)).await.unwrap();
+            let (_, body) = requests.recv().await.unwrap();
+            let letters = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, &bytes);
+            assert!(body == format!("[{letters}]").as_bytes(), "{length}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 //! Forms in one piece, byte by byte, and forms that must be refused.
 
 use proptest::prelude::*;
-use tollgate_wire::multipart::{Bad, FormLimits, FormPart, FormReader};
+use bytes::Bytes;
+use tollgate_wire::multipart::{Bad, FormEvent, FormLimits, FormPart, FormReader, PartHead, whole_form};
 
 const TYPE: &str = "multipart/form-data; boundary=XX";
 
@@ -9,12 +10,35 @@ fn read(body: &[u8], piece: usize) -> Result<Vec<FormPart>, Bad> {
     limited(TYPE, body, piece, FormLimits::default())
 }
 
+/// The parts of a form that comes in pieces of this size.
 fn limited(content_type: &str, body: &[u8], piece: usize, limits: FormLimits) -> Result<Vec<FormPart>, Bad> {
     let mut reader = FormReader::new(content_type, limits)?;
+    let mut parts: Vec<(PartHead, Vec<u8>, bool)> = Vec::new();
     for chunk in body.chunks(piece.max(1)) {
-        reader.push(chunk)?;
+        reader.push(Bytes::copy_from_slice(chunk));
+        while let Some(event) = reader.event()? {
+            let last = parts.last_mut();
+            match (event, last) {
+                (FormEvent::Begin(head), last) => {
+                    assert!(last.is_none_or(|last| last.2), "the part before has ended");
+                    parts.push((head, Vec::new(), false));
+                }
+                (FormEvent::Piece(piece), Some(last)) => {
+                    assert!(!piece.is_empty() && !last.2);
+                    last.1.extend_from_slice(&piece);
+                }
+                (FormEvent::End, Some(last)) => last.2 = true,
+                (other, None) => panic!("{other:?} before any part"),
+            }
+        }
     }
-    reader.finish()
+    reader.finish()?;
+    let part = |(head, body, ended): (PartHead, Vec<u8>, bool)| {
+        assert!(ended);
+        let PartHead { name, file_name, content_type } = head;
+        FormPart { name, file_name, content_type, body: body.into() }
+    };
+    Ok(parts.into_iter().map(part).collect())
 }
 
 fn form(parts: &[(&str, &[u8])]) -> Vec<u8> {
@@ -66,10 +90,13 @@ fn refused() {
     let nameless = form(&[("Content-Disposition: form-data", b"1")]);
     let headless = form(&[("Content-Type: text/plain", b"1")]);
     let attachment = form(&[("Content-Disposition: attachment; name=\"a\"", b"1")]);
+    let twice = "Content-Disposition: form-data; name=\"a\"\r\nContent-Disposition: form-data; name=\"b\"";
+    let twice = form(&[(twice, b"1")]);
     for (body, bad) in [
         (&nameless[..], Bad::Syntax),
         (&headless, Bad::Syntax),
         (&attachment, Bad::Syntax),
+        (&twice, Bad::Syntax),
         (b"--XXjunk", Bad::Syntax),
         (b"", Bad::Unfinished),
         (b"--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nnever ends", Bad::Unfinished),
@@ -102,20 +129,57 @@ fn limits() {
         }
     }
     // A body that never ends is refused while it comes, not at its end.
+    let pushed = |reader: &mut FormReader, bytes: &[u8]| {
+        reader.push(Bytes::copy_from_slice(bytes));
+        loop {
+            match reader.event() {
+                Ok(Some(_)) => {}
+                Ok(None) => break Ok(()),
+                Err(bad) => break Err(bad),
+            }
+        }
+    };
     let mut reader = FormReader::new(TYPE, small).expect("a reader");
-    reader.push(format!("--XX\r\n{file}\r\n\r\n").as_bytes()).expect("headers");
-    assert!((0..10).any(|_| reader.push(b"12345678") == Err(Bad::TooLong)));
-    assert_eq!(reader.field(), Some("a"), "and by its name");
+    pushed(&mut reader, format!("--XX\r\n{file}\r\n\r\n").as_bytes()).expect("headers");
+    assert!((0..10).any(|_| pushed(&mut reader, b"12345678") == Err(Bad::TooLong)));
+    assert_eq!(reader.open().map(|part| part.name.as_str()), Some("a"), "and by its name");
     let mut reader = FormReader::new(TYPE, small).expect("a reader");
-    reader.push(b"--XX\r\n").expect("a boundary");
-    assert!((0..20).any(|_| reader.push(&[b'x'; 1000]) == Err(Bad::TooLong)));
+    pushed(&mut reader, b"--XX\r\n").expect("a boundary");
+    assert!((0..20).any(|_| pushed(&mut reader, &[b'x'; 1000]) == Err(Bad::TooLong)));
+}
+
+#[test]
+fn pieces_of_a_file_come_out_as_they_arrive_and_share_its_bytes() {
+    let mut reader = FormReader::new(TYPE, FormLimits::default()).expect("a reader");
+    let head = "--XX\r\nContent-Disposition: form-data; name=\"f\"; filename*=UTF-8''a.bin\r\n\r\n";
+    reader.push(Bytes::from_static(head.as_bytes()));
+    let Ok(Some(FormEvent::Begin(begun))) = reader.event() else { panic!("the head of the part") };
+    assert_eq!(begun.file_name.as_deref(), Some("UTF-8''a.bin"), "a part with any file name is a file");
+    assert_eq!(reader.event(), Ok(None));
+    let sent = Bytes::from(vec![7; 1 << 16]);
+    reader.push(sent.clone());
+    // The line end before the body was held with it, so this one is joined.
+    assert_eq!(reader.event(), Ok(Some(FormEvent::Piece(sent.clone()))));
+    reader.push(sent.clone());
+    let Ok(Some(FormEvent::Piece(piece))) = reader.event() else { panic!("a piece") };
+    assert_eq!((piece.as_ptr(), piece.len()), (sent.as_ptr(), sent.len()), "not copied");
+    // What may be the beginning of a boundary waits for what follows.
+    reader.push(Bytes::from_static(b"abc\r\n--X"));
+    assert_eq!(reader.event(), Ok(Some(FormEvent::Piece(Bytes::from_static(b"abc")))));
+    assert_eq!(reader.event(), Ok(None));
+    reader.push(Bytes::from_static(b"Y\r\n--XX--"));
+    assert_eq!(reader.event(), Ok(Some(FormEvent::Piece(Bytes::from_static(b"\r\n--XY")))));
+    assert_eq!(reader.event(), Ok(Some(FormEvent::End)));
+    assert_eq!((reader.event(), reader.finish()), (Ok(None), Ok(())));
 }
 
 proptest! {
     #[test]
     fn any_bytes_in_any_pieces(body in proptest::collection::vec(any::<u8>(), 0..400), piece in 1usize..40) {
         let whole = read(&body, body.len());
-        prop_assert_eq!(read(&body, piece), whole);
+        prop_assert_eq!(&read(&body, piece), &whole);
+        let at_once = whole_form(TYPE, FormLimits::default(), Bytes::from(body)).map_err(|(bad, _)| bad);
+        prop_assert_eq!(at_once, whole);
     }
 
     #[test]

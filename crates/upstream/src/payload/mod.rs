@@ -1,9 +1,15 @@
 //! The body of a request: bytes that are all there, or parts of which some still arrive while the
 //! others are sent.
 //!
-//! Whole bytes can be sent as often as one likes. An [`UploadStream`] is read once: until its first
-//! piece is taken it can go along another route, and from then on [`UploadStream::part`] gives
-//! nothing any more.
+//! Whole bytes can be sent as often as one likes, and so can a [`SpooledFile`]. An [`UploadStream`]
+//! is read once: until its first piece is taken it can go along another route, and from then on
+//! [`UploadStream::part`] gives nothing any more.
+
+mod form;
+mod spooled;
+
+pub use form::FormPayload;
+pub use spooled::{SpooledFile, SpooledPieces};
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -97,6 +103,7 @@ pub struct PayloadPart(Inner);
 enum Inner {
     Bytes(Bytes),
     Upload(Taking),
+    Spooled { pieces: SpooledPieces, base64: bool },
 }
 
 impl From<Bytes> for PayloadPart {
@@ -110,6 +117,7 @@ impl PayloadPart {
         match &self.0 {
             Inner::Bytes(bytes) => Some(bytes.len() as u64),
             Inner::Upload(upload) => upload.length,
+            Inner::Spooled { pieces, base64 } => Some(pieces.length(*base64)),
         }
     }
 }
@@ -183,6 +191,8 @@ impl Streamed {
                 Inner::Bytes(bytes) if bytes.is_empty() => None,
                 Inner::Bytes(bytes) => Some(Ok(std::mem::take(bytes))),
                 Inner::Upload(upload) => ready!(upload.poll_piece(cx)),
+                Inner::Spooled { pieces, base64: false } => ready!(pieces.poll_piece(cx)),
+                Inner::Spooled { pieces, base64: true } => ready!(pieces.poll_base64(cx)),
             };
             if piece.is_some() {
                 return Poll::Ready(piece);

@@ -1,0 +1,281 @@
+//! Reads a form with files within limits of size and time: small fields as text, files into the
+//! spool, watched while they arrive. What an Idempotency-Key stands for is made on the way, of names,
+//! values and contents in their order; the boundary, which is drawn anew for each try, has no part in
+//! it.
+
+use super::reading;
+use crate::app::App;
+use crate::door::bodies::{BodyShare, SMALL, Whose};
+use crate::door::spool::{FileWatch, IN_MEMORY, SpoolTerms, Spooling};
+use crate::refusal::Refusal;
+use crate::who::caller::Caller;
+use axum::body::Body;
+use http::header;
+use http::request::Parts;
+use http_body_util::BodyExt as _;
+use sha2::{Digest, Sha256};
+use tokio::time::{Instant, timeout_at};
+use tollgate_upstream::SpooledFile;
+use tollgate_wire::error::Code;
+use tollgate_wire::multipart::{Bad, FormEvent, FormLimits, FormReader, PartHead};
+
+/// What a form of one endpoint may carry.
+#[derive(Clone, Copy, Debug)]
+pub struct FormRules {
+    pub parts: usize,
+    /// Of one field.
+    pub field_bytes: u64,
+    pub files: usize,
+    /// Of one file, whatever the model allows.
+    pub file_bytes: u64,
+}
+
+/// A field that is no file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormField {
+    pub name: String,
+    pub text: String,
+}
+
+/// A file of a form, whole.
+pub struct FormFile<W> {
+    /// The name of the field.
+    pub name: String,
+    pub file: SpooledFile,
+    /// What watched it pass.
+    pub watch: W,
+}
+
+/// A form that was read.
+pub struct ReadForm<W> {
+    pub fields: Vec<FormField>,
+    pub files: Vec<FormFile<W>>,
+    /// What an Idempotency-Key stands for.
+    pub print: [u8; 32],
+    /// What the fields take of the budget: to be kept as long as they are.
+    pub room: BodyShare,
+}
+
+/// How a file is to be taken, said when it begins and the fields before it are known.
+pub struct TakeFile<W> {
+    pub watch: W,
+    /// The most bytes, where the model allows fewer than the endpoint.
+    pub most: Option<u64>,
+}
+
+/// Whether the body is a form.
+pub fn is_form(parts: &Parts) -> bool {
+    content_type(parts).trim_start().to_ascii_lowercase().starts_with("multipart/form-data")
+}
+
+fn content_type(parts: &Parts) -> &str {
+    parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("")
+}
+
+/// What is said of a form that cannot be read.
+pub fn unreadable(bad: Bad) -> Refusal {
+    let text = match bad {
+        Bad::NoBoundary => "The Content-Type of a form names its boundary.",
+        Bad::Syntax => "The form cannot be read: a part has no name, or its framing is wrong.",
+        Bad::Unfinished => "The form ends before its last boundary.",
+        Bad::TooManyParts => "The form has too many parts.",
+        Bad::TooLong => "The headers of a part of the form are too long.",
+    };
+    Refusal::new(Code::InvalidRequest, text)
+}
+
+/// Reads the form of a request. `begin` is asked for each file how it is to be taken.
+pub async fn read<W: FileWatch>(
+    app: &App,
+    caller: &Caller,
+    parts: &Parts,
+    body: Body,
+    rules: FormRules,
+    begin: impl FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refusal>,
+) -> Result<ReadForm<W>, Refusal> {
+    if !is_form(parts) {
+        let text = "The body must be a form with `Content-Type: multipart/form-data`.";
+        return Err(Refusal::about(Code::UnsupportedMediaType, "Content-Type", text));
+    }
+    let largest = app.settings.limits.upload_bytes;
+    let declared = reading::declared_length(&parts.headers, largest)?;
+    let rules = FormRules { file_bytes: rules.file_bytes.min(largest as u64), ..rules };
+    let limits = FormLimits { parts: rules.parts, field_bytes: rules.field_bytes, file_bytes: rules.file_bytes };
+    let reader = FormReader::new(content_type(parts), limits).map_err(unreadable)?;
+    let mut reading = FormReading {
+        app,
+        caller,
+        parts,
+        rules,
+        begin,
+        // Where more is announced than would stay in memory, the beginning of it need not either.
+        in_memory: if declared.is_some_and(|all| all > 2 * IN_MEMORY) { SMALL } else { IN_MEMORY },
+        whose: None,
+        room: app.bodies.room(Whose::Penniless, 0).await?,
+        taken: 0,
+        print: Sha256::new(),
+        open: None,
+        fields: Vec::new(),
+        files: Vec::new(),
+    };
+    if declared.is_some_and(|length| length > SMALL) {
+        reading.large().await?;
+    }
+    reading.all(reader, body, largest).await?;
+    let FormReading { fields, files, print, room, .. } = reading;
+    Ok(ReadForm { fields, files, print: print.finalize().into(), room })
+}
+
+/// A part that is being read.
+enum OpenPart<W> {
+    Field(String, Vec<u8>),
+    File(String, Box<Spooling<W>>),
+}
+
+struct FormReading<'a, W, B> {
+    app: &'a App,
+    caller: &'a Caller,
+    parts: &'a Parts,
+    rules: FormRules,
+    begin: B,
+    in_memory: usize,
+    /// For whom it is counted, once it is large.
+    whose: Option<Whose>,
+    room: BodyShare,
+    /// Bytes of names and values.
+    taken: usize,
+    print: Sha256,
+    open: Option<OpenPart<W>>,
+    fields: Vec<FormField>,
+    files: Vec<FormFile<W>>,
+}
+
+impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refusal>> FormReading<'_, W, B> {
+    /// A long form may take its time, at the pace that the largest of other bodies must keep.
+    async fn all(&mut self, mut reader: FormReader, mut body: Body, largest: usize) -> Result<(), Refusal> {
+        let limits = &self.app.settings.limits;
+        let began = Instant::now();
+        let mut total = 0usize;
+        loop {
+            let times = u32::try_from(total / limits.body_bytes.max(1)).unwrap_or(u32::MAX).saturating_add(1);
+            let until = began + limits.body_time.saturating_mul(times);
+            let Some(frame) = timeout_at(until, body.frame()).await.map_err(|_| reading::late_body())? else { break };
+            let Ok(piece) = frame.map_err(|_| reading::broken_body())?.into_data() else { continue };
+            total = total.saturating_add(piece.len());
+            if total > largest {
+                return Err(reading::too_large(largest));
+            }
+            if total > SMALL {
+                self.large().await?;
+            }
+            reader.push(piece);
+            while let Some(event) = reader.event().map_err(|bad| self.bad(bad, &reader))? {
+                self.take(event).await?;
+            }
+        }
+        reader.finish().map_err(unreadable)
+    }
+
+    /// A large form is read for accounts that can pay.
+    async fn large(&mut self) -> Result<(), Refusal> {
+        if self.whose.is_none() {
+            let whose = reading::whose(self.app, self.caller, &self.parts.headers).await?;
+            self.whose = Some(whose);
+            if self.room.bytes() <= SMALL {
+                self.room.belongs_to(whose);
+            }
+            if let Some(OpenPart::File(_, file)) = &mut self.open {
+                file.belongs_to(whose);
+            }
+        }
+        Ok(())
+    }
+
+    async fn take(&mut self, event: FormEvent) -> Result<(), Refusal> {
+        match (event, &mut self.open) {
+            (FormEvent::Begin(head), _) => self.part(head).await,
+            (FormEvent::Piece(piece), Some(OpenPart::Field(_, value))) => {
+                value.extend_from_slice(&piece);
+                self.count(piece.len()).await
+            }
+            (FormEvent::Piece(piece), Some(OpenPart::File(name, file))) => {
+                file.push(&piece).await.map_err(|refusal| named(refusal, name))
+            }
+            (FormEvent::End, _) => self.end().await,
+            (FormEvent::Piece(_), None) => Ok(()),
+        }
+    }
+
+    async fn part(&mut self, head: PartHead) -> Result<(), Refusal> {
+        self.count(head.name.len()).await?;
+        self.open = Some(if head.file_name.is_some() {
+            if self.files.len() == self.rules.files {
+                let text = format!("The form has more than {} files.", self.rules.files);
+                return Err(Refusal::about(Code::InvalidParameter, &head.name, text));
+            }
+            let TakeFile { watch, most } = (self.begin)(&head, &self.fields)?;
+            let most = most.unwrap_or(u64::MAX).min(self.rules.file_bytes);
+            let terms = SpoolTerms { whose: self.whose, most, in_memory: self.in_memory };
+            OpenPart::File(head.name, Box::new(self.app.spool.begin(terms, watch).await?))
+        } else {
+            OpenPart::Field(head.name, Vec::new())
+        });
+        Ok(())
+    }
+
+    async fn end(&mut self) -> Result<(), Refusal> {
+        match self.open.take() {
+            Some(OpenPart::Field(name, value)) => {
+                let Ok(text) = String::from_utf8(value) else {
+                    return Err(Refusal::about(Code::InvalidParameter, &name, format!("`{name}` is not text.")));
+                };
+                self.prints(&name, 0, text.as_bytes());
+                self.fields.push(FormField { name, text });
+            }
+            Some(OpenPart::File(name, file)) => {
+                let spooled = file.finish().await.map_err(|refusal| named(refusal, &name))?;
+                self.prints(&name, 1, &spooled.sha256);
+                self.files.push(FormFile { name, file: spooled.file, watch: spooled.watch });
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Each value after its length, so that no two forms come to the same bytes.
+    fn prints(&mut self, name: &str, kind: u8, value: &[u8]) {
+        for bytes in [name.as_bytes(), &[kind], value] {
+            self.print.update((bytes.len() as u64).to_be_bytes());
+            self.print.update(bytes);
+        }
+    }
+
+    /// Memory for more of the fields.
+    async fn count(&mut self, more: usize) -> Result<(), Refusal> {
+        self.taken = self.taken.saturating_add(more);
+        let largest = self.app.settings.limits.body_bytes;
+        if self.taken > largest {
+            return Err(reading::too_large(largest));
+        }
+        self.room.grow(self.taken).await
+    }
+
+    fn bad(&self, bad: Bad, reader: &FormReader) -> Refusal {
+        let Some(part) = reader.open().filter(|_| bad == Bad::TooLong) else { return unreadable(bad) };
+        let name = &part.name;
+        match part.file_name {
+            Some(_) => {
+                let text = format!("`{name}` is larger than {} bytes.", self.rules.file_bytes);
+                Refusal::about(Code::BodyTooLarge, name, text)
+            }
+            None => {
+                let text = format!("`{name}` is longer than {} bytes.", self.rules.field_bytes);
+                Refusal::about(Code::InvalidParameter, name, text)
+            }
+        }
+    }
+}
+
+fn named(refusal: Refusal, name: &str) -> Refusal {
+    Refusal { param: refusal.param.or_else(|| Some(name.to_owned())), ..refusal }
+}
