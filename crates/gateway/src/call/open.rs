@@ -16,7 +16,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::time::Instant;
-use tollgate_catalog::{Face, Model, Money, Price};
+use tollgate_catalog::{BillingUnit, Face, Model, Money, Price};
 use tollgate_store::{CallId, Close, Counters, Ending, Held, Mark, REPLY_KEPT, StoredReply, UsageFacts};
 use tollgate_upstream::Provider;
 use tollgate_wire::Dropped;
@@ -212,7 +212,9 @@ impl OpenCall {
 
     /// Did a completed call come with the provider's report, where the charge depends on one?
     fn note_report(&self, ending: Ending, bill: &Bill) {
-        let by_tokens = bill.price.faces.has(Face::Input) || bill.price.faces.has(Face::Output);
+        let sold = &bill.price.faces;
+        // Characters and seconds are counted here, whatever a provider says of them.
+        let by_tokens = bill.price.unit == BillingUnit::Tokens && (sold.has(Face::Input) || sold.has(Face::Output));
         if let (Ending::Answered, false, true, Some(provider)) =
             (ending, self.meter.is_empty(), by_tokens, &self.provider)
         {

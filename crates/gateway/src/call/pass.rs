@@ -6,7 +6,7 @@
 
 use super::meter::Meter;
 use super::open::Call;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
 use http::HeaderValue;
 use std::future::Future as _;
@@ -14,14 +14,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::time::Instant;
 use tokio_util::sync::WaitForCancellationFutureOwned;
-use tollgate_store::Ending;
+use tollgate_store::{Ending, REPLY_KEPT, StoredReply};
 use tollgate_upstream::{Fault, ReplyBody};
 use tollgate_wire::error::Code;
 
 /// What happens to an answer on its way.
 pub trait Rewrite: Send {
-    /// The next piece of the provider's; what goes to the client for it.
-    fn feed(&mut self, piece: &[u8]) -> Result<Bytes, Fault>;
+    /// The next piece of the provider's; what goes to the client for it. What passes as it is needs
+    /// no copy.
+    fn feed(&mut self, piece: Bytes) -> Result<Bytes, Fault>;
     /// The provider is at its end: the rest, if it was an answer.
     fn end(&mut self) -> Result<Bytes, Fault>;
     /// It was none after all.
@@ -53,7 +54,32 @@ pub struct PassingBody {
     rewrite: Box<dyn Rewrite>,
     left: usize,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
+    kept: KeptPieces,
     ended: bool,
+}
+
+/// What has passed of an answer that may be asked for again by its Idempotency-Key, as long as it
+/// is short enough to be kept.
+struct KeptPieces {
+    content_type: HeaderValue,
+    all: Option<BytesMut>,
+}
+
+impl KeptPieces {
+    fn add(&mut self, piece: &[u8]) {
+        if let Some(all) = &mut self.all {
+            match all.len() + piece.len() <= REPLY_KEPT {
+                true => all.extend_from_slice(piece),
+                false => self.all = None,
+            }
+        }
+    }
+
+    /// All of it.
+    fn reply(&mut self) -> Option<StoredReply> {
+        let content_type = self.content_type.to_str().unwrap_or("application/octet-stream").to_owned();
+        self.all.take().map(|all| StoredReply { status: 200, content_type, body: all.freeze() })
+    }
 }
 
 /// The transfer is broken off.
@@ -64,18 +90,21 @@ pub struct BrokenOff;
 impl PassingBody {
     pub fn new(call: Call, passed: Passed) -> PassingBody {
         let cut = Box::pin(call.till.shutdown.cut.clone().cancelled_owned());
-        let Passed { first, body, rewrite, left, .. } = passed;
-        PassingBody { call, first: Some(first), body, rewrite, left, cut, ended: false }
+        let Passed { first, body, rewrite, left, content_type, .. } = passed;
+        let mut kept = KeptPieces { content_type, all: call.idempotent.then(BytesMut::new) };
+        kept.add(&first);
+        PassingBody { call, first: Some(first), body, rewrite, left, cut, kept, ended: false }
     }
 
     /// The next bytes for the client; `None` when the piece gave none.
-    fn pass(&mut self, piece: Option<&Bytes>) -> Result<Option<Bytes>, Fault> {
+    fn pass(&mut self, piece: Option<Bytes>) -> Result<Option<Bytes>, Fault> {
         let Some(piece) = piece else {
             let last = self.rewrite.end()?;
             if let Some(meter) = self.rewrite.meter() {
                 self.call.meter = meter;
             }
-            self.call.close(Ending::Answered, 200, "");
+            self.kept.add(&last);
+            self.call.close_with_reply(Ending::Answered, 200, "", self.kept.reply());
             self.ended = true;
             return Ok(Some(last));
         };
@@ -84,6 +113,7 @@ impl PassingBody {
             return Err(Fault::idle());
         }
         let out = self.rewrite.feed(piece)?;
+        self.kept.add(&out);
         Ok((!out.is_empty()).then_some(out))
     }
 
@@ -97,7 +127,7 @@ impl PassingBody {
                 Ok(piece) => piece,
                 Err(fault) => return Poll::Ready(Err(fault)),
             };
-            if let Some(out) = self.pass(piece.as_ref()).transpose() {
+            if let Some(out) = self.pass(piece).transpose() {
                 return Poll::Ready(out);
             }
         }

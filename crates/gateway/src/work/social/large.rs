@@ -32,8 +32,8 @@ impl Large {
 }
 
 impl Rewrite for Large {
-    fn feed(&mut self, piece: &[u8]) -> Result<Bytes, Fault> {
-        self.flow.feed(piece).map_err(|_| no_data())
+    fn feed(&mut self, piece: Bytes) -> Result<Bytes, Fault> {
+        self.flow.feed(&piece).map_err(|_| no_data())
     }
 
     fn end(&mut self) -> Result<Bytes, Fault> {
