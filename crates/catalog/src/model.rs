@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::form::did_you_mean;
-use crate::{BillingUnit, Book, ChatRules, LineInFile, Mistake, NoPrice, Price, PriceFacts, VendorList, VideoTable};
+use crate::{BillingUnit, Book, ChatRules, ImageTable, LineInFile, Mistake, NoPrice, Price, PriceFacts, VendorList, VideoTable};
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
 #[derive(Clone, Debug)]
@@ -49,6 +49,8 @@ pub struct Model {
     pub routes: Vec<Route>,
     /// How its requests are read, when it makes videos.
     pub video: Option<VideoTable>,
+    /// What it sells, when it makes pictures.
+    pub image: ImageTable,
     /// Where it is written, for messages.
     pub place: LineInFile,
 }
@@ -125,6 +127,7 @@ impl Model {
             list: None,
             routes: routes.enumerate().map(route).collect(),
             video: None,
+            image: ImageTable::default(),
             place: place.clone(),
         }
     }
