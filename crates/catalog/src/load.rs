@@ -19,6 +19,7 @@ mod pages;
 mod prices;
 mod social;
 mod source;
+mod speech;
 mod video;
 
 use source::CatalogFile;

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use crate::form::did_you_mean;
-use crate::{BillingUnit, Book, ChatRules, ImageTable, LineInFile, Mistake, NoPrice, Price, PriceFacts, VendorList, VideoTable};
+use crate::{
+    BillingUnit, Book, ChatRules, ImageTable, LineInFile, Mistake, NoPrice, Price, PriceFacts, SpeechTable, VendorList,
+    VideoTable,
+};
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
 #[derive(Clone, Debug)]
@@ -51,6 +54,8 @@ pub struct Model {
     pub video: Option<VideoTable>,
     /// What it sells, when it makes pictures.
     pub image: ImageTable,
+    /// What it speaks, when it makes speech.
+    pub speech: Option<SpeechTable>,
     /// Where it is written, for messages.
     pub place: LineInFile,
 }
@@ -128,6 +133,7 @@ impl Model {
             routes: routes.enumerate().map(route).collect(),
             video: None,
             image: ImageTable::default(),
+            speech: None,
             place: place.clone(),
         }
     }

@@ -240,7 +240,14 @@ impl Model {
             max_duration_seconds: Option<u64>,
             #[serde(skip_serializing_if = "Option::is_none")]
             pricing_notes: Option<&'a str>,
+            #[serde(skip_serializing_if = "is_empty")]
+            voices: &'a [String],
+            #[serde(skip_serializing_if = "is_empty")]
+            response_formats: &'a [String],
+            #[serde(skip_serializing_if = "Option::is_none")]
+            max_characters: Option<u64>,
         }
+        let speech = self.speech.as_ref();
         let specs = Specs {
             r#type: &self.kind,
             context_window: self.context_window,
@@ -252,6 +259,9 @@ impl Model {
             resolutions: &self.resolutions,
             max_duration_seconds: self.max_duration_seconds,
             pricing_notes: self.pricing_notes.as_deref(),
+            voices: speech.map_or(&[], |speech| &speech.voices),
+            response_formats: speech.map_or(&[], |speech| &speech.formats),
+            max_characters: speech.map(|speech| speech.max_characters),
         };
         serde_json::to_string(&specs).unwrap_or_default()
     }

@@ -3,8 +3,9 @@
 //! it is right.
 
 use crate::endpoints;
-use crate::sale::{Serving, offers};
+use crate::sale::{Serving, offers, speech};
 use crate::settings::{ConfigSource, Settings, catalog_files, file_mistake, whole_mistake};
+use crate::work::image;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -57,6 +58,7 @@ impl ConfigSource {
         let offers = catalog.as_ref().map(|catalog| {
             right_kinds(catalog, &providers, &mistakes);
             served(catalog, &mistakes);
+            speech::check(catalog, &providers, &mistakes);
             offers::read(catalog, &providers, &mistakes)
         });
         let providers =
@@ -97,8 +99,10 @@ impl ConfigSource {
 fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>, mistakes: &Mistakes) {
     let chats = |model: &&Arc<Model>| Dialect::ALL.iter().any(|dialect| model.supports(dialect.word()));
     let models = catalog.models.values().filter(chats).map(|model| (model, Ability::Chat));
+    let pictures = catalog.models.values().filter(|model| model.supports(image::ENDPOINT_TYPE));
+    let pictures = pictures.map(|model| (model, Ability::Image));
     let cells = catalog.social.cells().map(|cell| (&cell.model, Ability::Social));
-    for (model, ability) in models.chain(cells) {
+    for (model, ability) in models.chain(pictures).chain(cells) {
         for route in &model.routes {
             let Some(Some(provider)) = providers.get(&route.provider) else { continue };
             if let Some(reason) = provider.lacks(ability) {

@@ -1,5 +1,5 @@
-//! The formats and rules of what is not a conversation: families of video models, pictures,
-//! social data, the length of audio files.
+//! The formats and rules of what is not a conversation: families of video models, pictures, social
+//! data, speech, the length of audio files.
 //!
 //! No input or output, no clock, no prices, no accounts. This room knows no chat dialect.
 
@@ -8,4 +8,5 @@
 pub mod audio;
 pub mod image;
 pub mod social;
+pub mod speech;
 pub mod video;

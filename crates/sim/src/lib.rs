@@ -35,7 +35,8 @@
 //! module `dialect`.
 //!
 //! Social data is played too, under `/api/v1` (and `/api`, as self-hosted sources do): see the
-//! module `social`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`].
+//! module `social`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`]. So are makers
+//! of speech: see [`voice_scenarios`].
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
 
@@ -57,8 +58,10 @@ mod social;
 mod socket;
 mod speech;
 pub mod video;
+mod voice;
 
 pub use record::{Counts, Received};
 pub use scenario::scenarios;
 pub use server::{Sim, SimSettings};
 pub use social::scenarios as social_scenarios;
+pub use voice::scenarios as voice_scenarios;

@@ -13,7 +13,7 @@ use crate::scenario::{Choice, Scenario as S};
 use crate::script::{Ending, Script, Step};
 use crate::server::{Reset, World};
 use crate::speech::Speech;
-use crate::{control, dialect, events, fast, fault, social, video};
+use crate::{control, dialect, events, fast, fault, social, video, voice};
 
 pub(crate) type Outgoing = Either<Full<Bytes>, Script>;
 
@@ -33,6 +33,10 @@ pub(crate) async fn answer(world: &World, reset: Reset, request: Request<Incomin
         },
         (&Method::POST, path) if dialect::is_ours(path) => match body.collect().await {
             Ok(body) => return dialect::answer(world, reset, &parts, body.to_bytes()).await,
+            Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
+        },
+        (&Method::POST, path) if voice::is_ours(path) => match body.collect().await {
+            Ok(body) => return voice::answer(world, reset, &parts, body.to_bytes()).await,
             Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
         },
         (_, path) if path.starts_with("/api/") => match body.collect().await {

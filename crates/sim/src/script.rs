@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame};
-use tokio::time::{Sleep, sleep};
+use tokio::time::sleep;
 
 use crate::record::Watch;
 use crate::server::Reset;
@@ -21,6 +21,8 @@ pub(crate) enum Step {
     Wait(Duration),
     /// The same piece so many times, as fast as it is taken.
     Repeat(Bytes, u64),
+    /// Waits for something else to happen.
+    Until(Pin<Box<dyn Future<Output = ()> + Send>>),
     /// Nothing more, but the connection stays.
     Silence,
     /// The connection ends here, by a reset or by closing the socket.
@@ -42,13 +44,13 @@ pub(crate) struct Script {
     /// Absent for the fast scenarios, which are not recorded.
     watch: Option<Watch>,
     reset: Reset,
-    sleep: Option<Pin<Box<Sleep>>>,
+    pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     flush: bool,
 }
 
 impl Script {
     pub fn new(steps: Vec<Step>, ending: Ending, watch: Option<Watch>, reset: Reset) -> Self {
-        Self { steps: steps.into(), ending, watch, reset, sleep: None, flush: false }
+        Self { steps: steps.into(), ending, watch, reset, pause: None, flush: false }
     }
 
     fn sent(&mut self) {
@@ -80,9 +82,9 @@ impl Body for Script {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            if let Some(sleep) = &mut self.sleep {
-                ready!(sleep.as_mut().poll(cx));
-                self.sleep = None;
+            if let Some(pause) = &mut self.pause {
+                ready!(pause.as_mut().poll(cx));
+                self.pause = None;
             }
             match self.steps.pop_front() {
                 None => {
@@ -91,9 +93,10 @@ impl Body for Script {
                 }
                 Some(Step::Wait(pause)) => {
                     if !pause.is_zero() {
-                        self.sleep = Some(Box::pin(sleep(pause)));
+                        self.pause = Some(Box::pin(sleep(pause)));
                     }
                 }
+                Some(Step::Until(pause)) => self.pause = Some(pause),
                 Some(Step::Send(piece)) => {
                     self.flush = true;
                     self.sent();
@@ -125,7 +128,7 @@ impl Body for Script {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.steps.is_empty() && self.sleep.is_none()
+        self.steps.is_empty() && self.pause.is_none()
     }
 }
 

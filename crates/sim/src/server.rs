@@ -113,7 +113,7 @@ impl Sim {
     }
 
     /// The base of a maker of videos (`dashscope`, `ark`, `kling`, `minimax`, `gemini`, or
-    /// `openai`).
+    /// `openai`) or of speech (`elevenlabs`).
     pub fn video_url(&self, maker: &str) -> String {
         match maker {
             "openai" => self.base_url(),

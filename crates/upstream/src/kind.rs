@@ -4,9 +4,13 @@
 //! `tollgate check` and dispatch read the same row. A new ability is one more field here; a new
 //! kind is one more row.
 
-use crate::makers::{Anthropic, Ark, DashScope, GeminiChat, Kling, MiniMax, OpenAiChat, Sora, TikHub, Veo};
+use crate::makers::{
+    Anthropic, Ark, DashScope, DashScopeSpeech, ElevenLabsSpeech, GeminiChat, GeminiImages, GeminiSpeech, Kling,
+    KlingImages, MiniMax, MiniMaxImages, MiniMaxSpeech, OpenAiChat, OpenAiImages, OpenAiSpeech, QwenImages, Seedream,
+    Sora, TikHub, Veo,
+};
 use crate::video::VideoMaker;
-use crate::{Chat, SocialData};
+use crate::{Chat, ImageMaker, SocialData, SpeechMaker};
 use std::fmt;
 use tollgate_wire::Dialect;
 
@@ -20,6 +24,8 @@ pub struct ProviderKind {
     pub chat: Option<&'static dyn Chat>,
     pub video: Option<&'static dyn VideoMaker>,
     pub social: Option<&'static dyn SocialData>,
+    pub speech: Option<&'static dyn SpeechMaker>,
+    pub image: Option<&'static dyn ImageMaker>,
 }
 
 /// Something that a kind of provider can do.
@@ -28,6 +34,8 @@ pub enum Ability {
     Chat,
     Video,
     Social,
+    Speech,
+    Image,
 }
 
 /// Every kind of provider there is.
@@ -35,6 +43,8 @@ pub static KINDS: &[ProviderKind] = &[
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
         video: Some(&Sora),
+        speech: Some(&OpenAiSpeech),
+        image: Some(&OpenAiImages),
         ..ProviderKind::named("openai")
     },
     ProviderKind {
@@ -42,26 +52,38 @@ pub static KINDS: &[ProviderKind] = &[
         ..ProviderKind::named("openai-responses")
     },
     ProviderKind { chat: Some(&Anthropic), ..ProviderKind::named("anthropic") },
-    ProviderKind { chat: Some(&GeminiChat), video: Some(&Veo), ..ProviderKind::named("gemini") },
+    ProviderKind {
+        chat: Some(&GeminiChat),
+        video: Some(&Veo),
+        speech: Some(&GeminiSpeech),
+        image: Some(&GeminiImages),
+        ..ProviderKind::named("gemini")
+    },
     ProviderKind { social: Some(&TikHub), ..ProviderKind::named("tikhub") },
     // A source that one runs oneself, with the routes and answers of the supplier.
     ProviderKind { social: Some(&TikHub), ..ProviderKind::named("social-source") },
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/compatible-mode/v1/chat/completions" }),
         video: Some(&DashScope),
+        speech: Some(&DashScopeSpeech),
+        image: Some(&QwenImages),
         ..ProviderKind::named("dashscope")
     },
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
         video: Some(&Ark),
+        image: Some(&Seedream),
         ..ProviderKind::named("ark")
     },
-    ProviderKind { key_pair: true, video: Some(&Kling), ..ProviderKind::named("kling") },
+    ProviderKind { key_pair: true, video: Some(&Kling), image: Some(&KlingImages), ..ProviderKind::named("kling") },
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/v1/chat/completions" }),
         video: Some(&MiniMax),
+        speech: Some(&MiniMaxSpeech),
+        image: Some(&MiniMaxImages),
         ..ProviderKind::named("minimax")
     },
+    ProviderKind { speech: Some(&ElevenLabsSpeech), ..ProviderKind::named("elevenlabs") },
 ];
 
 /// The kind with this name.
@@ -72,7 +94,7 @@ pub fn kind(name: &str) -> Option<&'static ProviderKind> {
 impl ProviderKind {
     /// A kind that can do nothing yet.
     const fn named(name: &'static str) -> ProviderKind {
-        ProviderKind { name, key_pair: false, chat: None, video: None, social: None }
+        ProviderKind { name, key_pair: false, chat: None, video: None, social: None, speech: None, image: None }
     }
 
     pub fn has(&self, ability: Ability) -> bool {
@@ -80,12 +102,15 @@ impl ProviderKind {
             Ability::Chat => self.chat.is_some(),
             Ability::Video => self.video.is_some(),
             Ability::Social => self.social.is_some(),
+            Ability::Speech => self.speech.is_some(),
+            Ability::Image => self.image.is_some(),
         }
     }
 }
 
 impl Ability {
-    pub const ALL: [Ability; 3] = [Ability::Chat, Ability::Video, Ability::Social];
+    pub const ALL: [Ability; 5] =
+        [Ability::Chat, Ability::Video, Ability::Social, Ability::Speech, Ability::Image];
 }
 
 impl fmt::Display for Ability {
@@ -94,6 +119,8 @@ impl fmt::Display for Ability {
             Ability::Chat => "chat",
             Ability::Video => "video",
             Ability::Social => "social data",
+            Ability::Speech => "speech",
+            Ability::Image => "pictures",
         })
     }
 }
@@ -120,16 +147,17 @@ mod tests {
         };
         let rows: Vec<String> = KINDS.iter().map(row).collect();
         let expected = [
-            "openai: chat, video",
+            "openai: chat, video, speech, pictures",
             "openai-responses: chat",
             "anthropic: chat",
-            "gemini: chat, video",
+            "gemini: chat, video, speech, pictures",
             "tikhub: social data",
             "social-source: social data",
-            "dashscope: chat, video",
-            "ark: chat, video",
-            "kling: video",
-            "minimax: chat, video",
+            "dashscope: chat, video, speech, pictures",
+            "ark: chat, video, pictures",
+            "kling: video, pictures",
+            "minimax: chat, video, speech, pictures",
+            "elevenlabs: speech",
         ];
         assert_eq!(rows, expected);
     }

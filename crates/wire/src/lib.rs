@@ -14,6 +14,7 @@ mod dropped;
 pub mod error;
 pub mod json;
 pub mod multipart;
+pub mod pluck;
 mod problem;
 mod provider_error;
 pub mod sse;

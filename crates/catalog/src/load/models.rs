@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{chat, image, list, prices, video};
+use super::{chat, image, list, prices, speech, video};
 use crate::form::{Form, did_you_mean};
 use crate::{BillingUnit, EndpointType, Group, Model, Route};
 
@@ -58,6 +58,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
         routes: routes(&mut form),
         video: video::read(&mut form),
         image,
+        speech: speech::read(&mut form),
         place,
     };
     form.finish();

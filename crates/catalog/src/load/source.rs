@@ -127,6 +127,9 @@ impl Snapshot {
         if let Some(video) = &mut model.video {
             video.place = video.place.moved(file, from, line);
         }
+        if let Some(speech) = &mut model.speech {
+            speech.place = speech.place.moved(file, from, line);
+        }
         for route in &mut model.routes {
             route.place = route.place.moved(file, from, line);
         }

@@ -5,8 +5,8 @@
 
 use super::row::{Access, Family, Row};
 use super::{
-    account, admin, chat, conversations, gemini, health, mcp, models, openapi, pricing, quote, receipts, responses,
-    root, social, videos, webhooks,
+    account, admin, chat, conversations, gemini, health, images, mcp, models, openapi, pricing, quote, receipts, responses,
+    root, social, speech, videos, webhooks,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -27,6 +27,8 @@ pub(super) const FAMILIES: &[Family] = &[
     conversations::FAMILY,
     gemini::FAMILY,
     social::FAMILY,
+    speech::FAMILY,
+    images::FAMILY,
     videos::FAMILY,
     webhooks::FAMILY,
     mcp::FAMILY,

@@ -6,6 +6,7 @@ pub mod offers;
 pub mod price_list;
 pub mod price_versions;
 mod serving;
+pub mod speech;
 
 pub use offers::Offers;
 pub use serving::Serving;

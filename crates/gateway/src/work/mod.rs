@@ -3,5 +3,7 @@
 
 pub mod conversation;
 pub mod given;
+pub mod image;
 pub mod social;
+pub mod speech;
 pub mod video;

@@ -17,6 +17,8 @@ pub struct Layout {
     pub picture: &'static [&'static str],
     /// What became of its prompt.
     pub prompt: Option<&'static [&'static str]>,
+    /// A `true` here, before or behind the letters, says that the picture beside it is a draft.
+    pub draft: Option<&'static [&'static str]>,
 }
 
 /// The most of an answer that is kept besides its pictures.
@@ -53,6 +55,11 @@ struct Pass {
     /// The entry of the writer that is open, and where it begins in `out` while it is there.
     entry: Option<Option<usize>>,
     prompt: Option<Vec<u8>>,
+    /// What stands beside the letters says that they are a draft.
+    draft: bool,
+    /// The picture that this is said of, and where its entry begins in `out` while it is there.
+    drawn: Option<Option<usize>>,
+    took_back: bool,
     writer: ResultWriter,
     tally: Tally,
     out: Vec<u8>,
@@ -96,6 +103,9 @@ impl PictureFlow {
             letters: Letters::None,
             entry: None,
             prompt: None,
+            draft: false,
+            drawn: None,
+            took_back: false,
             writer,
             tally,
             out: Vec::new(),
@@ -111,10 +121,27 @@ impl PictureFlow {
 
     /// What of ours has come of it; a broken picture in it can be taken back no more.
     pub fn take(&mut self) -> Bytes {
-        if let Some(place) = &mut self.pass.entry {
+        for place in [&mut self.pass.entry, &mut self.pass.drawn].into_iter().flatten() {
             *place = None;
         }
         Bytes::from(std::mem::take(&mut self.pass.out))
+    }
+
+    pub fn writer(&self) -> &ResultWriter {
+        &self.pass.writer
+    }
+
+    pub fn into_writer(self) -> ResultWriter {
+        self.pass.writer
+    }
+
+    pub fn tally(&self) -> &Tally {
+        &self.pass.tally
+    }
+
+    /// A draft had left when it turned out to be one: all that was taken so far is of no use.
+    pub fn took_back(&mut self) -> bool {
+        std::mem::take(&mut self.pass.took_back)
     }
 
     pub fn out_len(&self) -> usize {
@@ -148,6 +175,9 @@ impl Steps for Pass {
                 if self.path.len() < self.layout.picture.len() {
                     self.close_entry();
                     self.prompt = None;
+                }
+                if self.layout.draft.is_some_and(|place| self.path.len() < place.len()) {
+                    self.end_part();
                 }
                 self.keep(text)
             }
@@ -191,6 +221,7 @@ impl Pass {
                 return self.picture(last, &text[1..]);
             }
             self.note_prompt(last, text);
+            self.draft |= text == b"true" && self.layout.draft.is_some_and(|place| self.is_at(place));
             return self.keep(text);
         }
         self.picture(last, text)
@@ -243,11 +274,15 @@ impl Pass {
             }
             return;
         };
+        if self.draft {
+            return;
+        }
         if self.tally.delivered >= self.tally.asked {
             self.tally.surplus += 1;
             return;
         }
         self.entry = Some(Some(self.out.len()));
+        self.drawn = self.entry;
         self.writer.open(&mut self.out);
         let mut check = PictureCheck::new(kind);
         check.feed(own);
@@ -268,6 +303,21 @@ impl Pass {
         }
         if self.layout.picture.last() == Some(&"*") {
             self.close_entry();
+        }
+    }
+
+    /// All that stands beside a picture was read.
+    fn end_part(&mut self) {
+        let (draft, drawn) = (std::mem::take(&mut self.draft), self.drawn.take());
+        let Some(place) = drawn.filter(|_| draft) else { return };
+        self.tally.delivered = self.tally.delivered.saturating_sub(1);
+        self.writer.forget();
+        match place {
+            Some(from) => self.out.truncate(from),
+            None => {
+                self.out.clear();
+                self.took_back = true;
+            }
         }
     }
 
@@ -316,8 +366,10 @@ mod tests {
     use serde_json::json;
 
     const OPENAI: Layout =
-        Layout { picture: &["data", "*", "b64_json"], prompt: Some(&["data", "*", "revised_prompt"]) };
-    const LIST: Layout = Layout { picture: &["data", "image_base64", "*"], prompt: None };
+        Layout { picture: &["data", "*", "b64_json"], prompt: Some(&["data", "*", "revised_prompt"]), draft: None };
+    const LIST: Layout = Layout { picture: &["data", "image_base64", "*"], prompt: None, draft: None };
+    const PARTS: Layout =
+        Layout { picture: &["parts", "*", "inlineData", "data"], prompt: None, draft: Some(&["parts", "*", "thought"]) };
 
     fn png(tag: u8) -> String {
         let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01".to_vec();
@@ -375,6 +427,25 @@ mod tests {
         let (ours, tally, _) = passed(&LIST, &reply.to_string(), 2, 50, true);
         assert_eq!((ours["data"].as_array().map(Vec::len), tally.delivered), (Some(3), 2));
         assert_eq!(ours["warnings"][0]["field"], "data[1]");
+    }
+
+    #[test]
+    fn drafts_are_not_handed_over() {
+        for (first, second) in [("thought", "inlineData"), ("inlineData", "thought")] {
+            let member = |name: &str| match name {
+                "thought" => "\"thought\":true".to_owned(),
+                _ => format!("\"inlineData\":{{\"data\":\"{}\"}}", png(1)),
+            };
+            let text = format!(
+                "{{\"parts\":[{{{},{}}},{{\"inlineData\":{{\"data\":\"{}\"}}}}]}}",
+                member(first),
+                member(second),
+                png(2)
+            );
+            let (ours, tally, _) = passed(&PARTS, &text, 1, 50, false);
+            assert_eq!((ours["data"].as_array().map(Vec::len), tally.delivered), (Some(1), 1), "{first}");
+            assert_eq!(ours["data"][0]["b64_json"], png(2), "{first}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A door that a test shuts: calls to one path wait in front of it, and are answered when it opens.
 //! So a test puts something exactly between a question and its answer, however slow the machine is.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::watch;
@@ -23,6 +24,14 @@ impl Gate {
     /// How many have come to it while it was shut.
     pub(crate) fn arrived(&self) -> usize {
         self.arrived.load(Ordering::SeqCst)
+    }
+
+    /// When the door to a path opens, or at once.
+    pub(crate) fn opening(&self, path: &'static str) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let mut door = self.shut.subscribe();
+        Box::pin(async move {
+            let _gone = door.wait_for(|shut| shut.as_deref() != Some(path)).await;
+        })
     }
 
     /// A path that ends with a slash stands for all that begin with it.

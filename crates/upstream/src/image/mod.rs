@@ -5,8 +5,10 @@
 //! a picture costs money, so nothing here is ever repeated.
 
 mod body;
+mod link;
 
 pub use body::PictureFile;
+pub use link::open_link;
 pub(crate) use body::{data_links, dropped, json_with_files, put_size};
 
 use crate::video::Asking;
@@ -92,7 +94,7 @@ pub trait ImageMaker: Sync + std::fmt::Debug {
 }
 
 /// No place has letters.
-const LINKS_ONLY: Layout = Layout { picture: &["", "", "", "", "", "", "", ""], prompt: None };
+const LINKS_ONLY: Layout = Layout { picture: &["", "", "", "", "", "", "", ""], prompt: None, draft: None };
 
 /// A report of usage that is worth keeping.
 pub(crate) fn usage(reply: &Value) -> Option<String> {

@@ -1,10 +1,11 @@
 //! The makers: what each of them is sent and what its answers mean, a file or a folder per maker.
 //! What they can do together stands in `kind.rs`; what is the same for all of one ability, in
-//! `chat/`, `video/` and `social.rs`.
+//! `chat/`, `video/`, `speech/`, `image/` and `social.rs`.
 
 mod anthropic;
 mod ark;
 mod dashscope;
+mod elevenlabs;
 mod gemini;
 mod kling;
 mod minimax;
@@ -12,10 +13,11 @@ mod openai;
 mod tikhub;
 
 pub(crate) use anthropic::Anthropic;
-pub(crate) use ark::Ark;
-pub(crate) use dashscope::DashScope;
-pub(crate) use gemini::{GeminiChat, Veo};
-pub(crate) use kling::Kling;
-pub(crate) use minimax::MiniMax;
-pub(crate) use openai::{OpenAiChat, Sora};
+pub(crate) use ark::{Ark, Seedream};
+pub(crate) use dashscope::{DashScope, DashScopeSpeech, QwenImages};
+pub(crate) use elevenlabs::ElevenLabsSpeech;
+pub(crate) use gemini::{GeminiChat, GeminiImages, GeminiSpeech, Veo};
+pub(crate) use kling::{Kling, KlingImages};
+pub(crate) use minimax::{MiniMax, MiniMaxImages, MiniMaxSpeech};
+pub(crate) use openai::{OpenAiChat, OpenAiImages, OpenAiSpeech, Sora};
 pub(crate) use tikhub::TikHub;

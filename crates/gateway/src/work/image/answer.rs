@@ -131,9 +131,6 @@ impl Rewrite for PassedFlow {
             // Beside large pictures there are no links but strays: they are handed over as they are.
             for (url, prompt) in found.links {
                 if tally.delivered < tally.asked {
-                    if writer.entries() > 0 {
-                        writer.separate(&mut out);
-                    }
                     writer.link(&mut out, &url, &prompt);
                     tally.delivered += 1;
                 }

@@ -9,7 +9,7 @@ mod gather;
 mod links;
 mod stream;
 
-pub use ask::ImageAsk;
+pub use ask::{ENDPOINT_TYPE, ImageAsk};
 
 use crate::call::Till;
 use crate::door::bodies::BodyShare;

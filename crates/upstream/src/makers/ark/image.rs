@@ -25,8 +25,8 @@ const KNOWN: &[&str] = &[
     "optimize_prompt_options",
     "sequential_image_generation",
 ];
-/// Codes for content; `*` as in the table of codes.
-const CONTENT: &[&str] = &["InputTextSensitive*", "InputImageSensitive*", "OutputImageSensitive*", "SensitiveContent*"];
+/// Part of every code for content.
+const CONTENT: &[&str] = &["SensitiveContent"];
 
 impl ImageMaker for Seedream {
     fn create(&self, asking: &Asking<'_>, job: &ImageJob<'_>) -> Result<Outgoing, Problem> {

@@ -36,7 +36,7 @@ const WORDS: &[(&str, VideoStanding)] = &[
     ("UNKNOWN", VideoStanding::Ended(VideoFailure::Forgotten)),
 ];
 
-const CODES: Table = &[
+pub(super) const CODES: Table = &[
     ("InvalidApiKey", Verdict::Operator),
     ("Arrearage", Verdict::Operator),
     ("AccessDenied*", Verdict::Operator),

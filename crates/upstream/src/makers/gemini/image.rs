@@ -16,9 +16,12 @@ use tollgate_wire::Problem;
 pub(crate) struct GeminiImages;
 
 const RATIOS: &[&str] = &["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
-const PARTS: Layout =
-    Layout { picture: &["candidates", "*", "content", "parts", "*", "inlineData", "data"], prompt: None };
-const PREDICTIONS: Layout = Layout { picture: &["predictions", "*", "bytesBase64Encoded"], prompt: None };
+const PARTS: Layout = Layout {
+        picture: &["candidates", "*", "content", "parts", "*", "inlineData", "data"],
+        prompt: None,
+        draft: Some(&["candidates", "*", "content", "parts", "*", "thought"]),
+    };
+const PREDICTIONS: Layout = Layout { picture: &["predictions", "*", "bytesBase64Encoded"], prompt: None, draft: None };
 /// The way of Imagen.
 const IMAGEN: &str = "imagen";
 /// Why there is no picture, in an answer of 200.

@@ -15,7 +15,7 @@ use tollgate_wire::Problem;
 pub(crate) struct MiniMaxImages;
 
 const RATIOS: &[&str] = &["1:1", "16:9", "4:3", "3:2", "2:3", "3:4", "9:16", "21:9"];
-const LAYOUT: Layout = Layout { picture: &["data", "image_base64", "*"], prompt: None };
+const LAYOUT: Layout = Layout { picture: &["data", "image_base64", "*"], prompt: None, draft: None };
 /// What it knows besides.
 const KNOWN: &[&str] = &["seed", "prompt_optimizer", "aigc_watermark", "style"];
 /// Codes for content: of the request, and of what was made.

@@ -46,7 +46,7 @@ const WORDS: &[(&str, VideoStanding)] = &[
     ("expired", VideoStanding::Ended(VideoFailure::Expired)),
 ];
 
-const CODES: Table = &[
+pub(super) const CODES: Table = &[
     ("1000", Verdict::Failed),
     ("1001", Verdict::Unsure),
     ("1002", Verdict::Busy),
@@ -160,7 +160,7 @@ impl VideoMaker for MiniMax {
 }
 
 /// The number and text of an answer that is no success.
-fn base_code(json: &Value) -> Option<(String, &str)> {
+pub(super) fn base_code(json: &Value) -> Option<(String, &str)> {
     let base = &json["base_resp"];
     let code = base["status_code"].as_i64().filter(|code| *code != 0)?;
     Some((code.to_string(), base["status_msg"].as_str().unwrap_or_default()))

@@ -17,7 +17,7 @@ pub(crate) struct OpenAiImages;
 
 /// Also of others who answer so.
 pub(crate) const LAYOUT: Layout =
-    Layout { picture: &["data", "*", "b64_json"], prompt: Some(&["data", "*", "revised_prompt"]) };
+    Layout { picture: &["data", "*", "b64_json"], prompt: Some(&["data", "*", "revised_prompt"]), draft: None };
 
 impl ImageMaker for OpenAiImages {
     fn create(&self, asking: &Asking<'_>, job: &ImageJob<'_>) -> Result<Outgoing, Problem> {

@@ -1,7 +1,11 @@
 //! OpenAI, and the many who speak as it does.
 
 mod chat;
+mod image;
 mod sora;
+mod speech;
 
 pub(crate) use chat::OpenAiChat;
+pub(crate) use image::{LAYOUT, OpenAiImages};
 pub(crate) use sora::Sora;
+pub(crate) use speech::OpenAiSpeech;

@@ -1,0 +1,83 @@
+//! A request for speech, settled by the rules of its model, and what it costs.
+
+use crate::call::{Need, Priced};
+use crate::refusal::Refusal;
+use crate::sale::Serving;
+use crate::sale::speech::ENDPOINT_TYPE;
+use std::borrow::Cow;
+use tollgate_catalog::Model;
+use tollgate_media::speech::{SettledSpeech, SpeechRequest, SpeechRules};
+use tollgate_store::{Counters, Side};
+use tollgate_wire::error::Code;
+
+pub struct AskedSpeech {
+    request: SpeechRequest,
+    /// As the model in the catalog has it, for prices that go by what is asked.
+    settled: Option<SettledSpeech>,
+}
+
+impl AskedSpeech {
+    pub fn of(serving: &Serving, request: SpeechRequest) -> AskedSpeech {
+        let model = serving.catalog.model(&request.model);
+        let settled = model.and_then(|model| settle(model, &request).ok());
+        AskedSpeech { request, settled }
+    }
+
+    /// The request with everything decided that this model decides.
+    pub fn settle(&self, model: &Model) -> Result<SettledSpeech, Refusal> {
+        settle(model, &self.request)
+    }
+}
+
+fn settle(model: &Model, request: &SpeechRequest) -> Result<SettledSpeech, Refusal> {
+    let Some(table) = &model.speech else {
+        let text = format!("The model `{}` makes no speech.", model.name);
+        return Err(Refusal::about(Code::UnsupportedValue, "model", text));
+    };
+    let rules = SpeechRules {
+        voices: &table.voices,
+        default_voice: model.default_voice.as_deref(),
+        formats: &table.formats,
+        default_format: model.default_response_format.as_deref(),
+        most_characters: table.max_characters,
+        speed: table.speed,
+        instructions: table.instructions,
+        extra: &table.extra,
+    };
+    Ok(rules.settle(request)?)
+}
+
+impl Priced for AskedSpeech {
+    fn model(&self) -> &str {
+        &self.request.model
+    }
+
+    fn endpoint_type(&self) -> &'static str {
+        ENDPOINT_TYPE
+    }
+
+    /// All that it can cost is known: its characters.
+    fn need(&self, model: &Model) -> Result<Need, Refusal> {
+        let speech = self.settle(model)?;
+        let most = Counters::speech(&speech.text, std::time::Duration::ZERO).unwrap_or_default();
+        let characters = most.total(Side::Input);
+        Ok(Need {
+            context_len: characters,
+            context_max: characters,
+            most,
+            exact: true,
+            sized_by: "input",
+            ..Need::default()
+        })
+    }
+
+    fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {
+        let speech = self.settled.as_ref()?;
+        match path {
+            "voice" => Some(Cow::Borrowed(speech.voice.id())),
+            "response_format" => Some(Cow::Borrowed(speech.format.name())),
+            "stream_format" => Some(Cow::Borrowed(if speech.events { "sse" } else { "audio" })),
+            _ => None,
+        }
+    }
+}
