@@ -35,7 +35,8 @@
 //! module `dialect`.
 //!
 //! Social data is played too, under `/api/v1` (and `/api`, as self-hosted sources do): see the
-//! module `social`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`]. So are makers
+//! module `social`. Makers of pictures are played at `/v1/images/…` and beside the videos of theirs: see
+//! the module `image`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`]. So are makers
 //! of speech: see [`voice_scenarios`].
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
@@ -48,6 +49,7 @@ mod dialect;
 mod events;
 mod fast;
 mod fault;
+mod image;
 mod record;
 mod refusal;
 mod reply;
@@ -60,6 +62,7 @@ mod speech;
 pub mod video;
 mod voice;
 
+pub use image::scenarios as image_scenarios;
 pub use record::{Counts, Received};
 pub use scenario::scenarios;
 pub use server::{Sim, SimSettings};

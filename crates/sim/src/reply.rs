@@ -13,7 +13,7 @@ use crate::scenario::{Choice, Scenario as S};
 use crate::script::{Ending, Script, Step};
 use crate::server::{Reset, World};
 use crate::speech::Speech;
-use crate::{control, dialect, events, fast, fault, social, video, voice};
+use crate::{control, dialect, events, fast, fault, image, social, video, voice};
 
 pub(crate) type Outgoing = Either<Full<Bytes>, Script>;
 
@@ -33,6 +33,12 @@ pub(crate) async fn answer(world: &World, reset: Reset, request: Request<Incomin
         },
         (&Method::POST, path) if dialect::is_ours(path) => match body.collect().await {
             Ok(body) => return dialect::answer(world, reset, &parts, body.to_bytes()).await,
+            Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
+        },
+        (_, path) if image::may_be_ours(path) => match body.collect().await.map(|body| body.to_bytes()) {
+            Ok(body) if image::is_ours(path, &body) => return image::answer(world, reset, &parts, body).await,
+            Ok(body) if voice::is_ours(path) => return voice::answer(world, reset, &parts, body).await,
+            Ok(body) => return video::answer(world, reset, &parts, body).await,
             Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
         },
         (&Method::POST, path) if voice::is_ours(path) => match body.collect().await {
