@@ -560,7 +560,7 @@ pub async fn second(house: &House) -> Running {
 /// A path of the simulator where each request is a paid call of ours.
 fn is_conversation(path: &str) -> bool {
     ["/chat/completions", "/messages", "/responses"].iter().any(|end| path.ends_with(end))
-        || path.contains("enerateContent")
+        || (path.contains("enerateContent") && !path.starts_with("/video/"))
 }
 
 pub fn chat(text: &str) -> Value {
