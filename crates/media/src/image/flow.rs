@@ -448,6 +448,27 @@ mod tests {
         }
     }
 
+    /// MM18: fifty megabytes pass, and what is held at any time is about one piece.
+    #[test]
+    fn a_large_picture_never_sits_in_memory() {
+        let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01".to_vec();
+        bytes.resize(50 << 20, 7);
+        bytes.extend_from_slice(b"\0\0\0\0IEND\xaeB`\x82");
+        let letters = BASE64_STANDARD.encode(&bytes);
+        let writer = ResultWriter::new(ResultStyle::Object, 7, PictureFacts::default());
+        let mut flow = PictureFlow::new(&OPENAI, writer, Tally { asked: 1, ..Tally::default() });
+        let (piece, mut most, mut passed) = (64 << 10, 0, 0);
+        flow.feed(b"{\"data\":[{\"b64_json\":\"").expect("an answer");
+        for part in letters.as_bytes().chunks(piece) {
+            flow.feed(part).expect("an answer");
+            most = most.max(flow.pass.out.capacity() + flow.pass.kept.capacity());
+            passed += flow.take().len();
+        }
+        flow.feed(b"\"}]}").expect("an answer");
+        assert!(passed >= letters.len() && most <= 4 * piece, "{most} bytes were held");
+        assert_eq!(flow.finish().expect("an answer").2.delivered, 1);
+    }
+
     #[test]
     fn what_is_no_json_or_endless_ends() {
         let flow = || PictureFlow::new(&OPENAI, ResultWriter::new(ResultStyle::Object, 0, PictureFacts::default()), Tally::default());

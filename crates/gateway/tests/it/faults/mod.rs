@@ -6,6 +6,7 @@
 mod clients;
 mod clock;
 mod design;
+mod images;
 mod kept;
 mod ledger;
 mod refused;
@@ -47,13 +48,15 @@ cases! {
         the_client_says_nothing, a_large_body_without_money, a_stop_with_streams_open;
     repeated: the_first_is_still_running, the_first_is_finished, another_body, after_the_retention,
         a_refund_twice, a_top_up_delivered_five_times_at_once;
+    images: the_client_leaves_in_mid_picture, the_provider_dies_in_mid_picture, an_answer_with_pictures_is_too_large,
+        an_answer_with_pictures_is_lost, a_task_of_pictures_is_never_over;
     videos: a_creation_without_an_answer, a_task_fails, a_task_is_completed, the_poller_dies_before_the_commit,
         two_replicas_poll_one_task, a_replica_writes_after_its_lease, success_after_we_said_failed, the_state_goes_back,
         the_link_has_expired;
 }
 
 /// Rows of the table.
-const ROWS: usize = 72;
+const ROWS: usize = 77;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];

@@ -162,3 +162,21 @@ async fn large_pictures_pass() {
         assert_eq!(result["metadata"]["success_count"], "3", "{model}");
     }
 }
+
+/// MM35: a reader that takes nothing holds nothing but what is on its way: the provider waits with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn large_pictures_wait_for_their_reader() {
+    let house = house().await;
+    let mut readers = Vec::new();
+    for _ in 0..20 {
+        let reply = make(&house, "pictures", "[[sim:kb=20000]]", json!({})).await;
+        assert_eq!(reply.status(), 200);
+        readers.push(reply);
+    }
+    // None of them has read: none of the answers is through, and all calls are open.
+    let open = house.running().app.running.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(open, 20, "no answer was taken ahead of its reader");
+    for reply in readers {
+        assert_eq!(pictures(&reply.json().await.expect("JSON")), 1);
+    }
+}
