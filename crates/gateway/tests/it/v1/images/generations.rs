@@ -99,6 +99,22 @@ async fn a_repeated_key_gets_the_same_pictures_and_pays_once() {
     assert_eq!(house.all_rows().await.len(), 1);
 }
 
+/// MM17: a repeated key hid the first error behind another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_key_gets_the_same_error() {
+    let house = house().await;
+    let send = async || {
+        let body = asked("pictures", "[[sim:lost]]", &json!({}));
+        let reply = post(&house, "/v1/images/generations", &body).header("idempotency-key", "k-2").send().await.expect("a reply");
+        assert_eq!(reply.headers()["x-should-retry"], "false");
+        error_of(reply).await
+    };
+    let first = send().await;
+    house.quiet().await;
+    assert_eq!((first.0, send().await), (502, first));
+    assert_eq!(house.sim.received().len(), 1, "it may have been made: nobody makes it again");
+}
+
 /// MM5: a picture model asked by chat was billed for millions of tokens.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_of_pictures_is_refused_where_it_is_not_offered() {
