@@ -109,8 +109,7 @@ impl ProviderKind {
 }
 
 impl Ability {
-    pub const ALL: [Ability; 5] =
-        [Ability::Chat, Ability::Video, Ability::Social, Ability::Speech, Ability::Image];
+    pub const ALL: [Ability; 5] = [Ability::Chat, Ability::Video, Ability::Social, Ability::Speech, Ability::Image];
 }
 
 impl fmt::Display for Ability {

@@ -39,7 +39,10 @@ pub(super) fn read(form: &mut Form<'_>, book: &Book) -> ImageTable {
         table.mistake("default_size", "is missing: prices go by the size, so what callers leave out must have one");
     }
     if by("quality") && image.default_quality.is_none() {
-        table.mistake("default_quality", "is missing: prices go by the quality, so what callers leave out must have one");
+        table.mistake(
+            "default_quality",
+            "is missing: prices go by the quality, so what callers leave out must have one",
+        );
     }
     table.finish();
     image

@@ -39,7 +39,10 @@ mod tests {
         assert!(keep(&refusal).is_none(), "it may be tried again");
         let kept = keep(&refusal.clone().once()).expect("kept");
         let told = read(&kept).expect("a refusal");
-        assert_eq!((told.code, told.message, told.param, told.once), (refusal.code, refusal.message, refusal.param, true));
+        assert_eq!(
+            (told.code, told.message, told.param, told.once),
+            (refusal.code, refusal.message, refusal.param, true)
+        );
         assert!(read(&StoredReply { status: 200, ..kept }).is_none());
     }
 }

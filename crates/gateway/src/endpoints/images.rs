@@ -40,9 +40,7 @@ const MASK: u64 = 4 << 20;
 pub const FAMILY: Family = Family { tag: "images", rows, schemas };
 
 fn rows() -> Vec<Row> {
-    let either = || {
-        json!({ "application/json": { "schema": named("ImageResult") }, "text/event-stream": { "schema": event() } })
-    };
+    let either = || json!({ "application/json": { "schema": named("ImageResult") }, "text/event-stream": { "schema": event() } });
     let row = |mut row: Row| {
         row.replies.push((200, Some(either())));
         row.with(idempotency).names_itself()

@@ -93,9 +93,10 @@ impl EventPass {
                 self.pass(text);
                 return Ok(());
             }
-            self.line = if start.starts_with(b"data:") { Line::Data } else { Line::Other };
-            // A blank behind the colon is not of the value; JSON does not mind it.
-            rest = if matches!(self.line, Line::Data) && start[5] != b' ' { &rest[now.len() - 1..] } else { then };
+            let (data, blank) = (start.starts_with(b"data:"), start[5] == b' ');
+            self.line = if data { Line::Data } else { Line::Other };
+            // A blank behind the colon is not of the value.
+            rest = if data && !blank { &rest[now.len() - 1..] } else { then };
         }
         if matches!(self.line, Line::Data) && rest != b"[DONE]" && rest != b"[DONE]\r" {
             let fed = self.push.feed(rest.strip_suffix(b"\r").unwrap_or(rest), &mut self.sink);

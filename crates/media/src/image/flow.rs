@@ -368,8 +368,11 @@ mod tests {
     const OPENAI: Layout =
         Layout { picture: &["data", "*", "b64_json"], prompt: Some(&["data", "*", "revised_prompt"]), draft: None };
     const LIST: Layout = Layout { picture: &["data", "image_base64", "*"], prompt: None, draft: None };
-    const PARTS: Layout =
-        Layout { picture: &["parts", "*", "inlineData", "data"], prompt: None, draft: Some(&["parts", "*", "thought"]) };
+    const PARTS: Layout = Layout {
+        picture: &["parts", "*", "inlineData", "data"],
+        prompt: None,
+        draft: Some(&["parts", "*", "thought"]),
+    };
 
     fn png(tag: u8) -> String {
         let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01".to_vec();
@@ -471,7 +474,13 @@ mod tests {
 
     #[test]
     fn what_is_no_json_or_endless_ends() {
-        let flow = || PictureFlow::new(&OPENAI, ResultWriter::new(ResultStyle::Object, 0, PictureFacts::default()), Tally::default());
+        let flow = || {
+            PictureFlow::new(
+                &OPENAI,
+                ResultWriter::new(ResultStyle::Object, 0, PictureFacts::default()),
+                Tally::default(),
+            )
+        };
         assert_eq!(flow().feed(b"<html>"), Err(FlowBroke::NotJson));
         let mut long = flow();
         assert_eq!(long.feed(b"{\"a\":\""), Ok(()));

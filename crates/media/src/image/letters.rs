@@ -17,7 +17,9 @@ const PNG_END: &[u8] = b"IEND\xaeB`\x82";
 /// Takes letters with and without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true),
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
 );
 
 /// 0: a letter of base64.
@@ -59,7 +61,8 @@ impl PictureCheck {
         let padding = letters.iter().rev().take_while(|byte| **byte == b'=').count();
         let (own, _) = letters.split_at(letters.len() - padding);
         // Nothing may follow padding.
-        self.foreign |= (self.padding > 0 && !own.is_empty()) || own.iter().fold(0, |all, byte| all | FOREIGN[usize::from(*byte)]) != 0;
+        self.foreign |= (self.padding > 0 && !own.is_empty())
+            || own.iter().fold(0, |all, byte| all | FOREIGN[usize::from(*byte)]) != 0;
         self.letters += own.len() as u64;
         self.padding += padding as u64;
         if own.len() >= TAIL {

@@ -39,9 +39,9 @@ pub enum PictureSource {
 }
 
 /// The longest prompt that anybody takes, in characters.
-pub const LONGEST_PROMPT: usize = 32_000;
+const LONGEST_PROMPT: usize = 32_000;
 /// The most pictures that a request brings along.
-pub const MOST_SOURCES: usize = 16;
+const MOST_SOURCES: usize = 16;
 /// The most members that are kept for providers.
 const MOST_OTHERS: usize = 64;
 /// The longest plain value: no size, quality or format is longer.

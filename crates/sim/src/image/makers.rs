@@ -29,7 +29,10 @@ fn whole(status: u16, value: &Value) -> Answer {
 
 /// An error in the words of a maker.
 fn told(maker: &str, status: u16, text: &str) -> Answer {
-    whole(status, &json!({"code": status, "message": text, "error": {"code": status.to_string(), "message": format!("{maker}: {text}")}}))
+    whole(
+        status,
+        &json!({"code": status, "message": text, "error": {"code": status.to_string(), "message": format!("{maker}: {text}")}}),
+    )
 }
 
 fn body(call: &Call<'_>) -> Value {
@@ -64,8 +67,14 @@ fn minimax(call: &Call<'_>) -> Answer {
     job.model = body["model"].as_str().unwrap_or_default().to_string();
     job.n = body["n"].as_u64().unwrap_or(1);
     job.format = body["response_format"].as_str().unwrap_or("url").to_string();
-    let side = |name: &str| body[name].is_null() || body[name].as_u64().is_some_and(|side| (512..=2048).contains(&side) && side % 8 == 0);
-    if !(1..=9).contains(&job.n) || !["url", "base64"].contains(&job.format.as_str()) || !side("width") || !side("height") {
+    let side = |name: &str| {
+        body[name].is_null() || body[name].as_u64().is_some_and(|side| (512..=2048).contains(&side) && side % 8 == 0)
+    };
+    if !(1..=9).contains(&job.n)
+        || !["url", "base64"].contains(&job.format.as_str())
+        || !side("width")
+        || !side("height")
+    {
         return refused(2013, "invalid params");
     }
     match job.choice.name {
@@ -91,7 +100,9 @@ fn minimax(call: &Call<'_>) -> Answer {
 
 fn ark(call: &Call<'_>) -> Answer {
     let body = body(call);
-    let refused = |status: u16, code: &str, text: &str| whole(status, &json!({"error": {"code": code, "message": text, "param": "", "type": "BadRequest"}}));
+    let refused = |status: u16, code: &str, text: &str| {
+        whole(status, &json!({"error": {"code": code, "message": text, "param": "", "type": "BadRequest"}}))
+    };
     let known = "model prompt image size seed guidance_scale watermark response_format output_format optimize_prompt optimize_prompt_options sequential_image_generation stream";
     if let Err(why) = strict(&body, known, "model prompt") {
         return refused(400, "InvalidParameter", &why);
@@ -103,7 +114,13 @@ fn ark(call: &Call<'_>) -> Answer {
     job.model = body["model"].as_str().unwrap_or_default().to_string();
     job.format = body["response_format"].as_str().unwrap_or("url").to_string();
     match job.choice.name {
-        "moderation" => return refused(400, "InputTextSensitiveContentDetected", "The request failed because the input text may contain sensitive information. Request id: 0217"),
+        "moderation" => {
+            return refused(
+                400,
+                "InputTextSensitiveContentDetected",
+                "The request failed because the input text may contain sensitive information. Request id: 0217",
+            );
+        }
         "limited" => return refused(429, "RateLimitExceeded.EndpointRPMExceeded", "Too many requests."),
         "error" => return refused(500, "InternalServiceError", "The service had an internal error."),
         "refuse" => return refused(400, "InvalidParameter", "size is invalid"),
@@ -156,7 +173,9 @@ fn dashscope(call: &Call<'_>, shelf: &Shelf, rest: &str) -> Answer {
     job.model = body["model"].as_str().unwrap_or_default().to_string();
     job.n = body["parameters"]["n"].as_u64().unwrap_or(4);
     match job.choice.name {
-        "moderation" => return dashscope_error(400, "DataInspectionFailed", "Input data may contain inappropriate content."),
+        "moderation" => {
+            return dashscope_error(400, "DataInspectionFailed", "Input data may contain inappropriate content.");
+        }
         "limited" => return dashscope_error(429, "Throttling.RateQuota", "Requests rate limit exceeded."),
         "error" => return dashscope_error(500, "InternalError", "An internal error has occurred."),
         "refuse" => return wrong("size is invalid"),
@@ -171,7 +190,8 @@ fn dashscope(call: &Call<'_>, shelf: &Shelf, rest: &str) -> Answer {
         return Answer::Made(job, reply);
     }
     let pictures: Vec<Value> = (0..job.made()).map(|at| json!({"image": job.link(call.host, at)})).collect();
-    let message = |content: Vec<Value>| json!({"finish_reason": "stop", "message": {"role": "assistant", "content": content}});
+    let message =
+        |content: Vec<Value>| json!({"finish_reason": "stop", "message": {"role": "assistant", "content": content}});
     let choices: Vec<Value> = match job.choice.is("one_choice") {
         true => vec![message(pictures)],
         false => pictures.into_iter().map(|one| message(vec![one])).collect(),
@@ -195,7 +215,10 @@ fn dashscope_task(call: &Call<'_>, shelf: &Shelf, id: &str) -> Answer {
         return status("REVIEWING");
     }
     if job.choice.is("moderated") {
-        return whole(200, &json!({"output": {"task_id": id, "task_status": "FAILED", "code": "DataInspectionFailed", "message": "Output data may contain inappropriate content."}}));
+        return whole(
+            200,
+            &json!({"output": {"task_id": id, "task_status": "FAILED", "code": "DataInspectionFailed", "message": "Output data may contain inappropriate content."}}),
+        );
     }
     let made = job.made();
     let entry = |at: u64| match at < made {
@@ -203,10 +226,13 @@ fn dashscope_task(call: &Call<'_>, shelf: &Shelf, id: &str) -> Answer {
         false => json!({"code": "InternalError.Timeout", "message": "An internal timeout error has occured"}),
     };
     let results: Vec<Value> = (0..job.n).map(entry).collect();
-    whole(200, &json!({
-        "output": {"task_id": id, "task_status": "SUCCEEDED", "results": results, "task_metrics": {"TOTAL": job.n, "SUCCEEDED": made, "FAILED": job.n - made}},
-        "usage": {"image_count": made},
-    }))
+    whole(
+        200,
+        &json!({
+            "output": {"task_id": id, "task_status": "SUCCEEDED", "results": results, "task_metrics": {"TOTAL": job.n, "SUCCEEDED": made, "FAILED": job.n - made}},
+            "usage": {"image_count": made},
+        }),
+    )
 }
 
 fn kling_error(status: u16, code: i64, text: &str) -> Answer {
@@ -251,10 +277,13 @@ fn kling_task(call: &Call<'_>, shelf: &Shelf, id: &str) -> Answer {
     let data = match job.choice.name {
         _ if polls == 0 || job.choice.is("poll_hang") => json!({"task_id": id, "task_status": "processing"}),
         "word" if polls == 1 => json!({"task_id": id, "task_status": "reviewing"}),
-        "moderated" => json!({"task_id": id, "task_status": "failed", "task_status_msg": "Failure to pass the risk control system"}),
+        "moderated" => {
+            json!({"task_id": id, "task_status": "failed", "task_status_msg": "Failure to pass the risk control system"})
+        }
         "partial" => json!({"task_id": id, "task_status": "failed", "task_status_msg": "inner error"}),
         _ => {
-            let images: Vec<Value> = (0..job.made()).map(|at| json!({"index": at, "url": job.link(call.host, at)})).collect();
+            let images: Vec<Value> =
+                (0..job.made()).map(|at| json!({"index": at, "url": job.link(call.host, at)})).collect();
             json!({"task_id": id, "task_status": "succeed", "task_result": {"images": images}})
         }
     };
@@ -263,7 +292,9 @@ fn kling_task(call: &Call<'_>, shelf: &Shelf, id: &str) -> Answer {
 
 fn gemini(call: &Call<'_>, predict: bool) -> Answer {
     let body = body(call);
-    let refused = |status: u16, word: &str, text: &str| whole(status, &json!({"error": {"code": status, "message": text, "status": word}}));
+    let refused = |status: u16, word: &str, text: &str| {
+        whole(status, &json!({"error": {"code": status, "message": text, "status": word}}))
+    };
     let known = if predict { "instances parameters" } else { "contents generationConfig" };
     if let Err(why) = strict(&body, known, known) {
         return refused(400, "INVALID_ARGUMENT", &why);

@@ -106,7 +106,8 @@ pub(crate) async fn answer(
         return file(name).map(|body| Either::Left(Full::new(body)));
     }
     let mut received = Received::new(parts, body.clone());
-    let answer = if path.starts_with("/v1/images/") { openai::answer(&call) } else { makers::answer(&call, &world.pictures) };
+    let answer =
+        if path.starts_with("/v1/images/") { openai::answer(&call) } else { makers::answer(&call, &world.pictures) };
     let (job, body, content_type) = match answer {
         Answer::Whole(whole) => {
             received.status = whole.status().as_u16();
@@ -229,7 +230,11 @@ fn file(name: &str) -> Response<Bytes> {
             let status = if mode == "404" { StatusCode::NOT_FOUND } else { StatusCode::FORBIDDEN };
             response(status.as_u16(), "application/xml", Bytes::from_static(b"<Error/>"))
         }
-        "html" => response(200, "text/html", Bytes::from_static(b"<html>This picture has moved, please come again later.</html>")),
+        "html" => response(
+            200,
+            "text/html",
+            Bytes::from_static(b"<html>This picture has moved, please come again later.</html>"),
+        ),
         "huge" => response(200, "image/png", png::png(0, 66 << 10).into()),
         _ => {
             let kilobytes = usize::try_from(number(kilobytes)).unwrap_or(0);
@@ -265,7 +270,9 @@ pub(crate) fn error(status: u16, code: &str, text: &str, param: Option<&str>) ->
 /// The troubles that all makers have in common.
 pub(crate) fn trouble(job: &Job) -> Option<Answer> {
     match job.choice.name {
-        "page" => Some(Answer::Whole(response(502, "text/html", Bytes::from_static(b"<html>502 edge-3.internal</html>")))),
+        "page" => {
+            Some(Answer::Whole(response(502, "text/html", Bytes::from_static(b"<html>502 edge-3.internal</html>"))))
+        }
         _ => None,
     }
 }

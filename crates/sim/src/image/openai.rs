@@ -24,9 +24,16 @@ pub(super) fn answer(call: &Call<'_>) -> Answer {
         Err((param, text)) => return error(400, "invalid_value", &text, Some(&param)),
     };
     match job.choice.name {
-        "moderation" => return error(400, "moderation_blocked", "Your request was rejected by the safety system.", None),
+        "moderation" => {
+            return error(400, "moderation_blocked", "Your request was rejected by the safety system.", None);
+        }
         "moderated" => {
-            return error(400, "moderation_blocked", "The picture was rejected by the safety system. request id req_0123", None);
+            return error(
+                400,
+                "moderation_blocked",
+                "The picture was rejected by the safety system. request id req_0123",
+                None,
+            );
         }
         "limited" => return error(429, "rate_limit_exceeded", "Rate limit reached for images per min.", None),
         "refuse" => return error(400, "invalid_value", "Invalid size for this model.", Some("size")),
@@ -102,7 +109,9 @@ fn job(body: &Value, files: &[(String, usize)], edit: bool) -> Result<Job, (Stri
     if edit {
         let links = body["images"].as_array().map_or(0, Vec::len);
         let linked = body["images"].as_array().into_iter().flatten();
-        if linked.into_iter().any(|one| one["image_url"].as_str().is_none_or(|url| !url.starts_with("http") && !url.starts_with("data:"))) {
+        if linked.into_iter().any(|one| {
+            one["image_url"].as_str().is_none_or(|url| !url.starts_with("http") && !url.starts_with("data:"))
+        }) {
             return Err(wrong("images", "Invalid image_url."));
         }
         job.sources = files.iter().filter(|(name, _)| name.starts_with("image")).map(|(_, length)| *length).collect();
@@ -111,7 +120,10 @@ fn job(body: &Value, files: &[(String, usize)], edit: bool) -> Result<Job, (Stri
         }
         let several = job.sources.len() > 1;
         if files.iter().any(|(name, _)| several && name == "image") {
-            return Err(wrong("image", "Duplicate parameter: 'image'. You provided multiple values for this parameter."));
+            return Err(wrong(
+                "image",
+                "Duplicate parameter: 'image'. You provided multiple values for this parameter.",
+            ));
         }
     }
     Ok(job)

@@ -67,6 +67,7 @@ pub(crate) fn put_size(body: &mut Map<String, Value>, job: &ImageJob<'_>) {
 /// Members of a request that a maker does not know, and fields that it has nothing like.
 pub(crate) fn dropped(job: &ImageJob<'_>, known: &[&str], without: &[&str]) -> Vec<String> {
     let others = job.plan.asked.others.keys().filter(|name| !known.contains(&name.as_str())).cloned();
-    let quality = job.plan.asked.quality.as_ref().filter(|_| without.contains(&"quality")).map(|_| "quality".to_owned());
+    let quality =
+        job.plan.asked.quality.as_ref().filter(|_| without.contains(&"quality")).map(|_| "quality".to_owned());
     others.chain(quality).collect()
 }

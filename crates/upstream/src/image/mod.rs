@@ -8,8 +8,8 @@ mod body;
 mod link;
 
 pub use body::PictureFile;
-pub use link::open_link;
 pub(crate) use body::{data_links, dropped, json_with_files, put_size};
+pub use link::open_link;
 
 use crate::video::Asking;
 use crate::{Fault, Outgoing, WholeReply};

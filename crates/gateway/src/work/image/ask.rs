@@ -114,6 +114,10 @@ fn rules(model: &Model) -> ImageRules {
         sources: table.edit_images,
         masks: table.masks,
         prompt: table.prompt_characters,
-        priced: model.tier_parameters().map(|(name, _)| name.to_owned()).chain(table.one_price.iter().cloned()).collect(),
+        priced: model
+            .tier_parameters()
+            .map(|(name, _)| name.to_owned())
+            .chain(table.one_price.iter().cloned())
+            .collect(),
     }
 }

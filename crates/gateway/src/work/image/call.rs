@@ -11,9 +11,7 @@ use http::HeaderValue;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_catalog::{ImageTable, Model, Route};
-use tollgate_media::image::{
-    FlowBroke, ImagePlan, PictureFacts, PictureFlow, ResultStyle, ResultWriter, Tally,
-};
+use tollgate_media::image::{FlowBroke, ImagePlan, PictureFacts, PictureFlow, ResultStyle, ResultWriter, Tally};
 use tollgate_store::Counters;
 use tollgate_upstream::video::Asking;
 use tollgate_upstream::{Blame, Fault, ImageJob, ImageMaker, Outgoing, PictureFile, Provider, ReplyBody, is_encoded};

@@ -4,8 +4,8 @@
 use super::call::Making;
 use crate::door::spool::{IN_MEMORY, SpoolTerms, Spooling};
 use bytes::Bytes;
-use tokio::time::{Instant, timeout_at};
 use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 use tollgate_media::image::{Base64Encoder, ResultWriter, picture_kind};
 use tollgate_upstream::{Fault, SpooledFile, open_link};
 
@@ -24,8 +24,11 @@ impl Making<'_> {
     /// Where texts of entries are put down.
     pub async fn spooling(&self) -> Result<Spooling<()>, Fault> {
         let each = usize::try_from(self.plan.n.max(1)).unwrap_or(1);
-        let terms =
-            SpoolTerms { whose: Some(self.whose), most: self.most_bytes(1).max(2 * LARGEST) as u64, in_memory: IN_MEMORY / each };
+        let terms = SpoolTerms {
+            whose: Some(self.whose),
+            most: self.most_bytes(1).max(2 * LARGEST) as u64,
+            in_memory: IN_MEMORY / each,
+        };
         self.desk.spool.begin(terms, ()).await.map_err(|refusal| no_room(&refusal.message))
     }
 

@@ -73,7 +73,8 @@ impl Rewrite for PassedEvents {
             Err(why) => return Ok(self.failed(b"", &broke(why))),
         };
         if self.pass.error.is_some() {
-            let fault = Fault { message: "The provider failed in the middle of its pictures.".to_owned(), ..Fault::cut() };
+            let fault =
+                Fault { message: "The provider failed in the middle of its pictures.".to_owned(), ..Fault::cut() };
             return Ok(self.failed(&out, &fault));
         }
         // All that was asked for is there; what else comes is not handed over.

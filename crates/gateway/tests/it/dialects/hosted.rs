@@ -126,7 +126,8 @@ supported_endpoint_types = ["openai-response"]
 price = { input = 1_000_000, output = 2_000_000, "tool:image_generation" = 40_000 }
 route = [{ provider = "script", upstream_model = "up" }]
 "#;
-    let drawn = |id: &str| json!({"type": "image_generation_call", "id": id, "status": "completed", "result": "iVBORw0KGgo="});
+    let drawn =
+        |id: &str| json!({"type": "image_generation_call", "id": id, "status": "completed", "result": "iVBORw0KGgo="});
     let answer = json!({"id": "r", "object": "response", "created_at": 1, "status": "completed", "model": "up",
         "output": [drawn("i1"), drawn("i2")], "usage": {"input_tokens": 50, "output_tokens": 3, "total_tokens": 53}});
     let script = Scripted::start(vec![Written::json(answer)]).await;
@@ -140,7 +141,8 @@ route = [{ provider = "script", upstream_model = "up" }]
     let call = call_id(&reply);
     let row = house.row(call).await;
     assert_eq!(row.charge.nano(), 50 * 1_000 + 3 * 2_000 + 2 * 40_000_000, "{row:?}");
-    let told: Value = house.get(&format!("/v1/usage/{call}")).send().await.expect("a reply").json().await.expect("JSON");
+    let told: Value =
+        house.get(&format!("/v1/usage/{call}")).send().await.expect("a reply").json().await.expect("JSON");
     assert_eq!(told["usage"]["tools"], json!({"tool:image_generation": 2}), "{told}");
 }
 

@@ -74,8 +74,10 @@ impl ImageMaker for Seedream {
 
     fn read(&self, _: &str, reply: &Value) -> Result<PictureReply, Fault> {
         let entries = reply["data"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let link = |entry: &Value| Some((entry["url"].as_str().filter(|url| !url.is_empty())?.to_owned(), String::new()));
-        let error = entries.iter().map(|entry| &entry["error"]).chain([&reply["error"]]).find(|error| error.is_object());
+        let link =
+            |entry: &Value| Some((entry["url"].as_str().filter(|url| !url.is_empty())?.to_owned(), String::new()));
+        let error =
+            entries.iter().map(|entry| &entry["error"]).chain([&reply["error"]]).find(|error| error.is_object());
         let failure = error.map(|error| {
             let whole = json!({ "error": error }).to_string();
             self.refused(&WholeReply { status: 200, headers: http::HeaderMap::new(), body: whole.into() })

@@ -17,10 +17,10 @@ pub(crate) struct GeminiImages;
 
 const RATIOS: &[&str] = &["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
 const PARTS: Layout = Layout {
-        picture: &["candidates", "*", "content", "parts", "*", "inlineData", "data"],
-        prompt: None,
-        draft: Some(&["candidates", "*", "content", "parts", "*", "thought"]),
-    };
+    picture: &["candidates", "*", "content", "parts", "*", "inlineData", "data"],
+    prompt: None,
+    draft: Some(&["candidates", "*", "content", "parts", "*", "thought"]),
+};
 const PREDICTIONS: Layout = Layout { picture: &["predictions", "*", "bytesBase64Encoded"], prompt: None, draft: None };
 /// The way of Imagen.
 const IMAGEN: &str = "imagen";
@@ -42,7 +42,8 @@ impl ImageMaker for GeminiImages {
         if asked.mask.is_some() {
             return Err(Problem::unsupported("mask", "The model's provider takes no `mask`."));
         }
-        let (verb, body) = if job.api == IMAGEN { ("predict", predict(job)?) } else { ("generateContent", content(job)?) };
+        let (verb, body) =
+            if job.api == IMAGEN { ("predict", predict(job)?) } else { ("generateContent", content(job)?) };
         let path = format!("/v1beta/models/{}:{verb}", in_a_path(job.model));
         let uri = asking.provider.base_url.join(&path).map_err(|_| Problem::wrong("model", "reachable"))?;
         let mut request = post(uri, Bytes::new(), job.external_id);

@@ -72,8 +72,13 @@ impl ImageMaker for KlingImages {
         match data["task_status"].as_str().unwrap_or_default() {
             "succeed" | "succeeded" => {
                 let images = data["task_result"]["images"].as_array().into_iter().flatten();
-                let link = |one: &Value| Some((one["url"].as_str().filter(|url| !url.is_empty())?.to_owned(), String::new()));
-                Ok(PictureReply { links: images.filter_map(link).collect(), usage: usage(data), ..PictureReply::default() })
+                let link =
+                    |one: &Value| Some((one["url"].as_str().filter(|url| !url.is_empty())?.to_owned(), String::new()));
+                Ok(PictureReply {
+                    links: images.filter_map(link).collect(),
+                    usage: usage(data),
+                    ..PictureReply::default()
+                })
             }
             "failed" => {
                 let text = data["task_status_msg"].as_str().unwrap_or_default();
@@ -100,7 +105,8 @@ impl ImageMaker for KlingImages {
     fn refused(&self, reply: &WholeReply) -> Fault {
         let json = reply.json();
         let code = id(&json["code"]);
-        let said = code.as_deref().map(|code| ProviderError { code, text: json["message"].as_str().unwrap_or_default() });
+        let said =
+            code.as_deref().map(|code| ProviderError { code, text: json["message"].as_str().unwrap_or_default() });
         making::coded(reply, said, CODES, CONTENT)
     }
 }

@@ -61,18 +61,15 @@ impl ImageMaker for MiniMaxImages {
 
     fn read(&self, _: &str, reply: &Value) -> Result<PictureReply, Fault> {
         if base_code(reply).is_some() {
-            let whole = WholeReply {
-                status: 200,
-                headers: http::HeaderMap::new(),
-                body: reply.to_string().into(),
-            };
+            let whole = WholeReply { status: 200, headers: http::HeaderMap::new(), body: reply.to_string().into() };
             return Err(self.refused(&whole));
         }
         let links = reply["data"]["image_urls"].as_array().into_iter().flatten();
         let links = links.filter_map(|link| Some((link.as_str()?.to_owned(), String::new()))).collect();
         // What its filter took away is counted, and never a fault of ours.
         let failed = reply["metadata"]["failed_count"].as_str().and_then(|count| count.parse::<u64>().ok());
-        let failure = failed.filter(|failed| *failed > 0).map(|_| Fault::content("The provider's filter took the picture away."));
+        let failure =
+            failed.filter(|failed| *failed > 0).map(|_| Fault::content("The provider's filter took the picture away."));
         Ok(PictureReply { links, failure, ..PictureReply::default() })
     }
 
@@ -88,7 +85,9 @@ impl ImageMaker for MiniMaxImages {
 fn put_size(body: &mut Value, job: &ImageJob<'_>) -> Result<(), Problem> {
     let Some(shape) = job.plan.shape.as_ref().filter(|shape| !shape.is_auto()) else { return Ok(()) };
     let side = |side: u32| (512..=2048).contains(&side) && side.is_multiple_of(8);
-    if let Some((width, height)) = shape.pixels.filter(|(width, height)| side(*width) && side(*height) && job.api != LIVE) {
+    if let Some((width, height)) =
+        shape.pixels.filter(|(width, height)| side(*width) && side(*height) && job.api != LIVE)
+    {
         body["width"] = json!(width);
         body["height"] = json!(height);
         return Ok(());

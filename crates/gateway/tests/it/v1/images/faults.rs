@@ -84,7 +84,11 @@ async fn a_content_refusal_has_its_own_code_is_free_and_final() {
             let reply = make(&house, model, &format!("[[sim:{scenario}]]"), json!({})).await;
             assert_eq!(reply.headers()["x-should-retry"], "false", "{model} {scenario}");
             let (status, error) = free(&house, reply).await;
-            assert_eq!((status, &error["code"]), (400, &json!("content_policy_violation")), "{model} {scenario}: {error}");
+            assert_eq!(
+                (status, &error["code"]),
+                (400, &json!("content_policy_violation")),
+                "{model} {scenario}: {error}"
+            );
             assert!(!error["message"].as_str().expect("a text").contains("req_0123"), "{error}");
             assert_eq!(house.sim.received().iter().filter(|one| one.method == "POST").count(), 1);
         }
@@ -95,7 +99,9 @@ async fn a_content_refusal_has_its_own_code_is_free_and_final() {
 async fn limits_and_failures_of_a_provider_are_told_as_what_they_are() {
     let house = house().await;
     for model in MAKERS {
-        for (scenario, status, repeats) in [("limited", 429, true), ("error", 502, false), ("page", 502, false), ("refuse", 400, false)] {
+        for (scenario, status, repeats) in
+            [("limited", 429, true), ("error", 502, false), ("page", 502, false), ("refuse", 400, false)]
+        {
             let reply = make(&house, model, &format!("[[sim:{scenario}]]"), json!({})).await;
             let advised = reply.headers().get("x-should-retry").is_none_or(|value| value != "false");
             assert_eq!(advised, repeats, "{model} {scenario}");

@@ -105,7 +105,11 @@ async fn a_repeated_key_gets_the_same_error() {
     let house = house().await;
     let send = async || {
         let body = asked("pictures", "[[sim:lost]]", &json!({}));
-        let reply = post(&house, "/v1/images/generations", &body).header("idempotency-key", "k-2").send().await.expect("a reply");
+        let reply = post(&house, "/v1/images/generations", &body)
+            .header("idempotency-key", "k-2")
+            .send()
+            .await
+            .expect("a reply");
         assert_eq!(reply.headers()["x-should-retry"], "false");
         error_of(reply).await
     };
@@ -169,7 +173,8 @@ async fn what_costs_more_and_has_no_price_is_refused_by_its_name() {
 #[tokio::test(flavor = "multi_thread")]
 async fn large_pictures_pass() {
     let house = house().await;
-    for model in ["pictures", "minimax-pictures", "google-pictures", "imagen-pictures", "ark-pictures", "qwen-pictures"] {
+    for model in ["pictures", "minimax-pictures", "google-pictures", "imagen-pictures", "ark-pictures", "qwen-pictures"]
+    {
         let more = json!({ "n": 3, "response_format": "b64_json" });
         let (result, row) = made(&house, model, "[[sim:kb=900]]", more).await;
         let first = result["data"][0]["b64_json"].as_str().expect("letters");

@@ -7,7 +7,10 @@ async fn stream(house: &House, model: &str, prompt: &str, more: Value) -> (Strin
     let mut body = asked(model, prompt, &more);
     body["stream"] = json!(true);
     let reply = post(house, "/v1/images/generations", &body).send().await.expect("a reply");
-    assert_eq!((reply.status().as_u16(), &reply.headers()["content-type"]), (200, &"text/event-stream".parse().expect("a type")));
+    assert_eq!(
+        (reply.status().as_u16(), &reply.headers()["content-type"]),
+        (200, &"text/event-stream".parse().expect("a type"))
+    );
     assert_eq!(reply.headers()["cache-control"], "no-cache");
     let call = call_id(&reply);
     let text = reply.text().await.expect("all of it");
@@ -25,7 +28,9 @@ async fn previews_pass_and_finished_pictures_are_charged() {
     let (text, row) = stream(&house, "pictures", "[[sim:kb=300]]", more).await;
     let (preview, done) = ("image_generation.partial_image", "image_generation.completed");
     assert_eq!(kinds(&text), [preview, preview, done, preview, preview, done]);
-    assert!(events(&text).iter().all(|event| event["b64_json"].as_str().is_some_and(|letters| letters.len() > 300 * 1024)));
+    assert!(
+        events(&text).iter().all(|event| event["b64_json"].as_str().is_some_and(|letters| letters.len() > 300 * 1024))
+    );
     assert_eq!((row.captured.nano(), row.counters.calls), (2 * EACH, 2));
     let sent = house.sim.received().pop().expect("sent").json();
     assert_eq!((&sent["stream"], &sent["partial_images"]), (&json!(true), &json!(2)));
@@ -50,10 +55,9 @@ async fn makers_without_streams_are_streamed_by_us() {
 #[tokio::test(flavor = "multi_thread")]
 async fn previews_are_refused_where_they_are_not_on_sale() {
     let house = house().await;
-    for (model, more) in [
-        ("old-pictures", json!({ "stream": true, "partial_images": 1 })),
-        ("pictures", json!({ "partial_images": 1 })),
-    ] {
+    for (model, more) in
+        [("old-pictures", json!({ "stream": true, "partial_images": 1 })), ("pictures", json!({ "partial_images": 1 }))]
+    {
         let (status, error) = error_of(make(&house, model, "a cat", more).await).await;
         assert_eq!((status, &error["param"]), (400, &json!("partial_images")), "{model}");
     }
