@@ -214,7 +214,7 @@ pub(crate) fn build(
         copies,
     };
     let spool = Arc::new(spool);
-    let images = ImageDesk { till: till.clone(), outside: video.outside.clone(), spool: spool.clone() };
+    let images = ImageDesk { outside: video.outside.clone(), spool: spool.clone() };
     Arc::new(App {
         images: Arc::new(images),
         conversations: Arc::new(conversations),

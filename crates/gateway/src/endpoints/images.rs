@@ -165,9 +165,9 @@ impl FileWatch for Head {
 
 /// Which of the pictures a field is: `image`, `image[]` and `image[0]` are the same.
 fn is_picture(name: &str) -> bool {
-    let indexed = |rest: &str| rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let rest = name.strip_prefix("image").or_else(|| name.strip_prefix("images"));
-    rest.is_some_and(|rest| rest.is_empty() || indexed(rest).is_some_and(|at| at.bytes().all(|b| b.is_ascii_digit())))
+    let Some(rest) = name.strip_prefix("images").or_else(|| name.strip_prefix("image")) else { return false };
+    let index = rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    rest.is_empty() || index.is_some_and(|at| at.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 async fn of_form(app: &App, caller: &Caller, parts: &Parts, body: Body) -> Result<Asked, Refusal> {

@@ -42,7 +42,7 @@ struct ShelfTask {
 
 /// What is to be made.
 #[derive(Clone, Debug)]
-pub(crate) struct Job {
+struct Job {
     pub model: String,
     pub prompt: String,
     pub n: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Job {
 }
 
 /// What goes back.
-pub(crate) enum Answer {
+enum Answer {
     Whole(Response<Bytes>),
     /// Pictures are made; the answer may still go wrong on its way.
     Made(Job, Value),
@@ -65,7 +65,7 @@ pub(crate) enum Answer {
 }
 
 /// What arrived.
-pub(crate) struct Call<'a> {
+struct Call<'a> {
     pub method: &'a str,
     pub path: &'a str,
     pub headers: &'a http::HeaderMap,
@@ -261,14 +261,14 @@ impl Shelf {
 }
 
 /// An error as OpenAI and its copies tell it.
-pub(crate) fn error(status: u16, code: &str, text: &str, param: Option<&str>) -> Answer {
+fn error(status: u16, code: &str, text: &str, param: Option<&str>) -> Answer {
     let kind = if status >= 500 { "server_error" } else { "invalid_request_error" };
     let body = json!({"error": {"message": text, "type": kind, "param": param, "code": code}});
     Answer::Whole(response(status, "application/json", body.to_string().into()))
 }
 
 /// The troubles that all makers have in common.
-pub(crate) fn trouble(job: &Job) -> Option<Answer> {
+fn trouble(job: &Job) -> Option<Answer> {
     match job.choice.name {
         "page" => {
             Some(Answer::Whole(response(502, "text/html", Bytes::from_static(b"<html>502 edge-3.internal</html>"))))

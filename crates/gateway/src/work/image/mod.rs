@@ -11,7 +11,6 @@ mod stream;
 
 pub use ask::{ENDPOINT_TYPE, ImageAsk};
 
-use crate::call::Till;
 use crate::door::bodies::BodyShare;
 use crate::door::spool::SpoolDisk;
 use std::sync::Arc;
@@ -19,7 +18,6 @@ use tollgate_upstream::{Client, PictureFile};
 
 /// What pictures need beside the till.
 pub struct ImageDesk {
-    pub(crate) till: Arc<Till>,
     /// For links that only providers have written: it reaches public addresses only.
     pub(crate) outside: Client,
     /// Where pictures lie until all of them are there.

@@ -41,7 +41,7 @@ async fn failed(house: &House, reply: Response, status: u16) {
     let call = call_id(&reply);
     assert_eq!(error_of(reply).await.0, status);
     let row = house.row(call).await;
-    assert_eq!((row.captured.nano(), row.ending), (0, Ending::UpstreamFault));
+    assert_eq!((row.charge.nano(), row.ending), (0, Ending::UpstreamFault));
     house.quiet().await;
     assert_eq!(house.available().await, FUNDED);
 }
@@ -53,7 +53,7 @@ pub async fn the_client_leaves_in_mid_picture() {
     assert!(reply.chunk().await.expect("a piece").is_some());
     drop(reply);
     let row = house.row(call).await;
-    assert_eq!((row.captured.nano(), row.ending), (2 * EACH, Ending::ClientLeft));
+    assert_eq!((row.charge.nano(), row.ending), (2 * EACH, Ending::ClientLeft));
     assert_eq!(house.available().await, FUNDED - 2 * EACH);
 }
 

@@ -105,7 +105,7 @@ async fn pictures_reach_the_provider_as_they_are() {
             assert!(*bytes == picture(u8::try_from(at).expect("few"), more), "the bytes of {at}");
         }
         assert_eq!((sent.last().expect("a mask").0.as_str(), seen.header("content-length").is_some()), ("mask", true));
-        assert_eq!(house.row(call).await.captured.nano(), 2 * EACH);
+        assert_eq!(house.row(call).await.charge.nano(), 2 * EACH);
     }
 }
 
@@ -140,7 +140,7 @@ async fn json_and_forms_say_the_same() {
         let call = call_id(&reply);
         let (status, result) = (reply.status(), reply.json::<Value>().await.expect("JSON"));
         assert_eq!(status, 200, "{body}: {result}");
-        assert_eq!((pictures(&result), house.row(call).await.captured.nano()), (1, EACH));
+        assert_eq!((pictures(&result), house.row(call).await.charge.nano()), (1, EACH));
         let seen = house.sim.received().pop().expect("sent");
         assert_eq!(seen.path, "/v1/images/edits");
         match body.to_string().contains("data:") {

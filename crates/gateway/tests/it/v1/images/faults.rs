@@ -38,7 +38,7 @@ async fn what_cannot_be_decoded_is_not_a_picture() {
     for model in ["pictures", "minimax-pictures", "imagen-pictures"] {
         let more = json!({ "n": 3, "response_format": "b64_json" });
         let (result, row) = made(&house, model, "[[sim:broken fail=1]]", more).await;
-        assert_eq!((pictures(&result), row.captured.nano()), (2, 2 * EACH), "{model}");
+        assert_eq!((pictures(&result), row.charge.nano()), (2, 2 * EACH), "{model}");
         assert_eq!(result["metadata"], json!({ "success_count": "2", "failed_count": "1" }), "{model}");
     }
 }
@@ -51,7 +51,7 @@ async fn pictures_that_fail_are_neither_shown_nor_charged() {
         let (result, row) = made(&house, model, "[[sim:partial fail=2]]", json!({ "n": 4 })).await;
         assert_eq!(result["data"].as_array().map(Vec::len), Some(2), "{model}");
         assert_eq!(result["metadata"], json!({ "success_count": "2", "failed_count": "2" }), "{model}");
-        assert_eq!((row.hold.nano(), row.captured.nano()), (4 * EACH, 2 * EACH), "{model}");
+        assert_eq!((row.hold.nano(), row.charge.nano()), (4 * EACH, 2 * EACH), "{model}");
     }
 }
 
@@ -64,7 +64,7 @@ async fn a_picture_that_cannot_be_fetched_stays_with_its_link() {
         let (result, row) = made(&house, "qwen-pictures", &prompt, json!({ "response_format": "b64_json" })).await;
         let entry = &result["data"][0];
         assert!(entry["url"].as_str().is_some_and(|url| url.starts_with("http")) && entry["b64_json"] == "", "{entry}");
-        assert_eq!((&result["warnings"][0]["field"], row.captured.nano()), (&json!("data[0]"), EACH), "{code}");
+        assert_eq!((&result["warnings"][0]["field"], row.charge.nano()), (&json!("data[0]"), EACH), "{code}");
     }
     // A page is no picture: free.
     let more = json!({ "response_format": "b64_json" });
@@ -149,7 +149,7 @@ async fn every_last_word_of_a_task_ends_the_call() {
         assert_eq!(house.sim.received().iter().filter(|one| one.method == "GET").count(), 2, "{model}");
         // A word that nobody knows is a task that runs.
         let (_, row) = made(&house, model, "[[sim:word]]", json!({})).await;
-        assert_eq!(row.captured.nano(), EACH, "{model}");
+        assert_eq!(row.charge.nano(), EACH, "{model}");
     }
 }
 
@@ -165,7 +165,7 @@ async fn whoever_leaves_pays_for_what_was_made() {
         house.quiet().await;
         let rows = house.all_rows().await;
         let row = rows.values().find(|row| row.model == model).expect("a row");
-        assert_eq!((row.captured.nano(), row.counters.calls), (3 * EACH, 3), "{model}: {row:?}");
+        assert_eq!((row.charge.nano(), row.counters.calls), (3 * EACH, 3), "{model}: {row:?}");
     }
 }
 
@@ -179,7 +179,7 @@ async fn a_client_that_leaves_in_mid_picture_pays_for_all_of_them() {
     assert!(reply.chunk().await.expect("a piece").is_some());
     drop(reply);
     let row = house.row(call).await;
-    assert_eq!((row.captured.nano(), row.counters.calls), (3 * EACH, 3), "{row:?}");
+    assert_eq!((row.charge.nano(), row.counters.calls), (3 * EACH, 3), "{row:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,7 +194,7 @@ async fn a_provider_that_dies_in_mid_picture_costs_nothing() {
         assert!(reply.bytes().await.is_err(), "half a picture is no picture");
     }
     let row = house.row(call).await;
-    assert_eq!(row.captured.nano(), 0, "{row:?}");
+    assert_eq!(row.charge.nano(), 0, "{row:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -17,7 +17,7 @@ async fn a_picture_is_made_shown_and_charged() {
     assert_eq!(result["usage"]["total_tokens"], 1_065);
     assert_eq!(charge.expect("a charge"), "0.04");
     let row = house.row(call).await;
-    assert_eq!((row.captured.nano(), row.hold.nano(), row.estimated), (EACH, EACH, false));
+    assert_eq!((row.charge.nano(), row.hold.nano(), row.estimated), (EACH, EACH, false));
     assert_eq!((row.counters.calls, row.counters.input), (1, 1), "one prompt token as an accounting entry");
     assert!(row.raw_usage.expect("the provider's report").contains("1065"));
     // What was left out is asked for as it is priced; the newer models refuse to be told a format.
@@ -47,7 +47,7 @@ async fn the_effective_format_fills_its_key_and_both_are_there() {
         let entry = &result["data"][0];
         let filled = |key: &str| !entry[key].as_str().expect("always there").is_empty();
         assert_eq!((filled("url"), filled("b64_json")), (url, letters), "{model} {format:?}: {entry}");
-        assert_eq!(row.captured.nano(), EACH);
+        assert_eq!(row.charge.nano(), EACH);
     }
     // Links of providers that only have these, where the data is wanted.
     let (result, _) = made(&house, "qwen-pictures", "a cat", json!({ "response_format": "b64_json" })).await;
@@ -61,7 +61,7 @@ async fn n_multiplies_the_hold_and_delivered_pictures_the_charge() {
     let house = house().await;
     let (result, row) = made(&house, "pictures", "cats", json!({ "n": 4 })).await;
     assert_eq!(pictures(&result), 4);
-    assert_eq!((row.hold.nano(), row.captured.nano(), row.counters.calls), (4 * EACH, 4 * EACH, 4));
+    assert_eq!((row.hold.nano(), row.charge.nano(), row.counters.calls), (4 * EACH, 4 * EACH, 4));
     for n in [json!(0), json!(5), json!(-1), json!("many"), json!(1.5)] {
         let reply = make(&house, "pictures", "cats", json!({ "n": n })).await;
         let (status, error) = error_of(reply).await;
@@ -76,7 +76,7 @@ async fn more_pictures_than_asked_for_are_neither_shown_nor_charged() {
     for model in ["pictures", "old-pictures", "minimax-pictures", "qwen-pictures"] {
         let (result, row) = made(&house, model, "[[sim:surplus made=8]]", json!({})).await;
         assert_eq!(result["data"].as_array().map(Vec::len), Some(1), "{model}");
-        assert_eq!((row.captured.nano(), row.counters.calls), (EACH, 1), "{model}");
+        assert_eq!((row.charge.nano(), row.counters.calls), (EACH, 1), "{model}");
     }
 }
 
@@ -179,7 +179,7 @@ async fn large_pictures_pass() {
         let (result, row) = made(&house, model, "[[sim:kb=900]]", more).await;
         let first = result["data"][0]["b64_json"].as_str().expect("letters");
         assert!(first.len() > 900 * 1024, "{model}");
-        assert_eq!((pictures(&result), row.captured.nano(), row.counters.calls), (3, 3 * EACH, 3), "{model}");
+        assert_eq!((pictures(&result), row.charge.nano(), row.counters.calls), (3, 3 * EACH, 3), "{model}");
         assert_eq!(result["metadata"]["success_count"], "3", "{model}");
     }
 }

@@ -8,7 +8,7 @@ async fn every_maker_makes_several_pictures() {
     let house = house().await;
     for model in MAKERS {
         let (result, row) = made(&house, model, "cats", json!({ "n": 3, "response_format": "b64_json" })).await;
-        assert_eq!((pictures(&result), row.captured.nano(), row.counters.calls), (3, 3 * EACH, 3), "{model}");
+        assert_eq!((pictures(&result), row.charge.nano(), row.counters.calls), (3, 3 * EACH, 3), "{model}");
         assert_eq!(result["metadata"], json!({ "success_count": "3", "failed_count": "0" }), "{model}");
     }
 }
@@ -18,7 +18,7 @@ async fn every_maker_makes_several_pictures() {
 async fn all_pictures_of_one_choice_are_handed_over() {
     let house = house().await;
     let (result, row) = made(&house, "qwen-pictures", "[[sim:one_choice]]", json!({ "n": 3 })).await;
-    assert_eq!((result["data"].as_array().map(Vec::len), row.captured.nano()), (Some(3), 3 * EACH));
+    assert_eq!((result["data"].as_array().map(Vec::len), row.charge.nano()), (Some(3), 3 * EACH));
 }
 
 /// MM33: each maker is asked at its own path, in its own words.
@@ -85,7 +85,7 @@ async fn drafts_of_thoughts_are_not_the_picture() {
         let prompt = format!("[[sim:draft kb={kilobytes}]]");
         let (result, row) = made(&house, "google-pictures", &prompt, json!({ "n": 2 })).await;
         // Both requests are the same, so both pictures are.
-        assert_eq!((result["data"].as_array().map(Vec::len), row.captured.nano()), (Some(2), 2 * EACH));
+        assert_eq!((result["data"].as_array().map(Vec::len), row.charge.nano()), (Some(2), 2 * EACH));
         assert_eq!(result["data"][0], result["data"][1]);
         assert_ne!(result["data"][0]["b64_json"], plain["data"][0]["b64_json"]);
     }

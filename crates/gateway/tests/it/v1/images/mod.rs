@@ -185,6 +185,6 @@ async fn free(house: &House, reply: Response) -> (u16, Value) {
     let call = call_id(&reply);
     let refused = crate::house::error_of(reply).await;
     let row = house.row(call).await;
-    assert_eq!((row.captured.nano(), row.counters.calls), (0, 0), "{row:?}");
+    assert_eq!((row.charge.nano(), row.counters.calls), (0, 0), "{row:?}");
     refused
 }

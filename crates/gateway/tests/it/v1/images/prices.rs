@@ -40,7 +40,7 @@ async fn pictures_by_number_size_and_quality() {
                 let prompt = format!("[[sim:partial fail={fail}]]");
                 let quote = quoted(&house, &asked("pictures", &prompt, &more)).await;
                 let (_, row) = made(&house, "pictures", &prompt, more.clone()).await;
-                let (hold, charge) = (row.hold.nano(), row.captured.nano());
+                let (hold, charge) = (row.hold.nano(), row.charge.nano());
                 assert_eq!(quote["hold_nano_usd"], hold, "{more}");
                 assert_eq!(quote["most_nano_usd"], hold, "{more}");
                 assert_eq!((hold, charge), (n * each, (n - fail) * each), "{more}");

@@ -31,7 +31,7 @@ async fn previews_pass_and_finished_pictures_are_charged() {
     assert!(
         events(&text).iter().all(|event| event["b64_json"].as_str().is_some_and(|letters| letters.len() > 300 * 1024))
     );
-    assert_eq!((row.captured.nano(), row.counters.calls), (2 * EACH, 2));
+    assert_eq!((row.charge.nano(), row.counters.calls), (2 * EACH, 2));
     let sent = house.sim.received().pop().expect("sent").json();
     assert_eq!((&sent["stream"], &sent["partial_images"]), (&json!(true), &json!(2)));
 }
@@ -45,11 +45,11 @@ async fn makers_without_streams_are_streamed_by_us() {
         let told = events(&text);
         assert!(told.iter().all(|event| event["type"] == "image_generation.completed" && event["created_at"].is_u64()));
         assert!(told.iter().all(|event| !event["b64_json"].as_str().unwrap_or_default().is_empty()), "{model}");
-        assert_eq!(row.captured.nano(), 2 * EACH, "{model}");
+        assert_eq!(row.charge.nano(), 2 * EACH, "{model}");
     }
     // A provider that was asked for a stream and answers at once.
     let (text, row) = stream(&house, "pictures", "[[sim:whole]]", json!({})).await;
-    assert_eq!((kinds(&text), row.captured.nano()), (vec!["image_generation.completed".to_owned()], EACH));
+    assert_eq!((kinds(&text), row.charge.nano()), (vec!["image_generation.completed".to_owned()], EACH));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,7 +78,7 @@ async fn a_stream_that_is_left_is_read_to_its_end_and_paid() {
         }
         drop(reply);
         let row = house.row(call).await;
-        assert_eq!((row.captured.nano(), row.counters.calls), (3 * EACH, 3), "left after {left_after}: {row:?}");
+        assert_eq!((row.charge.nano(), row.counters.calls), (3 * EACH, 3), "left after {left_after}: {row:?}");
     }
 }
 
@@ -90,7 +90,7 @@ async fn a_stream_that_fails_says_so_and_what_was_finished_is_paid() {
     assert!(!text.contains("internal"), "{text}");
     let last = events(&text).pop().expect("an event");
     assert_eq!(last["error"]["code"], "upstream_error", "{last}");
-    assert_eq!((row.captured.nano(), row.counters.calls), (EACH, 1));
+    assert_eq!((row.charge.nano(), row.counters.calls), (EACH, 1));
     // Before the first event it is an error like any other.
     let body = asked("pictures", "[[sim:moderation]]", &json!({ "stream": true }));
     let reply = post(&house, "/v1/images/generations", &body).send().await.expect("a reply");
