@@ -202,7 +202,7 @@ impl<W: FileWatch> Spooling<W> {
 
     /// That was all of it.
     pub async fn finish(mut self) -> Result<Spooled<W>, Refusal> {
-        if let Some(Sink { hash, watch }) = self.sink {
+        if let Some(Sink { hash, watch }) = self.sink.take() {
             let file = SpooledFile::in_memory(self.room.keep(self.held.freeze()));
             return Ok(Spooled { file, sha256: hash.finalize().into(), watch });
         }

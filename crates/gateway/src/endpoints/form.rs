@@ -192,17 +192,19 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
     }
 
     async fn take(&mut self, event: FormEvent) -> Result<(), Refusal> {
-        match (event, &mut self.open) {
-            (FormEvent::Begin(head), _) => self.part(head).await,
-            (FormEvent::Piece(piece), Some(OpenPart::Field(_, value))) => {
-                value.extend_from_slice(&piece);
-                self.count(piece.len()).await
-            }
-            (FormEvent::Piece(piece), Some(OpenPart::File(name, file))) => {
-                file.push(&piece).await.map_err(|refusal| named(refusal, name))
-            }
-            (FormEvent::End, _) => self.end().await,
-            (FormEvent::Piece(_), None) => Ok(()),
+        match event {
+            FormEvent::Begin(head) => self.part(head).await,
+            FormEvent::Piece(piece) => match &mut self.open {
+                Some(OpenPart::Field(_, value)) => {
+                    value.extend_from_slice(&piece);
+                    self.count(piece.len()).await
+                }
+                Some(OpenPart::File(name, file)) => {
+                    file.push(&piece).await.map_err(|refusal| named(refusal, name))
+                }
+                None => Ok(()),
+            },
+            FormEvent::End => self.end().await,
         }
     }
 
