@@ -35,9 +35,9 @@
 //! module `dialect`.
 //!
 //! Social data is played too, under `/api/v1` (and `/api`, as self-hosted sources do): see the
-//! module `social`. Makers of pictures are played at `/v1/images/…` and beside the videos of theirs: see
-//! the module `image`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`]. So are makers
-//! of speech: see [`voice_scenarios`].
+//! module `social`. Makers of pictures are played at `/v1/images/…` and beside the videos of
+//! theirs: see the module `image`. Video makers are played too, below `/video/…` and `/v1/videos`:
+//! see [`video`]. So are makers of speech: see [`voice_scenarios`].
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
 

@@ -63,7 +63,8 @@ impl Received {
 
     pub(crate) fn new(request: &http::request::Parts, body: Bytes) -> Self {
         let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-        let secret = ["authorization", "x-api-key", "api-key", "x-goog-api-key", "xi-api-key", "cookie", "proxy-authorization"];
+        let secret =
+            ["authorization", "x-api-key", "api-key", "x-goog-api-key", "xi-api-key", "cookie", "proxy-authorization"];
         let shown = request.headers.iter().filter(|(name, _)| !secret.contains(&name.as_str()));
         Self {
             at_ms: now_ms(),

@@ -6,9 +6,22 @@ use crate::{Book, Condition, ImageTable};
 /// Pictures of one call, whatever a maker takes.
 const MOST: u64 = 100;
 
-pub(super) fn read(form: &mut Form<'_>, book: &Book) -> ImageTable {
+pub(super) fn read(form: &mut Form<'_>, book: &Book, offered: bool) -> ImageTable {
     let usual = ImageTable::default();
-    let Some(mut table) = form.opt_table("image") else { return usual };
+    let by = |parameter: &str| {
+        let conditions = book.tiers.iter().flat_map(|tier| &tier.when);
+        conditions.into_iter().any(|one| matches!(one, Condition::Attribute { path, .. } if path == parameter))
+    };
+    let (by_size, by_quality) = (by("size") || by("resolution"), by("quality"));
+    let Some(mut table) = form.opt_table("image") else {
+        if offered && (by_size || by_quality) {
+            form.mistake(
+                "image",
+                "is missing: prices go by size or quality, so name `default_size`, `default_quality`",
+            );
+        }
+        return usual;
+    };
     let image = ImageTable {
         api: table.text_or("api", ""),
         most: table.int_or("most", usual.most, 1..=MOST),
@@ -31,14 +44,10 @@ pub(super) fn read(form: &mut Form<'_>, book: &Book) -> ImageTable {
     if image.partial_images && !image.streams {
         table.mistake("partial_images", "needs `streams = true`: previews come in a stream only");
     }
-    let by = |parameter: &str| {
-        let conditions = book.tiers.iter().flat_map(|tier| &tier.when);
-        conditions.into_iter().any(|one| matches!(one, Condition::Attribute { path, .. } if path == parameter))
-    };
-    if (by("size") || by("resolution")) && image.default_size.is_none() {
+    if by_size && image.default_size.is_none() {
         table.mistake("default_size", "is missing: prices go by the size, so what callers leave out must have one");
     }
-    if by("quality") && image.default_quality.is_none() {
+    if by_quality && image.default_quality.is_none() {
         table.mistake(
             "default_quality",
             "is missing: prices go by the quality, so what callers leave out must have one",

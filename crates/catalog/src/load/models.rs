@@ -23,7 +23,8 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
     let needed = prices::needed(billing_unit, &supported_endpoint_types, &input_modalities, &output_modalities);
     let book = prices::read(&mut form, billing_unit, &needed);
     let sold = billing_unit.complete(&book.standard);
-    let image = image::read(&mut form, &book);
+    let pictures = supported_endpoint_types.iter().any(|name| name == "image-generation");
+    let image = image::read(&mut form, &book, pictures);
     let model = Model {
         name: name.to_owned(),
         description: form.text_or("description", ""),

@@ -1,5 +1,5 @@
-//! The end of a call after which nobody may try again, kept under its Idempotency-Key: something may
-//! have been made, so whoever repeats the key gets the same refusal and not a second try.
+//! The end of a call after which nobody may try again, kept under its Idempotency-Key: something
+//! may have been made, so whoever repeats the key gets the same refusal and not a second try.
 
 use crate::refusal::Refusal;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! A provider's events with pictures, passed on as they are: each is megabytes in one line, so it is
-//! looked through while it passes and held back only until its type is known.
+//! A provider's events with pictures, passed on as they are: each is megabytes in one line, so it
+//! is looked through while it passes and held back only until its type is known.
 
 use super::flow::FlowBroke;
 use super::letters::PictureCheck;

@@ -5,7 +5,7 @@
 //! has left already stays in the result, is told of, and is not counted.
 
 use super::letters::{HEAD, PictureCheck};
-use super::result::{ResultWriter, Tally};
+use super::result::{PictureTally, ResultWriter};
 use bytes::Bytes;
 use serde_json::Value;
 use tollgate_wire::json::{BrokenJson, JsonStep, Push, Steps};
@@ -61,7 +61,7 @@ struct Pass {
     drawn: Option<Option<usize>>,
     took_back: bool,
     writer: ResultWriter,
-    tally: Tally,
+    tally: PictureTally,
     out: Vec<u8>,
 }
 
@@ -94,7 +94,7 @@ enum Letters {
 }
 
 impl PictureFlow {
-    pub fn new(layout: &'static Layout, writer: ResultWriter, tally: Tally) -> PictureFlow {
+    pub fn new(layout: &'static Layout, writer: ResultWriter, tally: PictureTally) -> PictureFlow {
         let pass = Pass {
             layout,
             path: Vec::new(),
@@ -135,7 +135,7 @@ impl PictureFlow {
         self.pass.writer
     }
 
-    pub fn tally(&self) -> &Tally {
+    pub fn tally(&self) -> &PictureTally {
         &self.pass.tally
     }
 
@@ -154,7 +154,7 @@ impl PictureFlow {
     }
 
     /// The provider's text is at its end: all of it but the pictures, and what goes on from here.
-    pub fn finish(self) -> Result<(Value, ResultWriter, Tally, Vec<u8>), FlowBroke> {
+    pub fn finish(self) -> Result<(Value, ResultWriter, PictureTally, Vec<u8>), FlowBroke> {
         self.push.finish().map_err(|_| FlowBroke::NotJson)?;
         let Pass { kept, mut writer, tally, out, .. } = self.pass;
         let rest: Value = serde_json::from_slice(&kept).map_err(|_| FlowBroke::NotJson)?;
@@ -381,11 +381,17 @@ mod tests {
         BASE64_STANDARD.encode(bytes)
     }
 
-    fn passed(layout: &'static Layout, text: &str, asked: u64, piece: usize, hurry: bool) -> (Value, Tally, Value) {
+    fn passed(
+        layout: &'static Layout,
+        text: &str,
+        asked: u64,
+        piece: usize,
+        hurry: bool,
+    ) -> (Value, PictureTally, Value) {
         let writer = ResultWriter::new(ResultStyle::Object, 7, PictureFacts::default());
         let mut out = Vec::new();
         writer.begin(&mut out);
-        let mut flow = PictureFlow::new(layout, writer, Tally { asked, ..Tally::default() });
+        let mut flow = PictureFlow::new(layout, writer, PictureTally { asked, ..PictureTally::default() });
         for piece in text.as_bytes().chunks(piece) {
             flow.feed(piece).expect("an answer");
             if hurry {
@@ -459,7 +465,7 @@ mod tests {
         bytes.extend_from_slice(b"\0\0\0\0IEND\xaeB`\x82");
         let letters = BASE64_STANDARD.encode(&bytes);
         let writer = ResultWriter::new(ResultStyle::Object, 7, PictureFacts::default());
-        let mut flow = PictureFlow::new(&OPENAI, writer, Tally { asked: 1, ..Tally::default() });
+        let mut flow = PictureFlow::new(&OPENAI, writer, PictureTally { asked: 1, ..PictureTally::default() });
         let (piece, mut most, mut passed) = (64 << 10, 0, 0);
         flow.feed(b"{\"data\":[{\"b64_json\":\"").expect("an answer");
         for part in letters.as_bytes().chunks(piece) {
@@ -478,7 +484,7 @@ mod tests {
             PictureFlow::new(
                 &OPENAI,
                 ResultWriter::new(ResultStyle::Object, 0, PictureFacts::default()),
-                Tally::default(),
+                PictureTally::default(),
             )
         };
         assert_eq!(flow().feed(b"<html>"), Err(FlowBroke::NotJson));

@@ -15,6 +15,6 @@ pub use flow::{FlowBroke, Layout, PictureFlow};
 pub use letters::{Base64Encoder, PictureCheck};
 pub use plan::{ImagePlan, ImageRules};
 pub use request::{ImageRequest, PictureFormat, PictureSource};
-pub use result::{PictureFacts, ResultStyle, ResultWriter, Tally};
+pub use result::{PictureFacts, PictureTally, ResultStyle, ResultWriter};
 pub use size::{Ratio, Shape, SizeClass};
 pub use sniff::{PictureKind, picture_kind};

@@ -24,7 +24,7 @@ pub struct PictureFacts {
 
 /// What became of the pictures that were asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct PictureTally {
     pub asked: u64,
     /// Handed over, and such as can be decoded.
     pub delivered: u64,
@@ -43,7 +43,7 @@ pub struct Tally {
 /// Warnings that are told; each costs memory.
 const MOST_WARNINGS: usize = 16;
 
-impl Tally {
+impl PictureTally {
     pub fn failed(&self) -> u64 {
         self.asked.saturating_sub(self.delivered)
     }
@@ -124,7 +124,7 @@ impl ResultWriter {
     }
 
     /// What stands behind all entries.
-    pub fn end(&self, out: &mut Vec<u8>, tally: &Tally) {
+    pub fn end(&self, out: &mut Vec<u8>, tally: &PictureTally) {
         if self.style != ResultStyle::Object {
             return;
         }

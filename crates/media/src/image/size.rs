@@ -1,6 +1,6 @@
-//! How large a picture shall be. Clients write it in pixels, as a ratio, or as a class such as `2K`;
-//! providers want one of these. What a price goes by is the text that was understood and the class,
-//! which is defined here and nowhere else.
+//! How large a picture shall be. Clients write it in pixels, as a ratio, or as a class such as
+//! `2K`; providers want one of these. What a price goes by is the text that was understood and the
+//! class, which is defined here and nowhere else.
 
 use tollgate_wire::Problem;
 

@@ -89,11 +89,13 @@ fn minimax(call: &Call<'_>) -> Answer {
         return answer;
     }
     let made = job.made();
+    // What its filter takes away is counted; an answer that lacks pictures for no reason is not.
+    let failed = if job.choice.is("none") { 0 } else { job.n.saturating_sub(made) };
     let data = match job.format == "base64" {
         true => json!({"image_base64": (0..made).map(|at| job.letters(at)).collect::<Vec<_>>()}),
         false => json!({"image_urls": (0..made).map(|at| job.link(call.host, at)).collect::<Vec<_>>()}),
     };
-    let counts = json!({"success_count": made.to_string(), "failed_count": job.n.saturating_sub(made).to_string()});
+    let counts = json!({"success_count": made.to_string(), "failed_count": failed.to_string()});
     let reply = json!({"id": "03ff3cd0820949eb8a410056b5f21d38", "data": data, "metadata": counts, "base_resp": {"status_code": 0, "status_msg": "success"}});
     Answer::Made(job, reply)
 }
@@ -327,7 +329,8 @@ fn gemini(call: &Call<'_>, predict: bool) -> Answer {
             true => json!({"bytesBase64Encoded": job.letters(at), "mimeType": "image/png"}),
             false => json!({"raiFilteredReason": "Unable to show generated images."}),
         };
-        let predictions: Vec<Value> = (0..job.n).map(entry).collect();
+        let entries = if job.choice.is("none") { 0 } else { job.n };
+        let predictions: Vec<Value> = (0..entries).map(entry).collect();
         let reply = json!({ "predictions": predictions });
         return Answer::Made(job, reply);
     }

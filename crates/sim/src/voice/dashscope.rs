@@ -28,7 +28,8 @@ pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
     if heard.header("x-dashscope-sse") != Some("enable") {
         return Err(bad("only streams are played here".to_string()));
     }
-    let text = input["text"].as_str().filter(|text| text.chars().count() <= 600).ok_or_else(|| bad("text".to_string()))?;
+    let text =
+        input["text"].as_str().filter(|text| text.chars().count() <= 600).ok_or_else(|| bad("text".to_string()))?;
     Ok(Asked {
         model: body["model"].as_str().unwrap_or_default().to_string(),
         choice: Choice::of(text).map_err(|refusal| bad(refusal.message))?,
@@ -57,7 +58,8 @@ pub(super) fn write(pieces: &[Vec<u8>], choice: &Choice, characters: u64) -> Vec
         number += 1;
         format!("id:{number}\nevent:result\n:HTTP_STATUS/200\ndata:{body}\n\n")
     };
-    let audio = |data: String, url: &str| json!({"data": data, "url": url, "id": "audio_sim", "expires_at": 1_767_312_000});
+    let audio =
+        |data: String, url: &str| json!({"data": data, "url": url, "id": "audio_sim", "expires_at": 1_767_312_000});
     let mut events: Vec<String> = Vec::new();
     for piece in pieces {
         events.push(event(json!({"output": {"audio": audio(STANDARD.encode(piece), ""), "finish_reason": "null"}})));

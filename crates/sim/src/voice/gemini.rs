@@ -23,7 +23,9 @@ pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
         .or_else(|| Heard::odd(config, &["responseModalities", "speechConfig"], &["temperature"]));
     let wrong = match odd {
         Some((field, why)) => Some(format!("{field} {why}")),
-        None if config["responseModalities"] != json!(["AUDIO"]) => Some("responseModalities must be AUDIO".to_string()),
+        None if config["responseModalities"] != json!(["AUDIO"]) => {
+            Some("responseModalities must be AUDIO".to_string())
+        }
         None if !voice.is_string() => Some("voiceName is required".to_string()),
         None => None,
     };

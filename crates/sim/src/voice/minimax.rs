@@ -31,7 +31,8 @@ pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
     if body["stream"] != true || body["output_format"] != "hex" {
         return Err(bad("only streams of hex are played here".to_string()));
     }
-    let text = body["text"].as_str().filter(|text| text.chars().count() < 10_000).ok_or_else(|| bad("text".to_string()))?;
+    let text =
+        body["text"].as_str().filter(|text| text.chars().count() < 10_000).ok_or_else(|| bad("text".to_string()))?;
     if voice.get("speed").is_some_and(|speed| !speed.as_f64().is_some_and(|speed| (0.5..=2.0).contains(&speed))) {
         return Err(bad("voice_setting.speed".to_string()));
     }
@@ -47,7 +48,9 @@ pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Response<Bytes>> {
         model: body["model"].as_str().unwrap_or_default().to_string(),
         rate: if format == Format::Pcm { rate } else { RATE },
         format,
-        shape: Shape::MiniMax { again: body["stream_options"]["exclude_aggregated_audio"] != true || choice.is("again") },
+        shape: Shape::MiniMax {
+            again: body["stream_options"]["exclude_aggregated_audio"] != true || choice.is("again"),
+        },
         choice,
         refuse: say,
         codes: [(200, "1026"), (200, "1002"), (200, "2013"), (200, "1008"), (200, "1024")],
@@ -66,7 +69,8 @@ fn hex(bytes: &[u8]) -> String {
 
 pub(super) fn write(pieces: &[Vec<u8>], choice: &Choice, again: bool, characters: u64) -> Vec<String> {
     let fine = json!({"status_code": 0, "status_msg": ""});
-    let event = |data: Value| format!("data: {}\n\n", json!({"data": data, "trace_id": "sim-0f1e2d3c", "base_resp": fine}));
+    let event =
+        |data: Value| format!("data: {}\n\n", json!({"data": data, "trace_id": "sim-0f1e2d3c", "base_resp": fine}));
     let mut events: Vec<String> =
         pieces.iter().map(|piece| event(json!({"audio": hex(piece), "status": 1, "ced": ""}))).collect();
     if choice.is("odd")

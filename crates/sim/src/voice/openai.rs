@@ -26,7 +26,8 @@ fn read(heard: &Heard<'_>) -> Result<Asked, Refusal> {
     if let Some((field, why)) = Heard::odd(body, MUST, MAY) {
         return Err(Refusal::bad(&field, &format!("'{field}' {why}.")));
     }
-    let text = |name: &str| body[name].as_str().ok_or_else(|| Refusal::bad(name, &format!("'{name}' must be a string.")));
+    let text =
+        |name: &str| body[name].as_str().ok_or_else(|| Refusal::bad(name, &format!("'{name}' must be a string.")));
     let (model, input) = (text("model")?, text("input")?);
     if input.is_empty() || input.chars().count() > 4096 {
         return Err(Refusal::bad("input", "String should have 1 to 4096 characters."));
@@ -47,7 +48,8 @@ fn read(heard: &Heard<'_>) -> Result<Asked, Refusal> {
     Ok(Asked {
         model: model.to_string(),
         choice: Choice::of(input)?,
-        format: format.ok_or_else(|| Refusal::bad("response_format", "Input should be mp3, opus, aac, flac, wav or pcm."))?,
+        format: format
+            .ok_or_else(|| Refusal::bad("response_format", "Input should be mp3, opus, aac, flac, wav or pcm."))?,
         rate: RATE,
         shape: Shape::Bytes,
         refuse: say,

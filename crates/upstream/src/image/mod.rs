@@ -1,8 +1,8 @@
 //! Pictures at a provider: what is asked, how one maker's request is written, and what its answer
 //! holds.
 //!
-//! A maker writes requests and reads replies; sending, waiting and counting are the gateway's. Making
-//! a picture costs money, so nothing here is ever repeated.
+//! A maker writes requests and reads replies; sending, waiting and counting are the gateway's.
+//! Making a picture costs money, so nothing here is ever repeated.
 
 mod body;
 mod link;

@@ -5,19 +5,19 @@ use crate::call::{Begun, Call, Meter, Passed, Rewrite, WholeAnswer};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _, stream};
 use std::future::poll_fn;
-use tollgate_media::image::{PictureFlow, ResultStyle, ResultWriter, Tally};
+use tollgate_media::image::{PictureFlow, PictureTally, ResultStyle, ResultWriter};
 use tollgate_upstream::{Fault, ImageMaker, ReplyBody, SpooledFile};
 
 /// Entries of the result, and what is known of them.
 pub(super) struct Gathered {
     pub writer: ResultWriter,
-    pub tally: Tally,
+    pub tally: PictureTally,
     /// Texts of entries, each of one or several with commas between them.
     pub entries: Vec<SpooledFile>,
 }
 
 impl Gathered {
-    pub fn new(writer: ResultWriter, tally: Tally, entries: Bytes) -> Gathered {
+    pub fn new(writer: ResultWriter, tally: PictureTally, entries: Bytes) -> Gathered {
         let entries = if entries.is_empty() { Vec::new() } else { vec![SpooledFile::in_memory(entries)] };
         Gathered { writer, tally, entries }
     }
@@ -106,12 +106,12 @@ pub(super) struct PassedFlow {
     flow: Option<PictureFlow>,
     maker: &'static dyn ImageMaker,
     api: String,
-    tally: Tally,
+    tally: PictureTally,
 }
 
 impl PassedFlow {
     pub fn new(flow: PictureFlow, maker: &'static dyn ImageMaker, api: String) -> PassedFlow {
-        PassedFlow { flow: Some(flow), maker, api, tally: Tally::default() }
+        PassedFlow { flow: Some(flow), maker, api, tally: PictureTally::default() }
     }
 }
 
@@ -128,7 +128,8 @@ impl Rewrite for PassedFlow {
         let (rest, mut writer, mut tally, mut out) = flow.finish().map_err(broke)?;
         if let Ok(found) = self.maker.read(&self.api, &rest) {
             tally.usage = found.usage;
-            // Beside large pictures there are no links but strays: they are handed over as they are.
+            // Beside large pictures there are no links but strays: they are handed over as they
+            // are.
             for (url, prompt) in found.links {
                 if tally.delivered < tally.asked {
                     writer.link(&mut out, &url, &prompt);

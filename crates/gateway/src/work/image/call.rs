@@ -11,7 +11,7 @@ use http::HeaderValue;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_catalog::{ImageTable, Model, Route};
-use tollgate_media::image::{FlowBroke, ImagePlan, PictureFacts, PictureFlow, ResultStyle, ResultWriter, Tally};
+use tollgate_media::image::{FlowBroke, ImagePlan, PictureFacts, PictureFlow, PictureTally, ResultStyle, ResultWriter};
 use tollgate_store::Counters;
 use tollgate_upstream::video::Asking;
 use tollgate_upstream::{Blame, Fault, ImageJob, ImageMaker, Outgoing, PictureFile, Provider, ReplyBody, is_encoded};
@@ -162,7 +162,11 @@ impl Making<'_> {
             background: text("background"),
         };
         let writer = ResultWriter::new(self.style(), self.created, facts);
-        PictureFlow::new(self.maker.layout(&self.table.api), writer, Tally { asked: n, ..Tally::default() })
+        PictureFlow::new(
+            self.maker.layout(&self.table.api),
+            writer,
+            PictureTally { asked: n, ..PictureTally::default() },
+        )
     }
 
     /// One request for all pictures: held while it is small, then it passes.
@@ -202,7 +206,7 @@ impl Making<'_> {
         first.extend_from_slice(&begin);
         first.extend_from_slice(&flow.take());
         // What a process that dies owes is not known; what was asked for is the most.
-        call.meter = metered(&Tally { delivered: self.plan.n, ..Tally::default() });
+        call.meter = metered(&PictureTally { delivered: self.plan.n, ..PictureTally::default() });
         let rewrite = PassedFlow::new(flow, self.maker, self.table.api.clone());
         Begun::Passing(Box::new(Passed {
             known: false,
@@ -216,7 +220,7 @@ impl Making<'_> {
 }
 
 /// What the pictures that were handed over come to.
-pub(super) fn metered(tally: &Tally) -> Meter {
+pub(super) fn metered(tally: &PictureTally) -> Meter {
     if tally.delivered == 0 {
         return Meter::Nothing;
     }

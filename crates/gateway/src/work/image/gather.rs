@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 use tokio::time::Instant;
-use tollgate_media::image::{PictureFormat, ResultWriter, Tally};
+use tollgate_media::image::{PictureFormat, PictureTally, ResultWriter};
 use tollgate_upstream::{Blame, Fault, PictureReply, SpooledFile};
 
 /// Requests of one call that run at the same time.
@@ -28,7 +28,8 @@ impl Making<'_> {
     pub async fn several(&self) -> Result<Gathered, Fault> {
         let parts = stream::iter(0..self.plan.n).map(|_| self.single()).buffered(PARALLEL);
         let parts: Vec<Result<Part, Fault>> = parts.collect().await;
-        let mut whole = Gathered::new(self.writer(), Tally { asked: self.plan.n, ..Tally::default() }, Bytes::new());
+        let mut whole =
+            Gathered::new(self.writer(), PictureTally { asked: self.plan.n, ..PictureTally::default() }, Bytes::new());
         let mut worst: Option<Fault> = None;
         for part in parts {
             match part {

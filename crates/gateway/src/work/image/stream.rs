@@ -1,11 +1,12 @@
-//! A provider that streams pictures, previews before them where they are on sale: its events pass as
-//! they are. A fault ends them with an event that says so, and what was finished until then is paid.
+//! A provider that streams pictures, previews before them where they are on sale: its events pass
+//! as they are. A fault ends them with an event that says so, and what was finished until then is
+//! paid.
 
 use super::call::{EVENTS, Making, broke, metered, no_picture};
 use crate::call::{Begun, Call, Meter, Passed, Rewrite};
 use bytes::{Bytes, BytesMut};
 use tokio::time::Instant;
-use tollgate_media::image::{EventPass, Tally};
+use tollgate_media::image::{EventPass, PictureTally};
 use tollgate_upstream::{Fault, WholeReply};
 use tollgate_wire::error::{self, ErrorFormat};
 
@@ -34,7 +35,7 @@ impl Making<'_> {
                 return Err(self.maker.refused(&WholeReply { status: 400, headers: http::HeaderMap::new(), body }));
             }
             if !first.is_empty() {
-                let tally = Tally { asked: self.plan.n, delivered: self.plan.n, ..Tally::default() };
+                let tally = PictureTally { asked: self.plan.n, delivered: self.plan.n, ..PictureTally::default() };
                 call.meter = metered(&tally);
                 let rewrite = Box::new(PassedEvents { pass, asked: self.plan.n, over: false });
                 let passed = Passed { known: false, content_type: EVENTS, first, body, rewrite, left };
@@ -90,7 +91,7 @@ impl Rewrite for PassedEvents {
     fn meter(&mut self) -> Option<Meter> {
         let delivered = self.pass.completed.min(self.asked);
         let usage = self.pass.usage.clone();
-        Some(metered(&Tally { asked: self.asked, delivered, usage, ..Tally::default() }))
+        Some(metered(&PictureTally { asked: self.asked, delivered, usage, ..PictureTally::default() }))
     }
 
     fn goes_on(&self) -> bool {

@@ -1,5 +1,5 @@
-//! Pictures: a client that leaves, a provider that dies, an answer that is too large or lost, a task
-//! that is never over.
+//! Pictures: a client that leaves, a provider that dies, an answer that is too large or lost, a
+//! task that is never over.
 
 use super::FUNDED;
 use crate::house::{House, Plan, call_id, error_of};

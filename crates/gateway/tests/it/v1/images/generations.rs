@@ -61,6 +61,8 @@ async fn n_multiplies_the_hold_and_delivered_pictures_the_charge() {
     let house = house().await;
     let (result, row) = made(&house, "pictures", "cats", json!({ "n": 4 })).await;
     assert_eq!(pictures(&result), 4);
+    let entries = result["data"].as_array().expect("a list");
+    assert!(entries.iter().all(|one| entries.iter().filter(|other| *other == one).count() == 1), "each is its own");
     assert_eq!((row.hold.nano(), row.charge.nano(), row.counters.calls), (4 * EACH, 4 * EACH, 4));
     for n in [json!(0), json!(5), json!(-1), json!("many"), json!(1.5)] {
         let reply = make(&house, "pictures", "cats", json!({ "n": n })).await;
@@ -184,7 +186,8 @@ async fn large_pictures_pass() {
     }
 }
 
-/// MM35: a reader that takes nothing holds nothing but what is on its way: the provider waits with it.
+/// MM35: a reader that takes nothing holds nothing but what is on its way: the provider waits with
+/// it.
 #[tokio::test(flavor = "multi_thread")]
 async fn large_pictures_wait_for_their_reader() {
     let house = house().await;

@@ -165,17 +165,15 @@ async fn made(house: &House, model: &str, prompt: &str, more: Value) -> (Value, 
     (result, house.row(call).await)
 }
 
-/// How many pictures a result has that open, all of them different.
+/// How many pictures a result has that open.
 fn pictures(result: &Value) -> usize {
     let entries = result["data"].as_array().expect("a list");
-    let mut seen = std::collections::BTreeSet::new();
     for entry in entries {
         for key in ["url", "b64_json", "revised_prompt"] {
             assert!(entry[key].is_string(), "{key} is always there: {entry}");
         }
         let bytes = BASE64_STANDARD.decode(entry["b64_json"].as_str().unwrap_or_default()).expect("base64");
         assert!(bytes.starts_with(b"\x89PNG") || bytes.starts_with(b"\xff\xd8"), "a picture");
-        assert!(seen.insert(bytes), "each picture is its own");
     }
     entries.len()
 }

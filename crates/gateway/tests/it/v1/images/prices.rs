@@ -1,4 +1,5 @@
-//! Prices by number, size and quality: what is quoted is what is held, and the charge is never more.
+//! Prices by number, size and quality: what is quoted is what is held, and the charge is never
+//! more.
 
 use super::*;
 
