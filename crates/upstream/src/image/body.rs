@@ -46,7 +46,7 @@ pub(crate) fn json_with_files(body: &Value, job: &ImageJob<'_>) -> Payload {
     loop {
         let next = (0..job.files.len()).filter_map(|at| Some((rest.find(&mark(job, at))?, at))).min();
         let Some((place, at)) = next else { break };
-        parts.push(Bytes::copy_from_slice(rest[..place].as_bytes()).into());
+        parts.push(Bytes::copy_from_slice(&rest.as_bytes()[..place]).into());
         parts.push(job.files[at].file.base64_part());
         rest = &rest[place + mark(job, at).len()..];
     }
