@@ -30,7 +30,7 @@ pub const ENDPOINT_TYPES: &[EndpointType] = &[
         units: &[BillingUnit::PerSecond, BillingUnit::PerCall, BillingUnit::Tokens],
         by_tokens: None,
     },
-    EndpointType { name: "image-generation", units: TEXT, by_tokens: Some(Face::ImageOutput) },
+    EndpointType { name: "image-generation", units: &[BillingUnit::PerCall], by_tokens: None },
     EndpointType {
         name: "audio-speech",
         units: &[BillingUnit::Characters, BillingUnit::PerCall, BillingUnit::Tokens],

@@ -12,6 +12,7 @@ use crate::{Fraction, Group, Mistake, Model, Snapshot};
 mod chat;
 mod conditions;
 mod groups;
+mod image;
 mod list;
 mod models;
 mod music;

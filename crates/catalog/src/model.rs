@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::form::did_you_mean;
 use crate::{
-    BillingUnit, Book, ChatRules, LineInFile, Mistake, MusicTable, NoPrice, Price, PriceFacts, SpeechTable,
+    BillingUnit, Book, ChatRules, ImageTable, LineInFile, Mistake, MusicTable, NoPrice, Price, PriceFacts, SpeechTable,
     TranscriptionTable, VendorList, VideoTable,
 };
 
@@ -52,6 +52,8 @@ pub struct Model {
     pub routes: Vec<Route>,
     /// How its requests are read, when it makes videos.
     pub video: Option<VideoTable>,
+    /// What it sells, when it makes pictures.
+    pub image: ImageTable,
     /// What it speaks, when it makes speech.
     pub speech: Option<SpeechTable>,
     /// What it plays, when it makes music.
@@ -134,6 +136,7 @@ impl Model {
             list: None,
             routes: routes.enumerate().map(route).collect(),
             video: None,
+            image: ImageTable::default(),
             speech: None,
             music: None,
             transcription: None,

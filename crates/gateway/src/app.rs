@@ -11,6 +11,7 @@ use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::who::Register;
 use crate::work::conversation::ConversationDesk;
+use crate::work::image::ImageDesk;
 use crate::work::social::SocialDesk;
 use crate::work::video::VideoDesk;
 use std::ops::Deref;
@@ -24,6 +25,7 @@ pub struct App {
     pub conversations: Arc<ConversationDesk>,
     pub social: Arc<SocialDesk>,
     pub video: Arc<VideoDesk>,
+    pub images: Arc<ImageDesk>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) published: Published,
     pub(crate) price_list: PriceList,

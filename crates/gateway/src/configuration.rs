@@ -5,6 +5,7 @@
 use crate::endpoints;
 use crate::sale::{Serving, music, offers, recordings, speech};
 use crate::settings::{ConfigSource, Settings, catalog_files, file_mistake, whole_mistake};
+use crate::work::image;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -100,8 +101,10 @@ impl ConfigSource {
 fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>, mistakes: &Mistakes) {
     let chats = |model: &&Arc<Model>| Dialect::ALL.iter().any(|dialect| model.supports(dialect.word()));
     let models = catalog.models.values().filter(chats).map(|model| (model, Ability::Chat));
+    let pictures = catalog.models.values().filter(|model| model.supports(image::ENDPOINT_TYPE));
+    let pictures = pictures.map(|model| (model, Ability::Image));
     let cells = catalog.social.cells().map(|cell| (&cell.model, Ability::Social));
-    for (model, ability) in models.chain(cells) {
+    for (model, ability) in models.chain(pictures).chain(cells) {
         for route in &model.routes {
             let Some(Some(provider)) = providers.get(&route.provider) else { continue };
             if let Some(reason) = provider.lacks(ability) {

@@ -22,6 +22,7 @@ use crate::settings::{ConfigSource, METRICS_CONNECTIONS, Settings};
 use crate::shutdown::Shutdown;
 use crate::who::key_cache::KeyCache;
 use crate::work::conversation::ConversationDesk;
+use crate::work::image::ImageDesk;
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
 use crate::workers::{poller, reload, settler, upkeep, webhooks};
@@ -212,7 +213,10 @@ pub(crate) fn build(
         secrets: secrets.clone(),
         copies,
     };
+    let spool = Arc::new(spool);
+    let images = ImageDesk { outside: video.outside.clone(), spool: spool.clone() };
     Arc::new(App {
+        images: Arc::new(images),
         conversations: Arc::new(conversations),
         social: Arc::new(social),
         video: Arc::new(video),
@@ -222,7 +226,7 @@ pub(crate) fn build(
         price_versions: PriceVersions::default(),
         ids,
         bodies,
-        spool: Arc::new(spool),
+        spool,
         sockets: Arc::new(Semaphore::new(settings.limits.connections)),
         settings,
         till,

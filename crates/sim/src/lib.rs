@@ -35,9 +35,10 @@
 //! module `dialect`.
 //!
 //! Social data is played too, under `/api/v1` (and `/api`, as self-hosted sources do): see the
-//! module `social`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`].
-//! So are makers of speech: see [`voice_scenarios`], and those who write recordings down: see
-//! [`hearing_scenarios`].
+//! module `social`. Makers of pictures are played at `/v1/images/…` and beside the videos of
+//! theirs: see the module `image`. Video makers are played too, below `/video/…` and `/v1/videos`:
+//! see [`video`]. So are makers of speech: see [`voice_scenarios`], and those who write recordings
+//! down: see [`hearing_scenarios`].
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
 
@@ -50,6 +51,7 @@ mod events;
 mod fast;
 mod fault;
 mod hear;
+mod image;
 mod record;
 mod refusal;
 mod reply;
@@ -71,6 +73,7 @@ extern crate self as tollgate_sim;
 mod it;
 
 pub use hear::scenarios as hearing_scenarios;
+pub use image::scenarios as image_scenarios;
 pub use record::{Counts, Received};
 pub use scenario::scenarios;
 pub use server::{Sim, SimSettings};

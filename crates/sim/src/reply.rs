@@ -13,7 +13,7 @@ use crate::scenario::{Choice, Scenario as S};
 use crate::script::{Ending, Script, Step};
 use crate::server::{Reset, World};
 use crate::speech::Speech;
-use crate::{control, dialect, events, fast, fault, hear, social, video, voice};
+use crate::{control, dialect, events, fast, fault, hear, image, social, video, voice};
 
 pub(crate) type Outgoing = Either<Full<Bytes>, Script>;
 
@@ -35,11 +35,17 @@ pub(crate) async fn answer(world: &World, reset: Reset, request: Request<Incomin
             Ok(body) => return dialect::answer(world, reset, &parts, body.to_bytes()).await,
             Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
         },
+        (&Method::POST, path) if hear::is_ours(path) => return hear::answer(world, reset, &parts, body).await,
+        (_, path) if image::may_be_ours(path) => match body.collect().await.map(|body| body.to_bytes()) {
+            Ok(body) if image::is_ours(path, &body) => return image::answer(world, reset, &parts, body).await,
+            Ok(body) if voice::is_ours(path) => return voice::answer(world, reset, &parts, body).await,
+            Ok(body) => return video::answer(world, reset, &parts, body).await,
+            Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
+        },
         (&Method::POST, path) if voice::is_ours(path) => match body.collect().await {
             Ok(body) => return voice::answer(world, reset, &parts, body.to_bytes()).await,
             Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
         },
-        (&Method::POST, path) if hear::is_ours(path) => return hear::answer(world, reset, &parts, body).await,
         (_, path) if path.starts_with("/api/") => match body.collect().await {
             Ok(body) => return social::answer(world, reset, &parts, body.to_bytes()).await,
             Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),

@@ -65,6 +65,7 @@ pub(crate) struct World {
     pub videos: crate::video::Book,
     pub asked: crate::video::Rates,
     pub gate: crate::video::Gate,
+    pub pictures: crate::image::Shelf,
 }
 
 impl Sim {
@@ -80,6 +81,7 @@ impl Sim {
             videos: crate::video::Book::since(crate::record::now_ms()),
             asked: crate::video::Rates::default(),
             gate: crate::video::Gate::default(),
+            pictures: crate::image::Shelf::default(),
         });
         let stop = CancellationToken::new();
         let tracker = TaskTracker::new();

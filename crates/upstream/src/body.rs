@@ -6,7 +6,10 @@
 use crate::http1::IncomingBody;
 use crate::{Alarm, Fault};
 use bytes::{Bytes, BytesMut};
+use futures_util::Stream;
+use std::fmt;
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -17,11 +20,27 @@ const LONGEST: Duration = Duration::from_secs(30 * 60);
 /// The body of a reply.
 #[derive(Debug)]
 pub struct ReplyBody {
-    inner: IncomingBody,
+    inner: Origin,
     idle: Duration,
     timer: Option<Alarm>,
     /// Rings since the last chunk.
     silent: u32,
+}
+
+/// Where the pieces come from.
+enum Origin {
+    Provider(IncomingBody),
+    /// Made of several replies, or of none.
+    Made(Pin<Box<dyn Stream<Item = Result<Bytes, Fault>> + Send>>),
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Provider(body) => body.fmt(f),
+            Origin::Made(_) => f.write_str("Made"),
+        }
+    }
 }
 
 /// A body as far as it is held.
@@ -40,7 +59,17 @@ const RINGS: u32 = 4;
 
 impl ReplyBody {
     pub fn new(inner: IncomingBody, idle: Duration) -> ReplyBody {
-        ReplyBody { inner, idle, timer: None, silent: 0 }
+        ReplyBody { inner: Origin::Provider(inner), idle, timer: None, silent: 0 }
+    }
+
+    /// A body of pieces that are not one provider's reply. Whoever makes them minds the time.
+    pub fn made(pieces: impl Stream<Item = Result<Bytes, Fault>> + Send + 'static) -> ReplyBody {
+        ReplyBody { inner: Origin::Made(Box::pin(pieces)), idle: LONGEST, timer: None, silent: 0 }
+    }
+
+    /// A body without anything in it.
+    pub fn empty() -> ReplyBody {
+        ReplyBody::made(futures_util::stream::empty())
     }
 
     /// The next chunk; `None` at the end. May be dropped and called again.
@@ -50,15 +79,14 @@ impl ReplyBody {
 
     /// The poll under [`ReplyBody::chunk`].
     pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
-        match self.inner.poll_data(cx) {
-            Poll::Ready(Some(Ok(data))) => {
-                self.silent = 0;
-                Poll::Ready(Ok(Some(data)))
-            }
-            Poll::Ready(Some(Err(_))) => Poll::Ready(Err(Fault::cut())),
-            Poll::Ready(None) => Poll::Ready(Ok(None)),
-            Poll::Pending => self.poll_idle(cx),
+        let piece = match &mut self.inner {
+            Origin::Provider(body) => body.poll_data(cx).map(|data| data.transpose().map_err(|_| Fault::cut())),
+            Origin::Made(pieces) => pieces.as_mut().poll_next(cx).map(Option::transpose),
+        };
+        if let Poll::Ready(Ok(Some(_))) = &piece {
+            self.silent = 0;
         }
+        if piece.is_pending() { self.poll_idle(cx) } else { piece }
     }
 
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
@@ -76,12 +104,15 @@ impl ReplyBody {
 
     /// At least so many bytes are still to come, as the provider says.
     pub fn expected(&self) -> u64 {
-        self.inner.expected()
+        match &self.inner {
+            Origin::Provider(body) => body.expected(),
+            Origin::Made(_) => 0,
+        }
     }
 
     /// True when nothing more can come.
     pub fn is_end(&self) -> bool {
-        self.inner.is_end()
+        matches!(&self.inner, Origin::Provider(body) if body.is_end())
     }
 
     /// The whole body, at most `limit` bytes and not after `until`; more or later is a fault. One
@@ -97,7 +128,7 @@ impl ReplyBody {
         let Some(second) = self.chunk().await? else {
             return Ok(first);
         };
-        let rest = usize::try_from(self.inner.expected()).unwrap_or(usize::MAX);
+        let rest = usize::try_from(self.expected()).unwrap_or(usize::MAX);
         let expected = first.len().saturating_add(second.len()).saturating_add(rest);
         if expected > limit {
             return Err(Fault::too_long());
@@ -120,7 +151,7 @@ impl ReplyBody {
     /// The whole body if it has at most `held` bytes, else what has come of it until then. More
     /// than `most`, or later than `until`, is a fault.
     pub async fn up_to(mut self, held: usize, most: usize, until: Instant) -> Result<HeldReply, Fault> {
-        let expected = usize::try_from(self.inner.expected()).unwrap_or(usize::MAX);
+        let expected = usize::try_from(self.expected()).unwrap_or(usize::MAX);
         if expected > most {
             return Err(Fault::too_long());
         }

@@ -6,12 +6,12 @@
 
 use crate::makers::{
     Anthropic, Ark, DashScope, DashScopeRecognition, DashScopeSpeech, ElevenLabsMusic, ElevenLabsSpeech, GeminiChat,
-    GeminiSpeech, Kling, MiniMax, MiniMaxMusic, MiniMaxSpeech, OpenAiChat, OpenAiSpeech, OpenAiTranscriber, Scribe,
-    Sora, TikHub, Veo,
+    GeminiImages, GeminiSpeech, Kling, KlingImages, MiniMax, MiniMaxImages, MiniMaxMusic, MiniMaxSpeech, OpenAiChat,
+    OpenAiImages, OpenAiSpeech, OpenAiTranscriber, QwenImages, Scribe, Seedream, Sora, TikHub, Veo,
 };
 use crate::transcription::Transcriber;
 use crate::video::VideoMaker;
-use crate::{Chat, MusicMaker, SocialData, SpeechMaker};
+use crate::{Chat, ImageMaker, MusicMaker, SocialData, SpeechMaker};
 use std::fmt;
 use tollgate_wire::Dialect;
 
@@ -25,9 +25,10 @@ pub struct ProviderKind {
     pub chat: Option<&'static dyn Chat>,
     pub video: Option<&'static dyn VideoMaker>,
     pub social: Option<&'static dyn SocialData>,
+    pub image: Option<&'static dyn ImageMaker>,
     pub speech: Option<&'static dyn SpeechMaker>,
-    pub music: Option<&'static dyn MusicMaker>,
     pub transcription: Option<&'static dyn Transcriber>,
+    pub music: Option<&'static dyn MusicMaker>,
 }
 
 /// Something that a kind of provider can do.
@@ -36,6 +37,7 @@ pub enum Ability {
     Chat,
     Video,
     Social,
+    Image,
     Speech,
     Transcription,
     Music,
@@ -48,6 +50,7 @@ pub static KINDS: &[ProviderKind] = &[
         video: Some(&Sora),
         speech: Some(&OpenAiSpeech),
         transcription: Some(&OpenAiTranscriber),
+        image: Some(&OpenAiImages),
         ..ProviderKind::named("openai")
     },
     ProviderKind {
@@ -59,6 +62,7 @@ pub static KINDS: &[ProviderKind] = &[
         chat: Some(&GeminiChat),
         video: Some(&Veo),
         speech: Some(&GeminiSpeech),
+        image: Some(&GeminiImages),
         ..ProviderKind::named("gemini")
     },
     ProviderKind { social: Some(&TikHub), ..ProviderKind::named("tikhub") },
@@ -69,19 +73,22 @@ pub static KINDS: &[ProviderKind] = &[
         video: Some(&DashScope),
         speech: Some(&DashScopeSpeech),
         transcription: Some(&DashScopeRecognition),
+        image: Some(&QwenImages),
         ..ProviderKind::named("dashscope")
     },
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
         video: Some(&Ark),
+        image: Some(&Seedream),
         ..ProviderKind::named("ark")
     },
-    ProviderKind { key_pair: true, video: Some(&Kling), ..ProviderKind::named("kling") },
+    ProviderKind { key_pair: true, video: Some(&Kling), image: Some(&KlingImages), ..ProviderKind::named("kling") },
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/v1/chat/completions" }),
         video: Some(&MiniMax),
         speech: Some(&MiniMaxSpeech),
         music: Some(&MiniMaxMusic),
+        image: Some(&MiniMaxImages),
         ..ProviderKind::named("minimax")
     },
     ProviderKind {
@@ -106,6 +113,7 @@ impl ProviderKind {
             chat: None,
             video: None,
             social: None,
+            image: None,
             speech: None,
             transcription: None,
             music: None,
@@ -120,13 +128,21 @@ impl ProviderKind {
             Ability::Speech => self.speech.is_some(),
             Ability::Music => self.music.is_some(),
             Ability::Transcription => self.transcription.is_some(),
+            Ability::Image => self.image.is_some(),
         }
     }
 }
 
 impl Ability {
-    pub const ALL: [Ability; 6] =
-        [Ability::Chat, Ability::Video, Ability::Social, Ability::Speech, Ability::Transcription, Ability::Music];
+    pub const ALL: [Ability; 7] = [
+        Ability::Chat,
+        Ability::Video,
+        Ability::Social,
+        Ability::Image,
+        Ability::Speech,
+        Ability::Transcription,
+        Ability::Music,
+    ];
 }
 
 impl fmt::Display for Ability {
@@ -138,6 +154,7 @@ impl fmt::Display for Ability {
             Ability::Speech => "speech",
             Ability::Music => "music",
             Ability::Transcription => "transcription",
+            Ability::Image => "images",
         })
     }
 }
@@ -164,16 +181,16 @@ mod tests {
         };
         let rows: Vec<String> = KINDS.iter().map(row).collect();
         let expected = [
-            "openai: chat, video, speech, transcription",
+            "openai: chat, video, images, speech, transcription",
             "openai-responses: chat",
             "anthropic: chat",
-            "gemini: chat, video, speech",
+            "gemini: chat, video, images, speech",
             "tikhub: social data",
             "social-source: social data",
-            "dashscope: chat, video, speech, transcription",
-            "ark: chat, video",
-            "kling: video",
-            "minimax: chat, video, speech, music",
+            "dashscope: chat, video, images, speech, transcription",
+            "ark: chat, video, images",
+            "kling: video, images",
+            "minimax: chat, video, images, speech, music",
             "elevenlabs: speech, transcription, music",
         ];
         assert_eq!(rows, expected);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{chat, list, music, prices, speech, transcription, video};
+use super::{chat, image, list, music, prices, speech, transcription, video};
 use crate::form::{Form, did_you_mean};
 use crate::{BillingUnit, EndpointType, Group, Model, Route};
 
@@ -23,6 +23,8 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
     let needed = prices::needed(billing_unit, &supported_endpoint_types, &input_modalities, &output_modalities);
     let book = prices::read(&mut form, billing_unit, &needed);
     let sold = billing_unit.complete(&book.standard);
+    let pictures = supported_endpoint_types.iter().any(|name| name == "image-generation");
+    let image = image::read(&mut form, &book, pictures);
     let model = Model {
         name: name.to_owned(),
         description: form.text_or("description", ""),
@@ -56,6 +58,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
         list: list::read(&mut form, billing_unit, &sold),
         routes: routes(&mut form),
         video: video::read(&mut form),
+        image,
         speech: speech::read(&mut form),
         music: music::read(&mut form),
         transcription: transcription::read(&mut form),

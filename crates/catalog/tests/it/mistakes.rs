@@ -240,7 +240,11 @@ supported_endpoint_types = ["audio-transcription"]
 price = { video_second = 1 }
 route = [{ provider = "sim", upstream_model = "m" }]
 [model.tts]
-supported_endpoint_types = ["audio-speech", "audio-transcription", "image-generation"]
+supported_endpoint_types = ["audio-speech", "audio-transcription"]
+price = { input = 1, output = 1 }
+route = [{ provider = "sim", upstream_model = "m" }]
+[model.picture]
+supported_endpoint_types = ["image-generation"]
 price = { input = 1, output = 1 }
 route = [{ provider = "sim", upstream_model = "m" }]
 "#;
@@ -248,9 +252,38 @@ route = [{ provider = "sim", upstream_model = "m" }]
         mistakes_of(text),
         r#"test.toml:4: model.chat.supported_endpoint_types: "openai" cannot be billed by characters, only by tokens or per_call
 test.toml:9: model.ears.supported_endpoint_types: "audio-transcription" cannot be billed by per_second, only by audio_duration or per_call or tokens
-test.toml:14: model.tts.price.image_output: is missing: a model billed by tokens needs a price for image_output, in micro-USD
 test.toml:14: model.tts.price.audio_input: is missing: a model billed by tokens needs a price for audio_input, in micro-USD
-test.toml:14: model.tts.price.audio_output: is missing: a model billed by tokens needs a price for audio_output, in micro-USD"#
+test.toml:14: model.tts.price.audio_output: is missing: a model billed by tokens needs a price for audio_output, in micro-USD
+test.toml:17: model.picture.supported_endpoint_types: "image-generation" cannot be billed by tokens, only by per_call"#
+    );
+}
+
+/// What a caller leaves out must have a price of its own, where prices go by it.
+#[test]
+fn pictures_priced_by_size_or_quality_name_what_is_usual() {
+    let text = r#"
+[model.a]
+billing_unit = "per_call"
+supported_endpoint_types = ["image-generation"]
+price = { per_call = 1 }
+image = { partial_images = true, most = 0 }
+route = [{ provider = "sim", upstream_model = "m" }]
+[[model.a.tier]]
+name = "4K"
+when = [{ dim = "request_attr", path = "resolution", equals = "4K" }, { dim = "request_attr", path = "quality", equals = "high" }]
+price = { per_call = 2 }
+"#;
+    assert_eq!(
+        mistakes_of(text),
+        r#"test.toml:6: model.a.image.most: must be a whole number from 1 to 100, not 0
+test.toml:6: model.a.image.partial_images: needs `streams = true`: previews come in a stream only
+test.toml:6: model.a.image.default_size: is missing: prices go by the size, so what callers leave out must have one
+test.toml:6: model.a.image.default_quality: is missing: prices go by the quality, so what callers leave out must have one"#
+    );
+    let missing = text.replace("image = { partial_images = true, most = 0 }\n", "");
+    assert_eq!(
+        mistakes_of(&missing),
+        "test.toml:2: model.a.image: is missing: prices go by size or quality, so name `default_size`, `default_quality`"
     );
 }
 

@@ -2,6 +2,7 @@
 //! closes it.
 
 use super::open::OpenCall;
+use super::pass::Rewrite;
 use super::reader::EventReader;
 use tollgate_upstream::ReplyBody;
 
@@ -13,5 +14,14 @@ pub enum Abandoned {
         call: Box<OpenCall>,
         body: Box<ReplyBody>,
         reader: Box<dyn EventReader>,
+    },
+    /// An answer that passed, of a provider that has made all of it: it is read on, within bounds,
+    /// to learn what there is to pay for.
+    Passing {
+        call: Box<OpenCall>,
+        body: Box<ReplyBody>,
+        rewrite: Box<dyn Rewrite>,
+        /// The most bytes that may still come.
+        left: usize,
     },
 }

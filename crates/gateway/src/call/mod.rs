@@ -18,6 +18,7 @@ mod complete;
 mod cover;
 mod dispatch;
 mod events;
+mod kept;
 mod limited;
 mod meter;
 mod need;
@@ -72,7 +73,7 @@ pub async fn run<W: Work>(till: &Arc<Till>, caller: Arc<Caller>, ask: CallReques
         Beginning::Refused(bought, refused) => return Err(bought.refuse(till, &ask, &refused)),
     };
     call.granted(&held);
-    let goes_on_without_client = serving.bills_on_cancel(&call);
+    let goes_on_without_client = ask.work.goes_on() || serving.bills_on_cancel(&call);
     let rest = answer(serving, call, held, ask.work);
     if goes_on_without_client {
         // This provider bills to the end whatever happens, so the call is read to its end too.
@@ -125,7 +126,9 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
             // What no route could be asked at all is no fault of a provider's.
             let refused = call.attempts == 0 && refusal.code != Code::NoRouteAvailable;
             let otherwise = if refused { Ending::Refused } else { Ending::UpstreamFault };
-            call.close(work.ending(&refusal).unwrap_or(otherwise), refusal.code.status(), refusal.code.code());
+            let (ending, kept) = (work.ending(&refusal).unwrap_or(otherwise), kept::keep(&refusal));
+            let kept = kept.filter(|_| call.idempotent);
+            call.close_with_reply(ending, refusal.code.status(), refusal.code.code(), kept);
             return Err(refusal);
         }
     };

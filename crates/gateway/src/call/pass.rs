@@ -4,6 +4,7 @@
 //! the call costs nothing and the transfer is broken off: a client must not take half an answer for
 //! a whole one.
 
+use super::abandoned::Abandoned;
 use super::meter::Meter;
 use super::open::Call;
 use bytes::{Bytes, BytesMut};
@@ -30,6 +31,23 @@ pub trait Rewrite: Send {
     /// What it has used, where only its end tells that: asked when all of it has passed.
     fn meter(&mut self) -> Option<Meter> {
         None
+    }
+    /// The rest of it is read although its client has left, because it is billed all the same.
+    fn goes_on(&self) -> bool {
+        false
+    }
+}
+
+/// Nothing happens any more to an answer that goes on elsewhere.
+struct Nothing;
+
+impl Rewrite for Nothing {
+    fn feed(&mut self, _: Bytes) -> Result<Bytes, Fault> {
+        Ok(Bytes::new())
+    }
+
+    fn end(&mut self) -> Result<Bytes, Fault> {
+        Ok(Bytes::new())
     }
 }
 
@@ -155,5 +173,19 @@ impl Stream for PassingBody {
                 Err(BrokenOff)
             }
         }))
+    }
+}
+
+impl Drop for PassingBody {
+    fn drop(&mut self) {
+        if !self.call.is_open() || !self.rewrite.goes_on() {
+            return;
+        }
+        if let Some(call) = self.call.take() {
+            let to = call.till.abandoned.clone();
+            let body = Box::new(std::mem::replace(&mut self.body, ReplyBody::empty()));
+            let rewrite = std::mem::replace(&mut self.rewrite, Box::new(Nothing));
+            let _ = to.send(Abandoned::Passing { call, body, rewrite, left: self.left });
+        }
     }
 }

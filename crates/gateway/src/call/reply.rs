@@ -3,6 +3,7 @@
 
 use super::begun::{Started, WholeAnswer};
 use super::events::Events;
+use super::kept;
 use super::open::Call;
 use super::pass::{BrokenOff, Passed, PassingBody};
 use crate::refusal::Refusal;
@@ -124,6 +125,9 @@ pub(super) async fn replay(
             ),
         ));
     };
+    if let Some(refusal) = kept::read(&stored) {
+        return Err(refusal);
+    }
     // What was left out is told again.
     let dropped = store.usage_of(account, first).await?.and_then(|row| row.dropped);
     let unknown = || HeaderValue::from_static("application/octet-stream");

@@ -10,6 +10,7 @@ pub mod count;
 pub mod form;
 pub mod gemini;
 pub mod health;
+pub mod images;
 pub mod mcp;
 pub mod metrics;
 pub mod models;

@@ -27,7 +27,7 @@ impl CallAnswer {
     /// The reply to a call.
     pub fn into_reply(self) -> Response {
         let CallAnswer { call, content_type, charge, dropped, limit, replayed, body } = self;
-        let streamed = matches!(body, AnswerBody::Stream(_));
+        let streamed = content_type.as_bytes().starts_with(b"text/event-stream");
         let mut reply = Response::new(match body {
             AnswerBody::Whole(bytes) => Body::from(bytes),
             pieces => Body::new(Pieces(pieces)),

@@ -5,7 +5,7 @@
 
 use super::row::{Access, Family, Row};
 use super::{
-    account, admin, chat, conversations, gemini, health, mcp, models, music, openapi, pricing, quote, receipts,
+    account, admin, chat, conversations, gemini, health, images, mcp, models, music, openapi, pricing, quote, receipts,
     responses, root, social, speech, transcriptions, videos, webhooks,
 };
 use crate::app::App;
@@ -30,6 +30,7 @@ pub(super) const FAMILIES: &[Family] = &[
     speech::FAMILY,
     music::FAMILY,
     transcriptions::FAMILY,
+    images::FAMILY,
     videos::FAMILY,
     webhooks::FAMILY,
     mcp::FAMILY,

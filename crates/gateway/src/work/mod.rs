@@ -4,6 +4,7 @@
 mod audio;
 pub mod conversation;
 pub mod given;
+pub mod image;
 pub mod music;
 pub mod social;
 pub mod speech;

@@ -1,7 +1,7 @@
 //! The settler closes the calls that were dropped in the middle: the client left, or a handler
 //! died. It is where `Drop` sends its message; nothing important happens in `Drop` itself.
 
-use crate::call::{Abandoned, EventReader, OpenCall, Till};
+use crate::call::{Abandoned, EventReader, OpenCall, Rewrite, Till};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -21,6 +21,9 @@ pub async fn run(till: Arc<Till>, mut inbox: mpsc::UnboundedReceiver<Abandoned>)
             }
             Abandoned::Stream { call, body, reader } => {
                 till.tracker.spawn(read_on(call, *body, reader));
+            }
+            Abandoned::Passing { call, body, rewrite, left } => {
+                till.tracker.spawn(pass_on(call, *body, rewrite, left));
             }
         }
     }
@@ -47,4 +50,31 @@ async fn read_on(mut call: Box<OpenCall>, mut body: ReplyBody, mut reader: Box<d
     reader.measure(call.meter.tokens());
     call.note_dropped(reader.dropped());
     call.close(Ending::ClientLeft, CLIENT_CLOSED, "client_gone_read_on", None);
+}
+
+/// What would have passed is read and counted; nobody gets it.
+async fn pass_on(mut call: Box<OpenCall>, mut body: ReplyBody, mut rewrite: Box<dyn Rewrite>, mut left: usize) {
+    let settings = call.provider.as_ref().map(|one| one.settings.clone()).unwrap_or_default();
+    let until = Instant::now() + settings.drain_time;
+    let cut = call.till.shutdown.cut.clone();
+    loop {
+        let piece = tokio::select! {
+            piece = body.chunk() => piece,
+            () = tokio::time::sleep_until(until) => break,
+            () = cut.cancelled() => break,
+        };
+        let Ok(Some(piece)) = piece else { break };
+        let Some(rest) = left.checked_sub(piece.len()) else { break };
+        left = rest;
+        if rewrite.feed(piece).is_err() {
+            break;
+        }
+    }
+    // As far as it came: what was made until then is what is known.
+    let ended = rewrite.end().is_ok();
+    if let Some(meter) = rewrite.meter() {
+        call.meter = meter;
+    }
+    let reason = if ended { "client_gone_read_on" } else { "client_gone" };
+    call.close(Ending::ClientLeft, CLIENT_CLOSED, reason, None);
 }

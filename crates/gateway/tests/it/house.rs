@@ -15,7 +15,7 @@ use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::{CannotStart, Running, start};
 use tollgate_gateway::world::World;
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
-use tollgate_sim::{Sim, SimSettings};
+use tollgate_sim::{Received, Sim, SimSettings};
 use tollgate_store::{
     Account, AccountId, CallId, Credit, CreditKind, Ending, Limits, NewAccount, NewKey, Pot, StoreError, UsageRow,
 };
@@ -451,7 +451,7 @@ impl House {
         let mut sent: BTreeMap<CallId, u32> = BTreeMap::new();
         let mut social = 0;
         for seen in self.sim.received() {
-            if is_conversation(&seen.path) {
+            if is_whole_call(&seen) {
                 let call: CallId = seen.header("x-client-request-id").expect("a call id").parse().expect("our call id");
                 *sent.entry(call).or_default() += 1;
             }
@@ -557,10 +557,12 @@ pub async fn second(house: &House) -> Running {
     start(loaded, None, world(&house.clock)).await.expect("started")
 }
 
-/// A path of the simulator where each request is a paid call of ours.
-fn is_conversation(path: &str) -> bool {
+/// A request to the simulator that is a paid call of ours: pictures may take several for one.
+fn is_whole_call(seen: &Received) -> bool {
+    let body = String::from_utf8_lossy(&seen.body);
+    let picture = seen.path.starts_with("/video/") && (body.contains(r#""IMAGE""#) || body.contains(r#""messages""#));
     let parts = ["enerateContent", "/completions", "/messages", "/responses", "speech", "/t2a", "/multimod", "/music"];
-    parts.iter().any(|part| path.contains(part))
+    !picture && parts.iter().any(|part| seen.path.contains(part))
 }
 
 pub fn chat(text: &str) -> Value {

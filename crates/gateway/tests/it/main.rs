@@ -32,6 +32,7 @@ mod v1 {
     mod groups;
     mod holds;
     mod idempotency;
+    mod images;
     mod keys;
     mod models;
     mod music;

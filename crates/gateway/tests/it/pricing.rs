@@ -144,6 +144,7 @@ fn every_endpoint_type_that_is_served_leads_to_a_path_that_exists() {
         ("gemini", "/v1beta/models/{model}:generateContent"),
         ("audio-speech", "/v1/audio/speech"),
         ("audio-transcription", "/v1/audio/transcriptions"),
+        ("image-generation", "/v1/images/generations"),
         ("openai-video", "/v1/videos"),
     ];
     assert_eq!(served, expected);
@@ -152,12 +153,12 @@ fn every_endpoint_type_that_is_served_leads_to_a_path_that_exists() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_type_that_is_not_served_is_a_mistake_in_the_catalog() {
     let house = house().await;
-    let model = "[model.\"pictures\"]\ntype = \"image\"\nsupported_endpoint_types = [\"image-generation\"]\nbilling_unit = \"per_call\"\n\
-                 price = { per_call = 1 }\nroute = [{ provider = \"sim\", upstream_model = \"m\" }]\n";
+    let model = "[model.\"talk\"]\ntype = \"voice\"\nsupported_endpoint_types = [\"realtime\"]\n\
+                 price = { input = 1, output = 1 }\nroute = [{ provider = \"sim\", upstream_model = \"m\" }]\n";
     std::fs::write(house.dir.join("catalog/more.toml"), model).expect("written");
     let mistakes = house.source.load().err().expect("mistakes");
     let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 1, "{told:?}");
-    let expected = "model.\"pictures\".supported_endpoint_types: \"image-generation\" is not served by this version";
+    let expected = "model.\"talk\".supported_endpoint_types: \"realtime\" is not served by this version";
     assert!(told[0].contains(expected), "{told:?}");
 }

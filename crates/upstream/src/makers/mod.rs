@@ -1,6 +1,6 @@
 //! The makers: what each of them is sent and what its answers mean, a file or a folder per maker.
 //! What they can do together stands in `kind.rs`; what is the same for all of one ability, in
-//! `chat/`, `video/`, `speech/`, `transcription/` and `social.rs`.
+//! `chat/`, `video/`, `image/`, `speech/`, `transcription/`, `music/` and `social.rs`.
 
 mod anthropic;
 mod ark;
@@ -13,11 +13,11 @@ mod openai;
 mod tikhub;
 
 pub(crate) use anthropic::Anthropic;
-pub(crate) use ark::Ark;
-pub(crate) use dashscope::{DashScope, DashScopeRecognition, DashScopeSpeech};
+pub(crate) use ark::{Ark, Seedream};
+pub(crate) use dashscope::{DashScope, DashScopeRecognition, DashScopeSpeech, QwenImages};
 pub(crate) use elevenlabs::{ElevenLabsMusic, ElevenLabsSpeech, Scribe};
-pub(crate) use gemini::{GeminiChat, GeminiSpeech, Veo};
-pub(crate) use kling::Kling;
-pub(crate) use minimax::{MiniMax, MiniMaxMusic, MiniMaxSpeech};
-pub(crate) use openai::{OpenAiChat, OpenAiSpeech, OpenAiTranscriber, Sora};
+pub(crate) use gemini::{GeminiChat, GeminiImages, GeminiSpeech, Veo};
+pub(crate) use kling::{Kling, KlingImages};
+pub(crate) use minimax::{MiniMax, MiniMaxImages, MiniMaxMusic, MiniMaxSpeech};
+pub(crate) use openai::{OpenAiChat, OpenAiImages, OpenAiSpeech, OpenAiTranscriber, Sora};
 pub(crate) use tikhub::TikHub;

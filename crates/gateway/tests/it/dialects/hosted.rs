@@ -115,6 +115,37 @@ async fn each_use_of_a_search_is_held_for_charged_and_shown() {
     }
 }
 
+/// MM7: pictures that the tool of Responses made were not billed, or at a fixed price.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_picture_of_the_tool_has_its_own_face_and_line() {
+    const CATALOG: &str = r#"
+[model."drawing"]
+context_window = 1000
+max_output_tokens = 100
+supported_endpoint_types = ["openai-response"]
+price = { input = 1_000_000, output = 2_000_000, "tool:image_generation" = 40_000 }
+route = [{ provider = "script", upstream_model = "up" }]
+"#;
+    let drawn =
+        |id: &str| json!({"type": "image_generation_call", "id": id, "status": "completed", "result": "iVBORw0KGgo="});
+    let answer = json!({"id": "r", "object": "response", "created_at": 1, "status": "completed", "model": "up",
+        "output": [drawn("i1"), drawn("i2")], "usage": {"input_tokens": 50, "output_tokens": 3, "total_tokens": 53}});
+    let script = Scripted::start(vec![Written::json(answer)]).await;
+    let config = script.config("openai-responses");
+    let house = House::with(Plan { catalog: CATALOG, config, ..Plan::default() }).await;
+    let client = Client(Dialect::Responses);
+    let mut body = client.body("drawing", "two cats", false);
+    body["tools"] = json!([{"type": "image_generation"}]);
+    let reply = client.post(&house, &client.path("drawing", false), &body).send().await.expect("a reply");
+    assert_eq!(reply.status(), 200, "{}", reply.text().await.unwrap_or_default());
+    let call = call_id(&reply);
+    let row = house.row(call).await;
+    assert_eq!(row.charge.nano(), 50 * 1_000 + 3 * 2_000 + 2 * 40_000_000, "{row:?}");
+    let told: Value =
+        house.get(&format!("/v1/usage/{call}")).send().await.expect("a reply").json().await.expect("JSON");
+    assert_eq!(told["usage"]["tools"], json!({"tool:image_generation": 2}), "{told}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_without_a_price_is_refused_by_its_name_and_nothing_is_sent() {
     let house = super::house().await;

@@ -3,7 +3,10 @@
 //! The key is a plain one, or an access key and a secret joined by `|`, of which a signed token is
 //! made.
 
+mod image;
 mod jwt;
+
+pub(crate) use image::KlingImages;
 
 use crate::video::habits::DAY;
 use crate::video::judge::{ProviderError, Table, Verdict, judge};

@@ -1,11 +1,13 @@
 //! OpenAI, and the many who speak as it does.
 
 mod chat;
+mod image;
 mod sora;
 mod speech;
 mod transcription;
 
 pub(crate) use chat::OpenAiChat;
+pub(crate) use image::{LAYOUT, OpenAiImages};
 pub(crate) use sora::Sora;
 pub(crate) use speech::OpenAiSpeech;
 pub(crate) use transcription::OpenAiTranscriber;

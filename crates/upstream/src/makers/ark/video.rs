@@ -38,7 +38,7 @@ const WORDS: &[(&str, VideoStanding)] = &[
     ("expired", VideoStanding::Ended(VideoFailure::Expired)),
 ];
 
-const CODES: Table = &[
+pub(super) const CODES: Table = &[
     ("MissingParameter*", Verdict::Caller),
     ("InvalidParameter*", Verdict::Caller),
     ("Input*", Verdict::Caller),

@@ -1,0 +1,53 @@
+//! What the catalog says of a model that makes pictures, besides prices. What the words mean to a
+//! provider is not known here.
+
+/// The `image` table of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageTable {
+    /// Which of a maker's ways, where it has several.
+    pub api: String,
+    /// The most pictures of one call.
+    pub most: u64,
+    /// Asked for, and priced, where a caller names none.
+    pub default_size: Option<String>,
+    /// Sizes on sale; none: whatever the maker takes.
+    pub sizes: Vec<String>,
+    pub default_quality: Option<String>,
+    pub qualities: Vec<String>,
+    /// Its maker hands over base64 and nothing else.
+    pub base64_only: bool,
+    /// Its maker is told how to hand pictures over; OpenAI's newer models refuse to be told.
+    pub sends_format: bool,
+    /// Previews before the finished picture are passed on; they cost at the maker.
+    pub partial_images: bool,
+    /// Its maker can stream, so that a stream is asked for as one.
+    pub streams: bool,
+    /// Pictures that an edit may bring along; 0: there are no edits.
+    pub edit_images: u64,
+    pub masks: bool,
+    /// Characters of a prompt.
+    pub prompt_characters: u64,
+    /// Parameters whose values cost the same on purpose, though they may cost more at the maker.
+    pub one_price: Vec<String>,
+}
+
+impl Default for ImageTable {
+    fn default() -> ImageTable {
+        ImageTable {
+            api: String::new(),
+            most: 10,
+            default_size: None,
+            sizes: Vec::new(),
+            default_quality: None,
+            qualities: Vec::new(),
+            base64_only: false,
+            sends_format: true,
+            partial_images: false,
+            streams: false,
+            edit_images: 0,
+            masks: false,
+            prompt_characters: 32_000,
+            one_price: Vec::new(),
+        }
+    }
+}

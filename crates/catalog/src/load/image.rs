@@ -1,0 +1,58 @@
+//! The `image` table of a model.
+
+use crate::form::Form;
+use crate::{Book, Condition, ImageTable};
+
+/// Pictures of one call, whatever a maker takes.
+const MOST: u64 = 100;
+
+pub(super) fn read(form: &mut Form<'_>, book: &Book, offered: bool) -> ImageTable {
+    let usual = ImageTable::default();
+    let by = |parameter: &str| {
+        let conditions = book.tiers.iter().flat_map(|tier| &tier.when);
+        conditions.into_iter().any(|one| matches!(one, Condition::Attribute { path, .. } if path == parameter))
+    };
+    let (by_size, by_quality) = (by("size") || by("resolution"), by("quality"));
+    let Some(mut table) = form.opt_table("image") else {
+        if offered && (by_size || by_quality) {
+            form.mistake(
+                "image",
+                "is missing: prices go by size or quality, so name `default_size`, `default_quality`",
+            );
+        }
+        return usual;
+    };
+    let image = ImageTable {
+        api: table.text_or("api", ""),
+        most: table.int_or("most", usual.most, 1..=MOST),
+        default_size: table.opt_text("default_size"),
+        sizes: table.texts("sizes"),
+        default_quality: table.opt_text("default_quality"),
+        qualities: table.texts("qualities"),
+        base64_only: table.flag_or("base64_only", false),
+        sends_format: table.flag_or("sends_format", usual.sends_format),
+        partial_images: table.flag_or("partial_images", false),
+        streams: table.flag_or("streams", false),
+        edit_images: table.int_or("edit_images", usual.edit_images, 0..=16),
+        masks: table.flag_or("masks", false),
+        prompt_characters: table.int_or("prompt_characters", usual.prompt_characters, 1..=32_000),
+        one_price: table.texts("one_price"),
+    };
+    if image.base64_only && image.sends_format && table.has("sends_format") {
+        table.mistake("sends_format", "is of no use where the maker hands over base64 only");
+    }
+    if image.partial_images && !image.streams {
+        table.mistake("partial_images", "needs `streams = true`: previews come in a stream only");
+    }
+    if by_size && image.default_size.is_none() {
+        table.mistake("default_size", "is missing: prices go by the size, so what callers leave out must have one");
+    }
+    if by_quality && image.default_quality.is_none() {
+        table.mistake(
+            "default_quality",
+            "is missing: prices go by the quality, so what callers leave out must have one",
+        );
+    }
+    table.finish();
+    image
+}

@@ -1,0 +1,48 @@
+//! The end of a call after which nobody may try again, kept under its Idempotency-Key: something
+//! may have been made, so whoever repeats the key gets the same refusal and not a second try.
+
+use crate::refusal::Refusal;
+use serde_json::{Value, json};
+use tollgate_store::StoredReply;
+use tollgate_wire::error::Code;
+
+/// The refusal as it is stored.
+pub(super) fn keep(refusal: &Refusal) -> Option<StoredReply> {
+    refusal.once.then(|| {
+        let body = json!({ "code": refusal.code.code(), "message": refusal.message, "param": refusal.param });
+        StoredReply {
+            status: refusal.code.status(),
+            content_type: "application/json".to_owned(),
+            body: body.to_string().into(),
+        }
+    })
+}
+
+/// The refusal that was stored; `None` where it is an answer.
+pub(super) fn read(stored: &StoredReply) -> Option<Refusal> {
+    if stored.status < 400 {
+        return None;
+    }
+    let body: Value = serde_json::from_slice(&stored.body).ok()?;
+    let code = Code::ALL.iter().find(|code| body["code"] == code.code())?;
+    let refusal = Refusal::new(*code, body["message"].as_str().unwrap_or_default());
+    Some(Refusal { param: body["param"].as_str().map(str::to_owned), ..refusal }.once())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_not_be_repeated_is_told_again() {
+        let refusal = Refusal::about(Code::UpstreamTimeout, "prompt", "It took too long.");
+        assert!(keep(&refusal).is_none(), "it may be tried again");
+        let kept = keep(&refusal.clone().once()).expect("kept");
+        let told = read(&kept).expect("a refusal");
+        assert_eq!(
+            (told.code, told.message, told.param, told.once),
+            (refusal.code, refusal.message, refusal.param, true)
+        );
+        assert!(read(&StoredReply { status: 200, ..kept }).is_none());
+    }
+}

@@ -1,0 +1,247 @@
+//! `POST /v1/images/generations` and `POST /v1/images/edits`. An edit is JSON with links, or a form
+//! with files; both say the same thing.
+
+use super::form::{self, FormRules, TakeFile};
+use super::openapi::shapes::{event, idempotency, named, text};
+use super::reading;
+use super::row::{Access, Family, Row};
+use crate::app::App;
+use crate::call::{self, CallRequest, Priced};
+use crate::door::bodies::BodyShare;
+use crate::door::spool::FileWatch;
+use crate::quotes::Shop;
+use crate::refusal::Refusal;
+use crate::who::caller::Caller;
+use crate::work::given;
+use crate::work::image::{ENDPOINT_TYPE, ImageAsk};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use http::request::Parts;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tollgate_media::image::{ImageRequest, PictureSource, picture_kind};
+use tollgate_store::{CallId, Idem};
+use tollgate_upstream::{PictureFile, SpooledFile};
+use tollgate_wire::Problem;
+use tollgate_wire::error::{Code, ErrorFormat};
+
+const GENERATIONS: &str = "/v1/images/generations";
+const EDITS: &str = "/v1/images/edits";
+
+/// Sixteen pictures and a mask, and whatever is said of them.
+const RULES: FormRules = FormRules { parts: 100, field_bytes: 256 << 10, files: 17, file_bytes: 50 << 20 };
+/// The largest mask.
+const MASK: u64 = 4 << 20;
+
+pub const FAMILY: Family = Family { tag: "images", rows, schemas };
+
+fn rows() -> Vec<Row> {
+    let either = || json!({ "application/json": { "schema": named("ImageResult") }, "text/event-stream": { "schema": event() } });
+    let row = |mut row: Row| {
+        row.replies.push((200, Some(either())));
+        row.with(idempotency).names_itself()
+    };
+    vec![
+        row(Row::post(GENERATIONS, Access::Paid, generations, "Pictures from a prompt")
+            .takes(named("ImageRequest"))
+            .quoted(|shop, _, body| priced(shop, &body, false))
+            .serves(ENDPOINT_TYPE)),
+        row(Row::post(EDITS, Access::Paid, edits, "Pictures from other pictures and a prompt")
+            .takes(named("ImageEditRequest"))
+            .or_a_form()
+            .quoted(|shop, _, body| priced(shop, &body, true))),
+    ]
+}
+
+pub async fn generations(State(app): State<Arc<App>>, request: Request) -> Response {
+    answered(&app, GENERATIONS, false, request).await
+}
+
+pub async fn edits(State(app): State<Arc<App>>, request: Request) -> Response {
+    answered(&app, EDITS, true, request).await
+}
+
+async fn answered(app: &Arc<App>, endpoint: &'static str, edit: bool, request: Request) -> Response {
+    let id = app.new_call_id();
+    match reading::guarded(handle(app, id, endpoint, edit, request)).await {
+        Ok(reply) => reply,
+        Err(refusal) => {
+            // A fault of our own may come after the pictures were begun.
+            let refusal = if refusal.code == Code::Internal { refusal.once() } else { refusal };
+            reading::refused(app, ErrorFormat::OpenAi, refusal, &id.to_string())
+        }
+    }
+}
+
+/// A request, and what comes with it.
+struct Asked {
+    request: ImageRequest,
+    files: Vec<PictureFile>,
+    idem: Option<Idem>,
+    room: Option<BodyShare>,
+}
+
+async fn handle(
+    app: &Arc<App>,
+    id: CallId,
+    endpoint: &'static str,
+    edit: bool,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let caller = reading::caller(app, &parts).await?;
+    let Asked { request, files, idem, room } = match edit && form::is_form(&parts) {
+        true => of_form(app, &caller, &parts, body).await?,
+        false => of_json(app, &caller, &parts, body, endpoint, edit).await?,
+    };
+    for (at, source) in request.images.iter().chain(&request.mask).enumerate() {
+        if let PictureSource::Link(link) = source {
+            let field = if at < request.images.len() { format!("image[{at}]") } else { "mask".to_owned() };
+            given::text(&app.conversations.fetcher.client, &field, link, &[])?;
+        }
+    }
+    let ask = ImageAsk::of(&app.serving.load(), request);
+    let work = app.images.call(ask, files, room);
+    Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply())
+}
+
+/// A call as far as its price depends on it.
+fn priced(shop: &Shop<'_>, body: &Bytes, edit: bool) -> Result<Box<dyn Priced>, Refusal> {
+    Ok(Box::new(ImageAsk::of(shop.serving, ImageRequest::from_json(body, edit)?)))
+}
+
+async fn of_json(
+    app: &App,
+    caller: &Caller,
+    parts: &Parts,
+    body: Body,
+    endpoint: &str,
+    edit: bool,
+) -> Result<Asked, Refusal> {
+    let bytes = reading::json_body(app, caller, parts, body).await?;
+    let idem = reading::idempotency(&parts.headers, endpoint, &bytes)?;
+    let mut request = ImageRequest::from_json(&bytes, edit)?;
+    drop(bytes);
+    let mut files = Vec::new();
+    let (images, mask) = (&mut request.images, &mut request.mask);
+    for (at, source) in images.iter_mut().chain(mask).enumerate() {
+        let PictureSource::Link(link) = source else { continue };
+        if link.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) {
+            // The letters go as soon as there are bytes.
+            let link = std::mem::take(link);
+            files.push(data_link(&link).ok_or_else(|| no_picture(&format!("image[{at}]")))?);
+            *source = PictureSource::File(files.len() - 1);
+        }
+    }
+    Ok(Asked { request, files, idem, room: None })
+}
+
+/// The picture in a data link. What it is called is not believed.
+fn data_link(link: &str) -> Option<PictureFile> {
+    let (_, letters) = link.split_once(";base64,")?;
+    let bytes = Bytes::from(BASE64_STANDARD.decode(letters.trim()).ok()?);
+    let kind = picture_kind(&bytes)?;
+    Some(PictureFile { file: SpooledFile::in_memory(bytes), kind })
+}
+
+fn no_picture(field: &str) -> Refusal {
+    Problem::wrong(field, "a picture (PNG, JPEG, WebP, GIF, AVIF or HEIC)").into()
+}
+
+/// The first bytes of a file, which say what it is.
+#[derive(Default)]
+struct Head(Vec<u8>);
+
+impl FileWatch for Head {
+    fn piece(&mut self, bytes: &[u8]) {
+        let room = 64usize.saturating_sub(self.0.len());
+        self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}
+
+/// Which of the pictures a field is: `image`, `image[]` and `image[0]` are the same.
+fn is_picture(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix("images").or_else(|| name.strip_prefix("image")) else { return false };
+    let index = rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    rest.is_empty() || index.is_some_and(|at| at.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+async fn of_form(app: &App, caller: &Caller, parts: &Parts, body: Body) -> Result<Asked, Refusal> {
+    let begin = |head: &tollgate_wire::multipart::PartHead, _: &[form::FormField]| {
+        let mask = head.name == "mask";
+        if !mask && !is_picture(&head.name) {
+            let text = format!("`{}` is no file of this endpoint: pictures are `image` and `mask`.", head.name);
+            return Err(Refusal::about(Code::UnknownParameter, &head.name, text));
+        }
+        Ok(TakeFile { watch: Head::default(), most: mask.then_some(MASK) })
+    };
+    let form = form::read(app, caller, parts, body, RULES, begin).await?;
+    let idem = reading::idempotency(&parts.headers, EDITS, &form.print)?;
+    let mut request = ImageRequest { edit: true, ..ImageRequest::default() };
+    for field in form.fields {
+        let name = if is_picture(&field.name) { "image" } else { field.name.as_str() };
+        request.take(name, field_value(name, field.text))?;
+    }
+    let mut files = Vec::new();
+    for file in form.files {
+        let kind = picture_kind(&file.watch.0).ok_or_else(|| no_picture(&file.name))?;
+        files.push(PictureFile { file: file.file, kind });
+        let source = PictureSource::File(files.len() - 1);
+        match file.name == "mask" {
+            true if request.mask.is_some() => return Err(Problem::wrong("mask", "one picture").into()),
+            true => request.mask = Some(source),
+            false => request.add(source)?,
+        }
+    }
+    Ok(Asked { request: request.check()?, files, idem, room: Some(form.room) })
+}
+
+/// Forms have texts only; what is an object or a list in JSON is written as JSON in them.
+fn field_value(name: &str, text: String) -> Value {
+    let plain = ["model", "prompt", "image", "user", "safety_identifier"].contains(&name);
+    match text.trim_start().starts_with(['{', '[']) && !plain {
+        true => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        false => Value::String(text),
+    }
+}
+
+fn schemas() -> Value {
+    let (text, count) = (text(), json!({ "type": ["integer", "null"], "minimum": 1 }));
+    let optional = json!({ "type": ["string", "null"] });
+    let common = json!({
+        "model": { "type": "string", "minLength": 1 }, "prompt": { "type": "string", "minLength": 1 },
+        "n": count, "size": optional, "quality": optional, "aspect_ratio": optional, "resolution": optional,
+        "response_format": { "enum": ["url", "b64_json", null] }, "stream": { "type": ["boolean", "null"] },
+        "partial_images": { "type": ["integer", "null"], "minimum": 0, "maximum": 3 },
+    });
+    let mut edit = common.clone();
+    let link = json!({ "description": "A file of a form, a link, a data link, or a list of these" });
+    edit["image"] = link.clone();
+    edit["images"] = json!({ "type": "array", "items": { "type": "object", "properties": { "image_url": text } } });
+    edit["mask"] = link;
+    json!({
+        "ImageRequest": {
+            "type": "object", "required": ["model", "prompt"], "additionalProperties": true, "properties": common,
+        },
+        "ImageEditRequest": {
+            "type": "object", "required": ["model", "prompt"], "additionalProperties": true, "properties": edit,
+        },
+        "ImageResult": { "type": "object", "required": ["created", "data", "metadata"], "properties": {
+            "created": { "type": "integer" },
+            "data": { "type": "array", "items": {
+                "type": "object", "required": ["url", "b64_json", "revised_prompt"],
+                "properties": { "url": text, "b64_json": text, "revised_prompt": text },
+            } },
+            "metadata": { "type": "object", "required": ["success_count", "failed_count"], "properties": {
+                "success_count": text, "failed_count": text,
+            } },
+            "warnings": { "type": "array", "items": {
+                "type": "object", "properties": { "field": text, "message": text },
+            } },
+        } },
+    })
+}

@@ -1,0 +1,155 @@
+//! What came together becomes our answer: whole while it is small, else piece by piece.
+
+use super::call::{HELD, Making, broke, metered, no_picture};
+use crate::call::{Begun, Call, Meter, Passed, Rewrite, WholeAnswer};
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt as _, stream};
+use std::future::poll_fn;
+use tollgate_media::image::{PictureFlow, PictureTally, ResultStyle, ResultWriter};
+use tollgate_upstream::{Fault, ImageMaker, ReplyBody, SpooledFile};
+
+/// Entries of the result, and what is known of them.
+pub(super) struct Gathered {
+    pub writer: ResultWriter,
+    pub tally: PictureTally,
+    /// Texts of entries, each of one or several with commas between them.
+    pub entries: Vec<SpooledFile>,
+}
+
+impl Gathered {
+    pub fn new(writer: ResultWriter, tally: PictureTally, entries: Bytes) -> Gathered {
+        let entries = if entries.is_empty() { Vec::new() } else { vec![SpooledFile::in_memory(entries)] };
+        Gathered { writer, tally, entries }
+    }
+
+    pub fn add(&mut self, entries: SpooledFile) {
+        if entries.length() > 0 {
+            self.entries.push(entries);
+        }
+    }
+}
+
+impl Making<'_> {
+    /// All pictures are there and counted.
+    pub fn answer(&self, call: &mut Call, gathered: Gathered) -> Result<Begun, Fault> {
+        let Gathered { writer, tally, entries } = gathered;
+        if tally.delivered == 0 {
+            return Err(no_picture());
+        }
+        if tally.surplus > 0 {
+            tracing::info!(call = %call.id, provider = self.provider.name, surplus = tally.surplus, "a provider made more pictures than it was asked for");
+        }
+        call.meter = metered(&tally);
+        let (mut begin, mut end) = (Vec::new(), Vec::new());
+        writer.begin(&mut begin);
+        writer.end(&mut end, &tally);
+        let between: &'static [u8] = if self.style() == ResultStyle::Object { b"," } else { b"" };
+        let length: u64 = entries.iter().map(SpooledFile::length).sum();
+        let memory: Option<Vec<&Bytes>> = entries.iter().map(SpooledFile::bytes).collect();
+        if let Some(memory) = memory.filter(|_| length <= HELD as u64) {
+            let mut body = BytesMut::from(begin.as_slice());
+            for (at, entry) in memory.into_iter().enumerate() {
+                body.extend_from_slice(if at > 0 { between } else { b"" });
+                body.extend_from_slice(entry);
+            }
+            body.extend_from_slice(&end);
+            let content_type = self.content_type();
+            return Ok(Begun::Whole(WholeAnswer { content_type, body: body.freeze(), completion: None }));
+        }
+        let body = ReplyBody::made(pieces(entries, between, end.into()));
+        Ok(Begun::Passing(Box::new(Passed {
+            known: true,
+            content_type: self.content_type(),
+            first: begin.into(),
+            body,
+            rewrite: Box::new(AsItIs),
+            left: usize::MAX,
+        })))
+    }
+}
+
+/// Entries from where they lie, with what stands between and behind them.
+fn pieces(
+    entries: Vec<SpooledFile>,
+    between: &'static [u8],
+    end: Bytes,
+) -> impl Stream<Item = Result<Bytes, Fault>> + Send {
+    let texts = stream::iter(entries.into_iter().enumerate()).flat_map(move |(at, entry)| {
+        let comma = (at > 0 && !between.is_empty()).then_some(Ok(Bytes::from_static(between)));
+        stream::iter(comma).chain(read(entry))
+    });
+    texts.chain(stream::iter([Ok(end)]))
+}
+
+fn read(entry: SpooledFile) -> impl Stream<Item = Result<Bytes, Fault>> + Send {
+    stream::unfold(entry.pieces(), |mut pieces| async move {
+        let piece = poll_fn(|cx| pieces.poll_piece(cx)).await?;
+        Some((piece.map_err(|_| Fault::cut()), pieces))
+    })
+}
+
+/// It is ours already.
+struct AsItIs;
+
+impl Rewrite for AsItIs {
+    fn feed(&mut self, piece: Bytes) -> Result<Bytes, Fault> {
+        Ok(piece)
+    }
+
+    fn end(&mut self) -> Result<Bytes, Fault> {
+        Ok(Bytes::new())
+    }
+}
+
+/// A provider's answer that is rewritten while it passes.
+pub(super) struct PassedFlow {
+    flow: Option<PictureFlow>,
+    maker: &'static dyn ImageMaker,
+    api: String,
+    tally: PictureTally,
+}
+
+impl PassedFlow {
+    pub fn new(flow: PictureFlow, maker: &'static dyn ImageMaker, api: String) -> PassedFlow {
+        PassedFlow { flow: Some(flow), maker, api, tally: PictureTally::default() }
+    }
+}
+
+impl Rewrite for PassedFlow {
+    fn feed(&mut self, piece: Bytes) -> Result<Bytes, Fault> {
+        let flow = self.flow.as_mut().ok_or_else(Fault::cut)?;
+        flow.feed(&piece).map_err(broke)?;
+        Ok(flow.take())
+    }
+
+    fn end(&mut self) -> Result<Bytes, Fault> {
+        let flow = self.flow.take().ok_or_else(Fault::cut)?;
+        self.tally = flow.tally().clone();
+        let (rest, mut writer, mut tally, mut out) = flow.finish().map_err(broke)?;
+        if let Ok(found) = self.maker.read(&self.api, &rest) {
+            tally.usage = found.usage;
+            // Beside large pictures there are no links but strays: they are handed over as they
+            // are.
+            for (url, prompt) in found.links {
+                if tally.delivered < tally.asked {
+                    writer.link(&mut out, &url, &prompt);
+                    tally.delivered += 1;
+                }
+            }
+        }
+        self.tally = tally;
+        if self.tally.delivered == 0 {
+            return Err(no_picture());
+        }
+        writer.end(&mut out, &self.tally);
+        Ok(out.into())
+    }
+
+    fn meter(&mut self) -> Option<Meter> {
+        Some(metered(&self.tally))
+    }
+
+    fn goes_on(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,123 @@
+//! A request for pictures as far as its price depends on it: how many, how large, how good.
+
+use crate::call::{Need, Priced};
+use crate::fetcher::Fetcher;
+use crate::refusal::Refusal;
+use crate::sale::Serving;
+use std::borrow::Cow;
+use tollgate_catalog::{Face, Model};
+use tollgate_media::image::{ImagePlan, ImageRequest, ImageRules, PictureFormat};
+use tollgate_store::Counters;
+use tollgate_upstream::video::Asking;
+use tollgate_upstream::{ImageJob, PictureFile};
+use tollgate_wire::Problem;
+use tollgate_wire::error::Code;
+
+pub const ENDPOINT_TYPE: &str = "image-generation";
+
+/// A request held to what its model sells.
+pub struct ImageAsk {
+    model: String,
+    plan: Result<ImagePlan, Refusal>,
+}
+
+impl ImageAsk {
+    pub fn of(serving: &Serving, request: ImageRequest) -> ImageAsk {
+        let model = request.model.clone();
+        let plan = match serving.catalog.model(&model) {
+            Some(known) => ImagePlan::new(request, &rules(known)).map_err(Refusal::from),
+            // Told by the admission, which looks first.
+            None => Err(Refusal::about(Code::ModelNotFound, "model", "No such model.")),
+        };
+        ImageAsk { model, plan }
+    }
+
+    pub(super) fn plan(&self) -> Result<&ImagePlan, Refusal> {
+        self.plan.as_ref().map_err(Clone::clone)
+    }
+
+    /// Whether any provider of the model could take it.
+    pub(super) fn fits_routes(&self, files: &[PictureFile], serving: &Serving, model: &Model) -> Result<(), Refusal> {
+        let plan = self.plan()?;
+        let mut refused: Option<Problem> = None;
+        for route in &model.routes {
+            let Some(provider) = serving.providers.get(&route.provider) else { continue };
+            let Some(maker) = provider.kind.image else { continue };
+            let job = ImageJob {
+                plan,
+                model: &route.upstream_model,
+                api: &model.image.api,
+                files,
+                sends_format: false,
+                streams: false,
+                n: plan.n,
+                external_id: "",
+                drawn: [0; 16],
+            };
+            match maker.create(&Asking { provider, now: 0 }, &job) {
+                Ok(_) => return Ok(()),
+                Err(problem) => refused = refused.or(Some(problem)),
+            }
+        }
+        refused.map_or(Ok(()), |problem| Err(problem.into()))
+    }
+}
+
+impl Priced for ImageAsk {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn endpoint_type(&self) -> &'static str {
+        ENDPOINT_TYPE
+    }
+
+    fn fits(&self, _: &Fetcher, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+        self.fits_routes(&[], serving, model)
+    }
+
+    /// Never more than was asked for: what comes beyond that is neither handed over nor charged.
+    fn need(&self, _: &Model) -> Result<Need, Refusal> {
+        let plan = self.plan()?;
+        Ok(Need {
+            most: Counters::images(plan.n),
+            sized_by: "n",
+            depends_on: &[(Face::PerCall, "how many of the pictures come out well")],
+            ..Need::default()
+        })
+    }
+
+    fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {
+        self.plan.as_ref().ok()?.attribute(path)
+    }
+
+    /// A stated number of pictures.
+    fn metered(&self, stated: Counters) -> Counters {
+        if stated.calls == 0 { Counters::default() } else { Counters::images(stated.calls) }
+    }
+}
+
+/// What the catalog sells.
+fn rules(model: &Model) -> ImageRules {
+    let table = &model.image;
+    let usual = model.default_response_format.as_deref().and_then(PictureFormat::named);
+    let without = if table.base64_only { PictureFormat::Base64 } else { PictureFormat::Url };
+    ImageRules {
+        most: table.most,
+        default_size: table.default_size.clone(),
+        sizes: table.sizes.clone(),
+        default_quality: table.default_quality.clone(),
+        qualities: table.qualities.clone(),
+        format: usual.unwrap_or(without),
+        base64_only: table.base64_only,
+        partials: table.partial_images,
+        sources: table.edit_images,
+        masks: table.masks,
+        prompt: table.prompt_characters,
+        priced: model
+            .tier_parameters()
+            .map(|(name, _)| name.to_owned())
+            .chain(table.one_price.iter().cloned())
+            .collect(),
+    }
+}

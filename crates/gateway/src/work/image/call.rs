@@ -1,0 +1,245 @@
+//! How pictures are asked for along one route, until the answer begins.
+
+use super::ImageCall;
+use super::answer::{Gathered, PassedFlow};
+use crate::call::{Begun, Call, Meter, Passed, Priced, Till, Work};
+use crate::door::bodies::Whose;
+use crate::refusal::Refusal;
+use crate::sale::Serving;
+use bytes::BytesMut;
+use http::HeaderValue;
+use std::sync::Arc;
+use tokio::time::Instant;
+use tollgate_catalog::{ImageTable, Model, Route};
+use tollgate_media::image::{FlowBroke, ImagePlan, PictureFacts, PictureFlow, PictureTally, ResultStyle, ResultWriter};
+use tollgate_store::Counters;
+use tollgate_upstream::video::Asking;
+use tollgate_upstream::{Blame, Fault, ImageJob, ImageMaker, Outgoing, PictureFile, Provider, ReplyBody, is_encoded};
+
+/// Answers up to this size are held; larger ones pass.
+pub(super) const HELD: usize = 1 << 20;
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// One attempt along one route.
+pub(super) struct Making<'a> {
+    pub plan: &'a ImagePlan,
+    pub maker: &'static dyn ImageMaker,
+    pub provider: &'a Arc<Provider>,
+    pub route: &'a Route,
+    pub table: &'a ImageTable,
+    pub files: &'a [PictureFile],
+    pub desk: &'a super::ImageDesk,
+    pub till: Arc<Till>,
+    pub call_id: String,
+    pub whose: Whose,
+    pub created: u64,
+    pub deadline: Instant,
+}
+
+impl Work for ImageCall {
+    fn priced(&self) -> &dyn Priced {
+        &self.ask
+    }
+
+    fn fits(&self, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+        self.ask.fits_routes(&self.files, serving, model)
+    }
+
+    fn meter(&self, _: &Model) -> Meter {
+        Meter::Nothing
+    }
+
+    fn once(&self) -> bool {
+        true
+    }
+
+    /// A picture that was begun is made, and billed, for whoever left.
+    fn goes_on(&self) -> bool {
+        true
+    }
+
+    async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
+        let maker = provider.kind.image.ok_or_else(no_pictures)?;
+        let plan = self.ask.plan().map_err(|_| no_pictures())?;
+        let model = call.model.clone();
+        let making = Making {
+            plan,
+            maker,
+            provider,
+            route,
+            table: &model.image,
+            files: &self.files,
+            desk: &self.desk,
+            till: call.till.clone(),
+            call_id: call.id.to_string(),
+            whose: Whose::Account(call.caller.account.id),
+            created: u64::try_from(call.began / 1_000).unwrap_or(0),
+            deadline: call.deadline,
+        };
+        maker.drops(&making.job(plan.n, false)).iter().for_each(|field| call.dropped.add(field));
+        if plan.asked.stream && model.image.streams && maker.streams() {
+            return making.stream(call).await;
+        }
+        if maker.repeats(&model.image.api) && plan.n > 1 {
+            let gathered = making.several().await?;
+            return making.answer(call, gathered);
+        }
+        making.one(call).await
+    }
+}
+
+impl Making<'_> {
+    pub fn job(&self, n: u64, streams: bool) -> ImageJob<'_> {
+        let mut drawn = [0; 16];
+        self.till.world.fill(&mut drawn);
+        ImageJob {
+            plan: self.plan,
+            model: &self.route.upstream_model,
+            api: &self.table.api,
+            files: self.files,
+            sends_format: self.table.sends_format && !self.table.base64_only,
+            streams,
+            n,
+            external_id: &self.call_id,
+            drawn,
+        }
+    }
+
+    pub fn asking(&self) -> Asking<'_> {
+        Asking { provider: self.provider, now: self.till.world.now_ms() / 1_000 }
+    }
+
+    /// Sends what makes something: over a connection of its own, and once.
+    pub async fn send(&self, n: u64, streams: bool) -> Result<(ReplyBody, bool), Fault> {
+        let request = self.maker.create(&self.asking(), &self.job(n, streams)).map_err(Fault::refusal)?;
+        self.exchange(request, true).await
+    }
+
+    /// The body of a good answer, and whether it is a stream of events.
+    pub async fn exchange(&self, request: Outgoing, fresh: bool) -> Result<(ReplyBody, bool), Fault> {
+        let client = &self.till.client;
+        let reply = match fresh {
+            true => client.send_fresh(self.provider, request).await?,
+            false => client.send(self.provider, request).await?,
+        };
+        if !reply.status().is_success() {
+            return Err(self.maker.refused(&client.refused(self.provider, reply).await));
+        }
+        if is_encoded(reply.headers()) {
+            // What was made cannot be read.
+            return Err(Fault { maybe_charged: fresh, ..Fault::encoded() });
+        }
+        let kind = reply.headers().get(http::header::CONTENT_TYPE);
+        let events = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        Ok((ReplyBody::new(reply.into_body(), self.provider.settings.idle), events))
+    }
+
+    /// The most bytes of an answer with so many pictures.
+    pub fn most_bytes(&self, n: u64) -> usize {
+        let pictures = usize::try_from(n).unwrap_or(usize::MAX);
+        self.provider.settings.max_reply_bytes.saturating_mul(pictures)
+    }
+
+    pub fn style(&self) -> ResultStyle {
+        match self.plan.asked.stream {
+            true => ResultStyle::Events { edit: self.plan.asked.edit },
+            false => ResultStyle::Object,
+        }
+    }
+
+    pub fn content_type(&self) -> HeaderValue {
+        if self.plan.asked.stream { EVENTS } else { JSON }
+    }
+
+    pub fn flow(&self, n: u64) -> PictureFlow {
+        let shape = self.plan.shape.as_ref().filter(|shape| shape.pixels.is_some());
+        let text = |name: &str| self.plan.asked.others.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+        let facts = PictureFacts {
+            size: shape.map(|shape| shape.text.clone()),
+            quality: self.plan.quality.clone(),
+            output_format: text("output_format"),
+            background: text("background"),
+        };
+        let writer = ResultWriter::new(self.style(), self.created, facts);
+        PictureFlow::new(
+            self.maker.layout(&self.table.api),
+            writer,
+            PictureTally { asked: n, ..PictureTally::default() },
+        )
+    }
+
+    /// One request for all pictures: held while it is small, then it passes.
+    pub async fn one(&self, call: &mut Call) -> Result<Begun, Fault> {
+        let (body, _) = self.send(self.plan.n, false).await?;
+        self.read(call, body).await
+    }
+
+    pub async fn read(&self, call: &mut Call, mut body: ReplyBody) -> Result<Begun, Fault> {
+        let mut flow = self.flow(self.plan.n);
+        let mut left = self.most_bytes(self.plan.n);
+        while let Some(piece) = body.chunk().await? {
+            if call.first_byte_at.is_none() {
+                call.first_byte_at = Some(self.till.world.now_ms());
+            }
+            left = left.checked_sub(piece.len()).ok_or_else(Fault::too_long)?;
+            if Instant::now() > self.deadline {
+                return Err(Fault::idle());
+            }
+            flow.feed(&piece).map_err(broke)?;
+            if flow.out_len() > HELD {
+                return Ok(self.pass(call, flow, body, left));
+            }
+        }
+        let (rest, writer, tally, out) = flow.finish().map_err(broke)?;
+        let gathered = Gathered::new(writer, tally, out.into());
+        let found = self.found(&rest).await;
+        let gathered = self.gather(gathered, found).await?;
+        self.answer(call, gathered)
+    }
+
+    /// An answer that is too large to be held.
+    fn pass(&self, call: &mut Call, mut flow: PictureFlow, body: ReplyBody, left: usize) -> Begun {
+        let mut first = BytesMut::new();
+        let mut begin = Vec::new();
+        flow.writer().begin(&mut begin);
+        first.extend_from_slice(&begin);
+        first.extend_from_slice(&flow.take());
+        // What a process that dies owes is not known; what was asked for is the most.
+        call.meter = metered(&PictureTally { delivered: self.plan.n, ..PictureTally::default() });
+        let rewrite = PassedFlow::new(flow, self.maker, self.table.api.clone());
+        Begun::Passing(Box::new(Passed {
+            known: false,
+            content_type: self.content_type(),
+            first: first.freeze(),
+            body,
+            rewrite: Box::new(rewrite),
+            left,
+        }))
+    }
+}
+
+/// What the pictures that were handed over come to.
+pub(super) fn metered(tally: &PictureTally) -> Meter {
+    if tally.delivered == 0 {
+        return Meter::Nothing;
+    }
+    let used = Counters::images(tally.delivered.min(tally.asked.max(tally.delivered)));
+    Meter::Known { used, estimated: false, raw_usage: tally.usage.clone() }
+}
+
+pub(super) fn broke(why: FlowBroke) -> Fault {
+    match why {
+        FlowBroke::NotJson => Fault::garbage(),
+        FlowBroke::TooLong => Fault::too_long(),
+    }
+}
+
+/// It was billed, most likely, so nobody else is asked.
+pub(super) fn no_picture() -> Fault {
+    Fault { message: "The provider answered without a picture that can be decoded.".to_owned(), ..Fault::garbage() }
+}
+
+fn no_pictures() -> Fault {
+    Fault { blame: Blame::Operator, ..Fault::unreachable() }
+}

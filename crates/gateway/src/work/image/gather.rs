@@ -1,0 +1,193 @@
+//! Pictures from several requests, from tasks that are waited for, and from links: put down until
+//! all of them are there, so that what is charged is certain before the answer leaves.
+
+use super::answer::Gathered;
+use super::call::{Making, broke, no_picture};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use serde_json::Value;
+use tokio::time::Instant;
+use tollgate_media::image::{PictureFormat, PictureTally, ResultWriter};
+use tollgate_upstream::{Blame, Fault, PictureReply, SpooledFile};
+
+/// Requests of one call that run at the same time.
+const PARALLEL: usize = 4;
+/// The largest answer about a task.
+const TASK: usize = 1 << 20;
+/// The longest link that is handed over.
+const LONGEST_LINK: usize = 8 << 10;
+
+/// What one of several requests brought.
+struct Part {
+    gathered: Gathered,
+    failure: Option<Fault>,
+}
+
+impl Making<'_> {
+    /// One request for each picture. Each may fail alone.
+    pub async fn several(&self) -> Result<Gathered, Fault> {
+        let parts = stream::iter(0..self.plan.n).map(|_| self.single()).buffered(PARALLEL);
+        let parts: Vec<Result<Part, Fault>> = parts.collect().await;
+        let mut whole =
+            Gathered::new(self.writer(), PictureTally { asked: self.plan.n, ..PictureTally::default() }, Bytes::new());
+        let mut worst: Option<Fault> = None;
+        for part in parts {
+            match part {
+                Ok(Part { gathered, failure }) => {
+                    whole.tally.delivered += gathered.tally.delivered;
+                    whole.tally.broken += gathered.tally.broken;
+                    whole.tally.surplus += gathered.tally.surplus;
+                    whole.tally.warnings.extend(gathered.tally.warnings);
+                    whole.tally.usage = gathered.tally.usage.or(whole.tally.usage);
+                    gathered.entries.into_iter().for_each(|entry| whole.add(entry));
+                    worst = worse(worst, failure);
+                }
+                Err(fault) => worst = worse(worst, Some(fault)),
+            }
+        }
+        if whole.tally.delivered == 0 {
+            return Err(worst.unwrap_or_else(no_picture));
+        }
+        Ok(whole)
+    }
+
+    fn writer(&self) -> ResultWriter {
+        self.flow(0).into_writer()
+    }
+
+    /// One request for one picture, put down as it comes.
+    async fn single(&self) -> Result<Part, Fault> {
+        let (mut body, _) = self.send(1, false).await?;
+        let mut flow = self.flow(1);
+        let mut left = self.most_bytes(1);
+        let mut spool = self.spooling().await?;
+        while let Some(piece) = body.chunk().await? {
+            left = left.checked_sub(piece.len()).ok_or_else(Fault::too_long)?;
+            if Instant::now() > self.deadline {
+                return Err(Fault::idle());
+            }
+            flow.feed(&piece).map_err(broke)?;
+            if flow.took_back() {
+                // What lies there was a draft.
+                spool = self.spooling().await?;
+            }
+            if flow.out_len() > 64 << 10 {
+                spool.push(&flow.take()).await.map_err(|_| Fault::too_long())?;
+            }
+        }
+        let (rest, writer, tally, out) = flow.finish().map_err(broke)?;
+        spool.push(&out.into()).await.map_err(|_| Fault::too_long())?;
+        let file = spool.finish().await.map_err(|_| Fault::cut())?.file;
+        let mut gathered = Gathered::new(writer, tally, Bytes::new());
+        gathered.add(file);
+        let found = self.found(&rest).await;
+        let failure = found.as_ref().err().cloned().or_else(|| found.as_ref().ok()?.failure.clone());
+        match self.gather(gathered, found).await {
+            Ok(gathered) => Ok(Part { gathered, failure }),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// What an answer holds besides letters; a task is waited for.
+    pub async fn found(&self, rest: &Value) -> Result<PictureReply, Fault> {
+        let found = self.maker.read(&self.table.api, rest)?;
+        match found.task {
+            Some(task) => self.wait(&task).await,
+            None => Ok(found),
+        }
+    }
+
+    /// Asks for a task until it is over or the time is. A question that fails decides nothing; the
+    /// time passes all the same.
+    async fn wait(&self, task: &str) -> Result<PictureReply, Fault> {
+        let settings = &self.provider.settings;
+        let until = self.deadline.min(Instant::now() + settings.first_byte);
+        let pause = settings.poll_every.unwrap_or(self.maker.poll_every());
+        loop {
+            tokio::time::sleep(pause).await;
+            if Instant::now() >= until {
+                return Err(Fault { try_other: false, ..Fault::late() });
+            }
+            let Some(request) = self.maker.poll(&self.asking(), &self.job(self.plan.n, false), task) else {
+                return Err(Fault::garbage());
+            };
+            let Ok((body, _)) = self.exchange(request, false).await else { continue };
+            let Ok(bytes) = body.whole(TASK, until).await else { continue };
+            let Ok(reply) = serde_json::from_slice::<Value>(&bytes) else { continue };
+            match self.maker.read(&self.table.api, &reply) {
+                Ok(found) if found.task.is_some() => {}
+                // The task exists, so it is not begun elsewhere.
+                Err(fault) if fault.blame == Blame::Provider => return Err(Fault { try_other: false, ..fault }),
+                over => return over,
+            }
+        }
+    }
+
+    /// Adds what is there by link, and says why there is nothing.
+    pub async fn gather(&self, mut gathered: Gathered, found: Result<PictureReply, Fault>) -> Result<Gathered, Fault> {
+        let found = match found {
+            Ok(found) => found,
+            Err(fault) if gathered.tally.delivered == 0 => return Err(fault),
+            Err(_) => PictureReply::default(),
+        };
+        gathered.tally.usage = found.usage;
+        for (url, prompt) in found.links {
+            let address = url.starts_with("https://") || url.starts_with("http://");
+            if !address || url.len() > LONGEST_LINK {
+                gathered.tally.broken += 1;
+                continue;
+            }
+            if gathered.tally.delivered >= gathered.tally.asked {
+                gathered.tally.surplus += 1;
+                continue;
+            }
+            self.add_link(&mut gathered, &url, &prompt).await;
+        }
+        if gathered.tally.delivered == 0 {
+            return Err(found.failure.unwrap_or_else(no_picture));
+        }
+        Ok(gathered)
+    }
+
+    async fn add_link(&self, gathered: &mut Gathered, url: &str, prompt: &str) {
+        // Each entry stands alone: what comes between them is put there at the end.
+        let mut writer = self.writer();
+        if self.plan.format == PictureFormat::Base64 {
+            match self.fetched(&mut writer, url, prompt).await {
+                Ok(entry) => {
+                    gathered.add(entry);
+                    gathered.tally.delivered += 1;
+                    return;
+                }
+                Err(why) if why.foreign => {
+                    gathered.tally.broken += 1;
+                    return;
+                }
+                Err(_) => {
+                    let field = format!("data[{}]", gathered.tally.delivered);
+                    gathered.tally.warn(field, "The picture could not be fetched: it is at its `url`.");
+                }
+            }
+            writer = self.writer();
+        }
+        let mut out = Vec::new();
+        writer.link(&mut out, url, prompt);
+        gathered.add(SpooledFile::in_memory(out.into()));
+        gathered.tally.delivered += 1;
+    }
+}
+
+/// The fault that says most: one of the caller's own, then one after which something may have been
+/// made.
+fn worse(one: Option<Fault>, other: Option<Fault>) -> Option<Fault> {
+    let weight = |fault: &Fault| (fault.blame == Blame::Caller, fault.may_have_begun());
+    match (one, other) {
+        (Some(one), Some(other)) => {
+            let begun = one.may_have_begun() || other.may_have_begun();
+            let first = if weight(&other) > weight(&one) { other } else { one };
+            // Once something may have been made, nobody else is asked.
+            Some(Fault { try_other: first.try_other && !begun, ..first })
+        }
+        (one, other) => one.or(other),
+    }
+}

@@ -1,0 +1,96 @@
+//! Pictures that a provider hands over by link, where the caller wants their data: fetched once,
+//! once more after a failure, and made base64 while they arrive.
+
+use super::call::Making;
+use crate::door::spool::{IN_MEMORY, SpoolTerms, Spooling};
+use bytes::Bytes;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
+use tollgate_media::image::{Base64Encoder, ResultWriter, picture_kind};
+use tollgate_upstream::{Fault, SpooledFile, open_link};
+
+/// The largest picture that is fetched.
+const LARGEST: usize = 64 << 20;
+/// The longest that one takes.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Why there is no data.
+pub(super) struct NotFetched {
+    /// It came, and is no picture.
+    pub foreign: bool,
+}
+
+impl Making<'_> {
+    /// Where texts of entries are put down.
+    pub async fn spooling(&self) -> Result<Spooling<()>, Fault> {
+        let each = usize::try_from(self.plan.n.max(1)).unwrap_or(1);
+        let terms = SpoolTerms {
+            whose: Some(self.whose),
+            most: self.most_bytes(1).max(2 * LARGEST) as u64,
+            in_memory: IN_MEMORY / each,
+        };
+        self.desk.spool.begin(terms, ()).await.map_err(|refusal| no_room(&refusal.message))
+    }
+
+    /// An entry with the data behind a link.
+    pub async fn fetched(&self, writer: &mut ResultWriter, url: &str, prompt: &str) -> Result<SpooledFile, NotFetched> {
+        let first = self.fetch(writer, url, prompt).await;
+        match first {
+            Err(NotFetched { foreign: false }) => self.fetch(writer, url, prompt).await,
+            other => other,
+        }
+    }
+
+    async fn fetch(&self, writer: &mut ResultWriter, url: &str, prompt: &str) -> Result<SpooledFile, NotFetched> {
+        let until = self.deadline.min(Instant::now() + LONGEST);
+        match timeout_at(until, self.read_link(writer, url, prompt)).await {
+            Ok(fetched) => fetched,
+            Err(_) => Err(NotFetched { foreign: false }),
+        }
+    }
+
+    async fn read_link(&self, writer: &mut ResultWriter, url: &str, prompt: &str) -> Result<SpooledFile, NotFetched> {
+        let missing = || NotFetched { foreign: false };
+        let clients = (&self.till.client, &self.desk.outside);
+        let mut body = open_link(clients, &self.asking(), url).await.map_err(|_| missing())?;
+        let mut spool = self.spooling().await.map_err(|_| missing())?;
+        let (mut encoder, mut total, mut head) = (Base64Encoder::default(), 0, Vec::new());
+        let mut out = Vec::new();
+        let mut known = false;
+        loop {
+            let piece = body.chunk().await.map_err(|_| missing())?;
+            let ended = piece.is_none();
+            let piece = piece.unwrap_or_default();
+            total += piece.len();
+            if total > LARGEST {
+                return Err(missing());
+            }
+            if !known {
+                head.extend_from_slice(&piece);
+                if head.len() < 64 && !ended {
+                    continue;
+                }
+                if picture_kind(&head).is_none() {
+                    return Err(NotFetched { foreign: true });
+                }
+                known = true;
+                writer.open(&mut out);
+                encoder.feed(&std::mem::take(&mut head), &mut out);
+            } else {
+                encoder.feed(&piece, &mut out);
+            }
+            if ended {
+                encoder.finish(&mut out);
+                writer.close(&mut out, url, Some(&tollgate_wire::json::quoted(prompt)));
+            }
+            spool.push(&Bytes::from(std::mem::take(&mut out))).await.map_err(|_| missing())?;
+            if ended {
+                return spool.finish().await.map(|spooled| spooled.file).map_err(|_| missing());
+            }
+        }
+    }
+}
+
+fn no_room(message: &str) -> Fault {
+    Fault { message: message.to_owned(), ..Fault::too_long() }
+}

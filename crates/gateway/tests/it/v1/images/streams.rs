@@ -1,0 +1,98 @@
+//! Pictures as events, with previews and without.
+
+use super::*;
+use crate::house::{error_of, events};
+
+async fn stream(house: &House, model: &str, prompt: &str, more: Value) -> (String, UsageRow) {
+    let mut body = asked(model, prompt, &more);
+    body["stream"] = json!(true);
+    let reply = post(house, "/v1/images/generations", &body).send().await.expect("a reply");
+    assert_eq!(
+        (reply.status().as_u16(), &reply.headers()["content-type"]),
+        (200, &"text/event-stream".parse().expect("a type"))
+    );
+    assert_eq!(reply.headers()["cache-control"], "no-cache");
+    let call = call_id(&reply);
+    let text = reply.text().await.expect("all of it");
+    (text, house.row(call).await)
+}
+
+fn kinds(text: &str) -> Vec<String> {
+    text.lines().filter_map(|line| line.strip_prefix("event: ")).map(str::to_owned).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn previews_pass_and_finished_pictures_are_charged() {
+    let house = house().await;
+    let more = json!({ "n": 2, "partial_images": 2 });
+    let (text, row) = stream(&house, "pictures", "[[sim:kb=300]]", more).await;
+    let (preview, done) = ("image_generation.partial_image", "image_generation.completed");
+    assert_eq!(kinds(&text), [preview, preview, done, preview, preview, done]);
+    assert!(
+        events(&text).iter().all(|event| event["b64_json"].as_str().is_some_and(|letters| letters.len() > 300 * 1024))
+    );
+    assert_eq!((row.charge.nano(), row.counters.calls), (2 * EACH, 2));
+    let sent = house.sim.received().pop().expect("sent").json();
+    assert_eq!((&sent["stream"], &sent["partial_images"]), (&json!(true), &json!(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn makers_without_streams_are_streamed_by_us() {
+    let house = house().await;
+    for model in ["old-pictures", "minimax-pictures", "ark-pictures", "google-pictures", "wan-pictures"] {
+        let (text, row) = stream(&house, model, "cats", json!({ "n": 2, "response_format": "b64_json" })).await;
+        assert_eq!(kinds(&text), ["image_generation.completed"; 2], "{model}");
+        let told = events(&text);
+        assert!(told.iter().all(|event| event["type"] == "image_generation.completed" && event["created_at"].is_u64()));
+        assert!(told.iter().all(|event| !event["b64_json"].as_str().unwrap_or_default().is_empty()), "{model}");
+        assert_eq!(row.charge.nano(), 2 * EACH, "{model}");
+    }
+    // A provider that was asked for a stream and answers at once.
+    let (text, row) = stream(&house, "pictures", "[[sim:whole]]", json!({})).await;
+    assert_eq!((kinds(&text), row.charge.nano()), (vec!["image_generation.completed".to_owned()], EACH));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn previews_are_refused_where_they_are_not_on_sale() {
+    let house = house().await;
+    for (model, more) in
+        [("old-pictures", json!({ "stream": true, "partial_images": 1 })), ("pictures", json!({ "partial_images": 1 }))]
+    {
+        let (status, error) = error_of(make(&house, model, "a cat", more).await).await;
+        assert_eq!((status, &error["param"]), (400, &json!("partial_images")), "{model}");
+    }
+}
+
+/// MM8: leave at every event, and pay what the provider bills.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_is_left_is_read_to_its_end_and_paid() {
+    let house = house().await;
+    for left_after in 0..3 {
+        let body = asked("pictures", &format!("cats {left_after} [[sim:kb=600]]"), &json!({ "n": 3, "stream": true }));
+        let mut reply = post(&house, "/v1/images/generations", &body).send().await.expect("a reply");
+        let call = call_id(&reply);
+        let mut seen = 0;
+        while seen < left_after {
+            let piece = reply.chunk().await.expect("a piece").expect("more");
+            seen += piece.windows(2).filter(|window| *window == b"\n\n").count();
+        }
+        drop(reply);
+        let row = house.row(call).await;
+        assert_eq!((row.charge.nano(), row.counters.calls), (3 * EACH, 3), "left after {left_after}: {row:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_fails_says_so_and_what_was_finished_is_paid() {
+    let house = house().await;
+    let (text, row) = stream(&house, "pictures", "[[sim:midstream n=1]]", json!({ "n": 3 })).await;
+    assert_eq!(kinds(&text), ["image_generation.completed", "error"]);
+    assert!(!text.contains("internal"), "{text}");
+    let last = events(&text).pop().expect("an event");
+    assert_eq!(last["error"]["code"], "upstream_error", "{last}");
+    assert_eq!((row.charge.nano(), row.counters.calls), (EACH, 1));
+    // Before the first event it is an error like any other.
+    let body = asked("pictures", "[[sim:moderation]]", &json!({ "stream": true }));
+    let reply = post(&house, "/v1/images/generations", &body).send().await.expect("a reply");
+    assert_eq!(free(&house, reply).await.0, 400);
+}

@@ -1,0 +1,188 @@
+//! Base64 in pieces: a picture that passes as text is checked on the way, and one that comes as
+//! bytes is made text, each without ever being held as a whole.
+
+use super::sniff::{ENOUGH, PictureKind, picture_kind};
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::prelude::BASE64_STANDARD;
+
+/// Letters that are enough to tell what a picture is: whole groups of four.
+pub(super) const HEAD: usize = ENOUGH.div_ceil(3) * 4;
+/// Letters at the end that are kept: enough for the last chunk of a PNG.
+const TAIL: usize = 32;
+/// The end of every PNG.
+const PNG_END: &[u8] = b"IEND\xaeB`\x82";
+
+/// Takes letters with and without padding.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// 0: a letter of base64.
+const FOREIGN: [u8; 256] = {
+    let mut table = [1; 256];
+    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut at = 0;
+    while at < letters.len() {
+        table[letters[at] as usize] = 0;
+        at += 1;
+    }
+    table
+};
+
+/// What is known of the letters of one picture so far.
+#[derive(Debug, Default)]
+pub struct PictureCheck {
+    letters: u64,
+    padding: u64,
+    foreign: bool,
+    kind: Option<PictureKind>,
+    tail: Vec<u8>,
+}
+
+impl PictureCheck {
+    /// What a picture with these first letters is.
+    pub fn begins(head: &[u8]) -> Option<PictureKind> {
+        let whole = &head[..head.len().min(HEAD)];
+        let whole = &whole[..whole.len() / 4 * 4];
+        picture_kind(&LENIENT.decode(whole).ok()?)
+    }
+
+    pub fn new(kind: PictureKind) -> PictureCheck {
+        PictureCheck { kind: Some(kind), ..PictureCheck::default() }
+    }
+
+    /// The next letters.
+    pub fn feed(&mut self, letters: &[u8]) {
+        let padding = letters.iter().rev().take_while(|byte| **byte == b'=').count();
+        let (own, _) = letters.split_at(letters.len() - padding);
+        // Nothing may follow padding.
+        self.foreign |= (self.padding > 0 && !own.is_empty())
+            || own.iter().fold(0, |all, byte| all | FOREIGN[usize::from(*byte)]) != 0;
+        self.letters += own.len() as u64;
+        self.padding += padding as u64;
+        if own.len() >= TAIL {
+            self.tail.clear();
+        }
+        self.tail.extend_from_slice(&own[own.len().saturating_sub(TAIL)..]);
+        let over = self.tail.len().saturating_sub(TAIL);
+        self.tail.drain(..over);
+    }
+
+    /// All letters were there: can the picture be decoded, as far as its text tells?
+    pub fn is_whole(&self) -> bool {
+        let groups = match self.letters % 4 {
+            0 => self.padding == 0,
+            1 => false,
+            // Padding is left out by some.
+            rest => self.padding == 0 || self.padding == 4 - rest,
+        };
+        !self.foreign && groups && self.letters > 0 && self.ends_well()
+    }
+
+    /// A PNG says where it ends; what was cut at a group of letters shows there.
+    fn ends_well(&self) -> bool {
+        if self.kind != Some(PictureKind::Png) {
+            return true;
+        }
+        // Groups are counted from the beginning.
+        let skip = (4 - (self.letters - self.tail.len() as u64) % 4) % 4;
+        let tail = self.tail.get(usize::try_from(skip).unwrap_or(0)..).unwrap_or_default();
+        LENIENT.decode(tail).is_ok_and(|bytes| bytes.ends_with(PNG_END))
+    }
+}
+
+/// Bytes that become letters, three to four, as they come.
+#[derive(Debug, Default)]
+pub struct Base64Encoder {
+    rest: Vec<u8>,
+}
+
+impl Base64Encoder {
+    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let mut bytes = bytes;
+        if !self.rest.is_empty() {
+            let wanted = (3 - self.rest.len()).min(bytes.len());
+            self.rest.extend_from_slice(&bytes[..wanted]);
+            bytes = &bytes[wanted..];
+            if self.rest.len() < 3 {
+                return;
+            }
+            let group = std::mem::take(&mut self.rest);
+            write(&group, out);
+        }
+        let whole = bytes.len() / 3 * 3;
+        write(&bytes[..whole], out);
+        self.rest.extend_from_slice(&bytes[whole..]);
+    }
+
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        let rest = std::mem::take(&mut self.rest);
+        write(&rest, out);
+    }
+}
+
+fn write(bytes: &[u8], out: &mut Vec<u8>) {
+    let from = out.len();
+    out.resize(from + bytes.len().div_ceil(3) * 4, 0);
+    // The room is exact, so this cannot fail.
+    let _ = BASE64_STANDARD.encode_slice(bytes, &mut out[from..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn png(extra: usize) -> Vec<u8> {
+        let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01".to_vec();
+        bytes.extend(std::iter::repeat_n(7, extra));
+        bytes.extend_from_slice(b"\0\0\0\0IEND\xaeB`\x82");
+        bytes
+    }
+
+    #[test]
+    fn a_whole_picture_is_whole_in_any_pieces() {
+        for extra in 0..7 {
+            let text = BASE64_STANDARD.encode(png(extra));
+            assert_eq!(PictureCheck::begins(text.as_bytes()), Some(PictureKind::Png));
+            for size in [1, 3, 7, 64, 1_000] {
+                let mut check = PictureCheck::new(PictureKind::Png);
+                text.as_bytes().chunks(size).for_each(|piece| check.feed(piece));
+                assert!(check.is_whole(), "{extra} {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_cut_or_foreign_is_not_whole() {
+        let text = BASE64_STANDARD.encode(png(30));
+        let whole = |text: &str| {
+            let mut check = PictureCheck::new(PictureKind::Png);
+            check.feed(text.as_bytes());
+            check.is_whole()
+        };
+        assert!(whole(&text));
+        assert!(whole(text.trim_end_matches('=')), "padding may be left out");
+        for end in 1..text.len() - 2 {
+            assert!(!whole(&text[..end]), "{end} of {} letters", text.len());
+        }
+        for broken in [text.replace('A', "*"), format!("{text}AAAA"), format!("={text}"), String::new()] {
+            assert!(!whole(&broken));
+        }
+    }
+
+    #[test]
+    fn bytes_become_the_same_letters_in_any_pieces() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(1_000).collect();
+        for size in [1, 2, 3, 4, 100, 1_000] {
+            let (mut encoder, mut out) = (Base64Encoder::default(), Vec::new());
+            bytes.chunks(size).for_each(|piece| encoder.feed(piece, &mut out));
+            encoder.finish(&mut out);
+            assert_eq!(String::from_utf8(out).expect("letters"), BASE64_STANDARD.encode(&bytes), "{size}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Pictures: what a request for them may say, which size is which, what a provider's answer holds,
+//! and how it becomes our result while it passes.
+
+mod events;
+mod flow;
+mod letters;
+mod plan;
+mod request;
+mod result;
+mod size;
+mod sniff;
+
+pub use events::EventPass;
+pub use flow::{FlowBroke, Layout, PictureFlow};
+pub use letters::{Base64Encoder, PictureCheck};
+pub use plan::{ImagePlan, ImageRules};
+pub use request::{ImageRequest, PictureFormat, PictureSource};
+pub use result::{PictureFacts, PictureTally, ResultStyle, ResultWriter};
+pub use size::{Ratio, Shape, SizeClass};
+pub use sniff::{PictureKind, picture_kind};

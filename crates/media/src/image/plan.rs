@@ -1,0 +1,238 @@
+//! A request held to what its model sells: what is then asked of a provider is what is priced.
+
+use super::request::{ImageRequest, PictureFormat};
+use super::size::Shape;
+use serde_json::Value;
+use std::borrow::Cow;
+use tollgate_wire::Problem;
+use tollgate_wire::error::Code;
+
+/// What a model sells, as its catalog says.
+#[derive(Clone, Debug)]
+pub struct ImageRules {
+    /// The most pictures of one call.
+    pub most: u64,
+    /// Asked for where the caller names none, or `auto`.
+    pub default_size: Option<String>,
+    /// Nothing: every size that is understood.
+    pub sizes: Vec<String>,
+    pub default_quality: Option<String>,
+    pub qualities: Vec<String>,
+    /// How pictures are handed over where the caller does not say.
+    pub format: PictureFormat,
+    /// The provider hands over base64 and nothing else.
+    pub base64_only: bool,
+    /// Previews before the finished picture are passed on. They cost at the provider.
+    pub partials: bool,
+    /// Pictures that an edit may bring along; 0: there are no edits.
+    pub sources: u64,
+    pub masks: bool,
+    /// Characters of a prompt.
+    pub prompt: u64,
+    /// Parameters that tiers of the price go by, and those that cost the same on purpose.
+    pub priced: Vec<String>,
+}
+
+/// Parameters that cost more at a provider: without a price they are refused.
+const COSTLY: &[&str] = &[
+    "svg",
+    "tools",
+    "prompt_extend",
+    "thinking_mode",
+    "enable_sequential",
+    "sequential_image_generation",
+    "layer_decomposition",
+    "frame_count",
+];
+
+/// What is asked of a provider.
+#[derive(Clone, Debug)]
+pub struct ImagePlan {
+    pub asked: ImageRequest,
+    pub n: u64,
+    pub shape: Option<Shape>,
+    pub quality: Option<String>,
+    pub format: PictureFormat,
+    pub partials: u64,
+}
+
+impl ImagePlan {
+    pub fn new(asked: ImageRequest, rules: &ImageRules) -> Result<ImagePlan, Problem> {
+        let n = asked.n.unwrap_or(1);
+        if n > rules.most {
+            return Err(Problem::wrong("n", &format!("at most {} for this model", rules.most)));
+        }
+        let letters = asked.prompt.chars().count() as u64;
+        if letters > rules.prompt {
+            return Err(Problem::wrong("prompt", &format!("at most {} characters long for this model", rules.prompt)));
+        }
+        sources(&asked, rules)?;
+        costly(&asked, rules)?;
+        let shape = shape(&asked, rules)?;
+        let quality = quality(&asked, rules)?;
+        let format = asked.response_format.unwrap_or(rules.format);
+        if format == PictureFormat::Url && rules.base64_only {
+            let text = "The model's provider hands over pictures as `b64_json` only.";
+            return Err(Problem::new(Code::UnsupportedValue, "response_format", text));
+        }
+        let partials = asked.partial_images.unwrap_or(0);
+        if partials > 0 && !(rules.partials && asked.stream) {
+            let text = "Previews are not on sale for this model, or `stream` is not true.";
+            return Err(Problem::new(Code::UnsupportedValue, "partial_images", text));
+        }
+        Ok(ImagePlan { asked, n, shape, quality, format, partials })
+    }
+
+    /// The effective value of a parameter, which tiers go by.
+    pub fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {
+        let plain = path.strip_prefix("metadata.").unwrap_or(path);
+        match plain {
+            "size" => Some(Cow::Borrowed(self.shape.as_ref()?.text.as_str())),
+            "resolution" => Some(Cow::Borrowed(self.shape.as_ref()?.class?.name())),
+            "quality" => Some(Cow::Borrowed(self.quality.as_deref()?)),
+            "n" => Some(Cow::Owned(self.n.to_string())),
+            "stream" => Some(Cow::Borrowed(if self.asked.stream { "true" } else { "false" })),
+            other => match self.asked.others.get(other)? {
+                Value::String(text) => Some(Cow::Borrowed(text)),
+                Value::Bool(_) | Value::Number(_) => Some(Cow::Owned(self.asked.others.get(other)?.to_string())),
+                _ => None,
+            },
+        }
+    }
+}
+
+fn sources(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
+    if asked.edit && rules.sources == 0 {
+        return Err(Problem::new(Code::UnsupportedValue, "model", "This model makes pictures and changes none."));
+    }
+    if asked.images.len() as u64 > rules.sources {
+        return Err(Problem::wrong("image", &format!("at most {} pictures for this model", rules.sources)));
+    }
+    let markup = asked.others.contains_key("markup");
+    if asked.mask.is_some() && markup {
+        return Err(Problem::wrong("markup", "left out where there is a `mask`"));
+    }
+    if (asked.mask.is_some() || markup) && !(asked.edit && rules.masks) {
+        let field = if markup { "markup" } else { "mask" };
+        return Err(Problem::new(Code::UnsupportedValue, field, format!("This model takes no `{field}` here.")));
+    }
+    Ok(())
+}
+
+/// What costs more has a price, or is refused by its name.
+fn costly(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
+    let priced = |name: &str| rules.priced.iter().any(|own| own == name);
+    let off = |value: &Value| *value == Value::Bool(false) || value == "disabled" || value == "false";
+    for (name, value) in &asked.others {
+        let drawn = name == "output_format" && value == "svg";
+        let costs = drawn || COSTLY.contains(&name.as_str());
+        if costs && !off(value) && !priced(name) {
+            let text = format!("`{name}` costs more at the provider and has no price here.");
+            return Err(Problem::new(Code::UnsupportedValue, name, text));
+        }
+    }
+    Ok(())
+}
+
+fn shape(asked: &ImageRequest, rules: &ImageRules) -> Result<Option<Shape>, Problem> {
+    let read = Shape::read(asked.size.as_deref(), asked.aspect_ratio.as_deref(), asked.resolution.as_deref())?;
+    let mut shape = match (read, &rules.default_size) {
+        (None, Some(size)) => Shape::of(size),
+        (Some(shape), Some(size)) if shape.is_auto() => Shape::of(size),
+        (read, _) => read,
+    };
+    // A ratio alone says nothing of how large: that is as usual.
+    if let (Some(shape), Some(size)) = (&mut shape, &rules.default_size)
+        && shape.class.is_none()
+        && !shape.is_auto()
+    {
+        shape.class = Shape::of(size).and_then(|usual| usual.class);
+    }
+    if let Some(shape) = &shape {
+        let sold = |size: &String| size.eq_ignore_ascii_case(&shape.text);
+        if !rules.sizes.is_empty() && !rules.sizes.iter().any(sold) {
+            let text = format!("`size` of this model is one of {}.", rules.sizes.join(", "));
+            return Err(Problem::new(Code::UnsupportedValue, "size", text));
+        }
+    }
+    Ok(shape)
+}
+
+fn quality(asked: &ImageRequest, rules: &ImageRules) -> Result<Option<String>, Problem> {
+    let named = asked.quality.clone().filter(|quality| quality != "auto" || rules.default_quality.is_none());
+    let quality = named.or_else(|| rules.default_quality.clone());
+    if let Some(quality) = &quality
+        && !rules.qualities.is_empty()
+        && !rules.qualities.contains(quality)
+    {
+        let text = format!("`quality` of this model is one of {}.", rules.qualities.join(", "));
+        return Err(Problem::new(Code::UnsupportedValue, "quality", text));
+    }
+    Ok(quality)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn rules() -> ImageRules {
+        ImageRules {
+            most: 4,
+            default_size: Some("1024x1024".to_owned()),
+            sizes: Vec::new(),
+            default_quality: Some("medium".to_owned()),
+            qualities: vec!["low".to_owned(), "medium".to_owned()],
+            format: PictureFormat::Base64,
+            base64_only: true,
+            partials: false,
+            sources: 2,
+            masks: false,
+            prompt: 10,
+            priced: Vec::new(),
+        }
+    }
+
+    fn plan(more: Value, edit: bool) -> Result<ImagePlan, Problem> {
+        let mut body = json!({"model": "m", "prompt": "p"});
+        if edit {
+            body["image"] = json!("https://a.example/1.png");
+        }
+        body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        ImagePlan::new(ImageRequest::from_json(body.to_string().as_bytes(), edit)?, &rules())
+    }
+
+    #[test]
+    fn what_is_left_out_is_asked_for_and_priced_as_usual() {
+        for (asked, size, class, quality) in [
+            (json!({}), "1024x1024", "1K", "medium"),
+            (json!({"size": "auto", "quality": "auto"}), "1024x1024", "1K", "medium"),
+            (json!({"size": "2048*2048", "quality": "low"}), "2048x2048", "2K", "low"),
+            (json!({"aspect_ratio": "16:9"}), "16:9", "1K", "medium"),
+            (json!({"size": "4k"}), "4K", "4K", "medium"),
+        ] {
+            let plan = plan(asked.clone(), false).expect("a plan");
+            let told = ["size", "resolution", "quality"].map(|name| plan.attribute(name).expect("told").into_owned());
+            assert_eq!(told, [size, class, quality], "{asked}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_sold_is_refused_by_its_name() {
+        for (asked, edit, field) in [
+            (json!({"n": 5}), false, "n"),
+            (json!({"prompt": "more than ten"}), false, "prompt"),
+            (json!({"quality": "high"}), false, "quality"),
+            (json!({"response_format": "url"}), false, "response_format"),
+            (json!({"stream": true, "partial_images": 1}), false, "partial_images"),
+            (json!({"prompt_extend": true}), false, "prompt_extend"),
+            (json!({"output_format": "svg"}), false, "output_format"),
+            (json!({"tools": [{"type": "web_search"}]}), false, "tools"),
+            (json!({"mask": "data:,"}), true, "mask"),
+            (json!({"image": ["data:,", "data:,", "data:,"]}), true, "image"),
+        ] {
+            assert_eq!(plan(asked.clone(), edit).expect_err("refused").param.as_deref(), Some(field), "{asked}");
+        }
+        assert!(plan(json!({"prompt_extend": false, "sequential_image_generation": "disabled"}), false).is_ok());
+    }
+}

@@ -1,0 +1,90 @@
+//! What a picture is, by its first bytes. "Can be decoded" means here: the bytes that every reader
+//! of the format needs first are there and make sense. No pixel is looked at.
+
+/// The formats of pictures that providers make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PictureKind {
+    Png,
+    Jpeg,
+    Webp,
+    Gif,
+    Avif,
+    Heic,
+}
+
+impl PictureKind {
+    pub const fn mime(self) -> &'static str {
+        match self {
+            PictureKind::Png => "image/png",
+            PictureKind::Jpeg => "image/jpeg",
+            PictureKind::Webp => "image/webp",
+            PictureKind::Gif => "image/gif",
+            PictureKind::Avif => "image/avif",
+            PictureKind::Heic => "image/heic",
+        }
+    }
+
+    /// The usual end of a file name.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            PictureKind::Png => "png",
+            PictureKind::Jpeg => "jpg",
+            PictureKind::Webp => "webp",
+            PictureKind::Gif => "gif",
+            PictureKind::Avif => "avif",
+            PictureKind::Heic => "heic",
+        }
+    }
+}
+
+/// Bytes that are enough to tell.
+pub(super) const ENOUGH: usize = 32;
+
+/// The kind of the picture that begins with these bytes.
+pub fn picture_kind(bytes: &[u8]) -> Option<PictureKind> {
+    let at = |from: usize, to: usize| bytes.get(from..to).unwrap_or_default();
+    let number = |from: usize| at(from, from + 4).try_into().map(u32::from_be_bytes).unwrap_or(0);
+    if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+        let sized = at(12, 16) == b"IHDR" && number(16) > 0 && number(20) > 0;
+        return sized.then_some(PictureKind::Png);
+    }
+    if bytes.starts_with(b"\xff\xd8\xff") {
+        return (bytes.len() >= 4 && bytes[3] >= 0xc0).then_some(PictureKind::Jpeg);
+    }
+    if bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a") {
+        let side = |from: usize| at(from, from + 2) != [0, 0] && bytes.len() >= from + 2;
+        return (side(6) && side(8)).then_some(PictureKind::Gif);
+    }
+    match (at(0, 4), at(4, 8), at(8, 12)) {
+        (b"RIFF", _, b"WEBP") => at(12, 15).eq(b"VP8").then_some(PictureKind::Webp),
+        (_, b"ftyp", b"avif" | b"avis") => Some(PictureKind::Avif),
+        (_, b"ftyp", b"heic" | b"heix" | b"mif1" | b"msf1") => Some(PictureKind::Heic),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_are_known_by_their_start() {
+        let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01";
+        for (bytes, kind) in [
+            (&png[..], Some(PictureKind::Png)),
+            (&png[..20], None),
+            (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\0\0\0\0\x01", None),
+            (b"\xff\xd8\xff\xe0\0\x10JFIF", Some(PictureKind::Jpeg)),
+            (b"\xff\xd8\xff", None),
+            (b"GIF89a\x01\0\x01\0", Some(PictureKind::Gif)),
+            (b"GIF89a\0\0\x01\0", None),
+            (b"RIFF\x24\0\0\0WEBPVP8 ", Some(PictureKind::Webp)),
+            (b"RIFF\x24\0\0\0WAVEfmt ", None),
+            (b"\0\0\0\x1cftypavif\0\0\0\0", Some(PictureKind::Avif)),
+            (b"<html>", None),
+            (b"", None),
+        ] {
+            assert_eq!(picture_kind(bytes), kind, "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The fake makers of pictures, each written from its maker's documents: OpenAI at `/v1/images/…`,
+//! the others below `/video/<maker>` as their videos are. Strict about what they take; the pictures
+//! open. How they come out is said in the prompt: see [`scenarios`].
+
+mod makers;
+mod openai;
+mod png;
+mod scenario;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use http_body_util::{Either, Full};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
+use std::sync::Mutex;
+
+use crate::fault::response;
+use crate::record::Received;
+use crate::reply::Outgoing;
+use crate::script::{Ending, Script, Step};
+use crate::server::{Reset, World};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use scenario::Choice;
+
+/// Every picture scenario with a line about it.
+pub fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
+    scenario::TABLE.iter().copied()
+}
+
+/// Tasks of makers that take their time.
+#[derive(Default)]
+pub(crate) struct Shelf(Mutex<HashMap<String, ShelfTask>>);
+
+#[derive(Clone)]
+struct ShelfTask {
+    job: Job,
+    polls: u64,
+}
+
+/// What is to be made.
+#[derive(Clone, Debug)]
+struct Job {
+    pub model: String,
+    pub prompt: String,
+    pub n: u64,
+    pub choice: Choice,
+    /// As the maker calls it.
+    pub format: String,
+    pub stream: bool,
+    pub edit: bool,
+    /// Bytes of pictures that came along.
+    pub sources: Vec<usize>,
+    pub partials: u64,
+}
+
+/// What goes back.
+enum Answer {
+    Whole(Response<Bytes>),
+    /// Pictures are made; the answer may still go wrong on its way.
+    Made(Job, Value),
+    Events(Job, String),
+}
+
+/// What arrived.
+struct Call<'a> {
+    pub method: &'a str,
+    pub path: &'a str,
+    pub headers: &'a http::HeaderMap,
+    pub body: &'a Bytes,
+    pub host: &'a str,
+}
+
+/// Whether a path may be one of a maker of pictures: what is sent decides.
+pub(crate) fn may_be_ours(path: &str) -> bool {
+    ["/v1/images/", "/image/", "/video/"].iter().any(|start| path.starts_with(start))
+}
+
+/// Whether this is asked of a maker of pictures: some paths make other things too.
+pub(crate) fn is_ours(path: &str, body: &[u8]) -> bool {
+    let has = |text: &[u8]| body.windows(text.len()).any(|window| window == text);
+    path.starts_with("/v1/images/")
+        || path.starts_with("/image/files/")
+        || path == "/video/minimax/v1/image_generation"
+        || path == "/video/ark/api/v3/images/generations"
+        || path.starts_with("/video/kling/v1/images/")
+        || path.starts_with("/video/dashscope/api/v1/tasks/img-")
+        || (path.starts_with("/video/dashscope/") && path.ends_with("/image-synthesis"))
+        || (path.starts_with("/video/dashscope/") && path.ends_with("/generation") && has(b"\"messages\""))
+        || (path.starts_with("/video/gemini/") && path.ends_with(":predict"))
+        || (path.starts_with("/video/gemini/") && has(b"\"IMAGE\""))
+}
+
+pub(crate) async fn answer(
+    world: &World,
+    reset: Reset,
+    parts: &http::request::Parts,
+    body: Bytes,
+) -> Response<Outgoing> {
+    let host = parts.headers.get("host").and_then(|value| value.to_str().ok()).unwrap_or("sim");
+    let path = parts.uri.path();
+    let call = Call { method: parts.method.as_str(), path, headers: &parts.headers, body: &body, host };
+    if let Some(name) = path.strip_prefix("/image/files/") {
+        return file(name).map(|body| Either::Left(Full::new(body)));
+    }
+    let mut received = Received::new(parts, body.clone());
+    let answer =
+        if path.starts_with("/v1/images/") { openai::answer(&call) } else { makers::answer(&call, &world.pictures) };
+    let (job, body, content_type) = match answer {
+        Answer::Whole(whole) => {
+            received.status = whole.status().as_u16();
+            world.records.add(received).over(true);
+            return whole.map(|body| Either::Left(Full::new(body)));
+        }
+        Answer::Made(job, value) => (job, value.to_string(), "application/json"),
+        Answer::Events(job, text) => (job, text, "text/event-stream"),
+    };
+    received.status = 200;
+    received.accepted = true;
+    received.scenario = job.choice.name.to_string();
+    received.model.clone_from(&job.model);
+    received.stream = job.stream;
+    let mut watch = world.records.add(received);
+    if call.method == "POST" {
+        world.gate.pass(path).await;
+    }
+    let half = || Bytes::copy_from_slice(&body.as_bytes()[..body.len() / 2]);
+    let steps = match job.choice.name {
+        "hang" => return std::future::pending().await,
+        "lost" => vec![Step::Cut { reset: true }],
+        "cut" => {
+            let most = usize::try_from(job.choice.number("kb", 1)).unwrap_or(0) * 1024;
+            let begin = Bytes::copy_from_slice(&body.as_bytes()[..most.min(body.len() / 2)]);
+            vec![Step::Send(begin), Step::Cut { reset: true }]
+        }
+        "garbage" => {
+            watch.over(true);
+            return response(200, content_type, half()).map(|body| Either::Left(Full::new(body)));
+        }
+        "packed" => {
+            watch.over(true);
+            return crate::fault::packed(200).map(|body| Either::Left(Full::new(body)));
+        }
+        _ => {
+            // Events come one by one, as a provider flushes them.
+            let pieces: Vec<Bytes> = match content_type {
+                "text/event-stream" => body.split_inclusive("\n\n").map(|one| Bytes::from(one.to_string())).collect(),
+                _ => vec![Bytes::from(body.clone())],
+            };
+            pieces.into_iter().map(Step::Send).collect()
+        }
+    };
+    let broken = matches!(job.choice.name, "lost" | "cut");
+    let ending = if broken { Ending::Broken } else { Ending::Proper };
+    let mut reply = Response::new(Either::Right(Script::new(steps, ending, Some(watch), reset)));
+    reply.headers_mut().insert("content-type", http::HeaderValue::from_static(content_type));
+    if broken {
+        // More is announced than comes.
+        reply.headers_mut().insert("content-length", (body.len() as u64).into());
+    }
+    reply
+}
+
+impl Job {
+    pub fn read(prompt: &str) -> Result<Job, String> {
+        Ok(Job {
+            model: String::new(),
+            prompt: prompt.to_string(),
+            n: 1,
+            choice: Choice::of(prompt)?,
+            format: String::new(),
+            stream: false,
+            edit: false,
+            sources: Vec::new(),
+            partials: 0,
+        })
+    }
+
+    /// Which picture it is.
+    fn seed(&self, at: u64) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.prompt, at).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// How many are made.
+    pub fn made(&self) -> u64 {
+        match self.choice.name {
+            "partial" => self.n.saturating_sub(self.choice.number("fail", 1)),
+            "none" => 0,
+            "surplus" => self.choice.number("made", self.n + 4),
+            _ => self.n,
+        }
+    }
+
+    pub fn picture(&self, at: u64) -> Vec<u8> {
+        let kilobytes = if self.choice.is("cut") { 64 } else { self.choice.number("kb", 0) };
+        match self.choice.name {
+            "foreign" => b"This is a text, and no picture at all, whatever it is called.".to_vec(),
+            "jpeg" => png::jpeg(self.seed(at)),
+            _ => png::png(self.seed(at), usize::try_from(kilobytes).unwrap_or(0)),
+        }
+    }
+
+    pub fn letters(&self, at: u64) -> String {
+        let mut letters = BASE64_STANDARD.encode(self.picture(at));
+        if self.choice.is("broken") && at < self.choice.number("fail", 1) {
+            letters.truncate(letters.len() / 2 + 1);
+        }
+        letters
+    }
+
+    /// The link of a picture; what it answers is in its name.
+    pub fn link(&self, host: &str, at: u64) -> String {
+        let mode = if self.choice.is("link") { self.choice.raw("code") } else { "ok" };
+        let kilobytes = self.choice.number("kb", 0);
+        format!("http://{host}/image/files/{mode}-{}-{kilobytes}.png?Expires=4000000000", self.seed(at))
+    }
+}
+
+/// What a link leads to.
+fn file(name: &str) -> Response<Bytes> {
+    let mut words = name.trim_end_matches(".png").split('-');
+    let (mode, seed, kilobytes) = (words.next().unwrap_or_default(), words.next(), words.next());
+    let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    match mode {
+        "404" | "403" => {
+            let status = if mode == "404" { StatusCode::NOT_FOUND } else { StatusCode::FORBIDDEN };
+            response(status.as_u16(), "application/xml", Bytes::from_static(b"<Error/>"))
+        }
+        "html" => response(
+            200,
+            "text/html",
+            Bytes::from_static(b"<html>This picture has moved, please come again later.</html>"),
+        ),
+        "huge" => response(200, "image/png", png::png(0, 66 << 10).into()),
+        _ => {
+            let kilobytes = usize::try_from(number(kilobytes)).unwrap_or(0);
+            response(200, "image/png", png::png(number(seed), kilobytes).into())
+        }
+    }
+}
+
+impl Shelf {
+    fn put(&self, job: Job) -> String {
+        let mut all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let id = format!("img-{}", all.len() + 1);
+        all.insert(id.clone(), ShelfTask { job, polls: 0 });
+        id
+    }
+
+    /// A task that is asked for, and how often it was before.
+    fn ask(&self, id: &str) -> Option<(Job, u64)> {
+        let mut all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let task = all.get_mut(id)?;
+        task.polls += 1;
+        Some((task.job.clone(), task.polls - 1))
+    }
+}
+
+/// An error as OpenAI and its copies tell it.
+fn error(status: u16, code: &str, text: &str, param: Option<&str>) -> Answer {
+    let kind = if status >= 500 { "server_error" } else { "invalid_request_error" };
+    let body = json!({"error": {"message": text, "type": kind, "param": param, "code": code}});
+    Answer::Whole(response(status, "application/json", body.to_string().into()))
+}
+
+/// The troubles that all makers have in common.
+fn trouble(job: &Job) -> Option<Answer> {
+    match job.choice.name {
+        "page" => {
+            Some(Answer::Whole(response(502, "text/html", Bytes::from_static(b"<html>502 edge-3.internal</html>"))))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,73 @@
+//! Bodies for makers of pictures: files that callers uploaded go into JSON as data links, letter by
+//! letter while they are sent.
+
+use super::ImageJob;
+use crate::{Payload, PayloadPart, SpooledFile};
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use tollgate_media::image::{PictureKind, PictureSource};
+
+/// A picture of a form.
+#[derive(Clone, Debug)]
+pub struct PictureFile {
+    pub file: SpooledFile,
+    pub kind: PictureKind,
+}
+
+/// The pictures of a request as links: those that are files as data links, whose letters are put in
+/// when the body is written ([`json_with_files`]).
+pub(crate) fn data_links(job: &ImageJob<'_>, sources: &[PictureSource]) -> Vec<String> {
+    sources
+        .iter()
+        .map(|source| match source {
+            PictureSource::Link(link) => link.clone(),
+            PictureSource::File(at) => {
+                let mime = job.files.get(*at).map_or("image/png", |file| file.kind.mime());
+                format!("data:{mime};base64,{}", mark(job, *at))
+            }
+        })
+        .collect()
+}
+
+/// Stands for the letters of a file. Nobody who wrote the request could know it.
+pub(crate) fn mark(job: &ImageJob<'_>, at: usize) -> String {
+    format!("<{:032x}-{at}>", u128::from_be_bytes(job.drawn))
+}
+
+/// A JSON body with the letters of files in their places.
+pub(crate) fn json_with_files(body: &Value, job: &ImageJob<'_>) -> Payload {
+    let text = body.to_string();
+    if job.files.is_empty() {
+        return Payload::Whole(text.into());
+    }
+    let mut parts: Vec<PayloadPart> = Vec::new();
+    let mut rest = text.as_str();
+    // The first of the marks that are left, until there is none.
+    loop {
+        let next = (0..job.files.len()).filter_map(|at| Some((rest.find(&mark(job, at))?, at))).min();
+        let Some((place, at)) = next else { break };
+        parts.push(Bytes::copy_from_slice(&rest.as_bytes()[..place]).into());
+        parts.push(job.files[at].file.base64_part());
+        rest = &rest[place + mark(job, at).len()..];
+    }
+    parts.push(Bytes::copy_from_slice(rest.as_bytes()).into());
+    Payload::of_parts(parts)
+}
+
+/// The size as OpenAI and its copies take it: a ratio has a field of its own.
+pub(crate) fn put_size(body: &mut Map<String, Value>, job: &ImageJob<'_>) {
+    let Some(shape) = &job.plan.shape else { return };
+    let ratio = shape.pixels.is_none() && shape.text.contains(':');
+    body.insert(if ratio { "aspect_ratio" } else { "size" }.to_owned(), Value::from(shape.text.as_str()));
+    if ratio && let Some(resolution) = &job.plan.asked.resolution {
+        body.insert("resolution".to_owned(), Value::from(resolution.as_str()));
+    }
+}
+
+/// Members of a request that a maker does not know, and fields that it has nothing like.
+pub(crate) fn dropped(job: &ImageJob<'_>, known: &[&str], without: &[&str]) -> Vec<String> {
+    let others = job.plan.asked.others.keys().filter(|name| !known.contains(&name.as_str())).cloned();
+    let quality =
+        job.plan.asked.quality.as_ref().filter(|_| without.contains(&"quality")).map(|_| "quality".to_owned());
+    others.chain(quality).collect()
+}
