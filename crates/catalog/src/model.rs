@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use crate::form::did_you_mean;
-use crate::{BillingUnit, Book, ChatRules, LineInFile, Mistake, NoPrice, Price, PriceFacts, VendorList, VideoTable};
+use crate::{
+    BillingUnit, Book, ChatRules, EmbeddingTable, LineInFile, Mistake, NoPrice, Price, PriceFacts, VendorList,
+    VideoTable,
+};
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
 #[derive(Clone, Debug)]
@@ -49,6 +52,8 @@ pub struct Model {
     pub routes: Vec<Route>,
     /// How its requests are read, when it makes videos.
     pub video: Option<VideoTable>,
+    /// What it takes at once, when it makes embeddings.
+    pub embedding: EmbeddingTable,
     /// Where it is written, for messages.
     pub place: LineInFile,
 }
@@ -125,6 +130,7 @@ impl Model {
             list: None,
             routes: routes.enumerate().map(route).collect(),
             video: None,
+            embedding: EmbeddingTable::default(),
             place: place.clone(),
         }
     }

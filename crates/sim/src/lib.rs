@@ -36,6 +36,7 @@
 //!
 //! Social data is played too, under `/api/v1` (and `/api`, as self-hosted sources do): see the
 //! module `social`. Video makers are played too, below `/video/…` and `/v1/videos`: see [`video`].
+//! Providers of embeddings are in the module `vectors`.
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
 
@@ -56,6 +57,7 @@ mod server;
 mod social;
 mod socket;
 mod speech;
+mod vectors;
 pub mod video;
 
 pub use record::{Counts, Received};

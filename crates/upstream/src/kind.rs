@@ -4,10 +4,14 @@
 //! `tollgate check` and dispatch read the same row. A new ability is one more field here; a new
 //! kind is one more row.
 
-use crate::makers::{Anthropic, Ark, DashScope, GeminiChat, Kling, MiniMax, OpenAiChat, Sora, TikHub, Veo};
+use crate::makers::{
+    Anthropic, Ark, CohereEmbeddings, CohereRerank, DashScope, GeminiChat, GeminiEmbeddings, JinaRerank, Kling,
+    MiniMax, OpenAiChat, OpenAiEmbeddings, Sora, TikHub, Veo,
+};
 use crate::video::VideoMaker;
-use crate::{Chat, SocialData};
+use crate::{Chat, Decides, Embeddings, Rerank, SocialData};
 use std::fmt;
+use tollgate_media::decide::DecisionForm;
 use tollgate_wire::Dialect;
 
 /// One way to speak to providers.
@@ -20,6 +24,9 @@ pub struct ProviderKind {
     pub chat: Option<&'static dyn Chat>,
     pub video: Option<&'static dyn VideoMaker>,
     pub social: Option<&'static dyn SocialData>,
+    pub embeddings: Option<&'static dyn Embeddings>,
+    pub rerank: Option<&'static dyn Rerank>,
+    pub decides: Option<Decides>,
 }
 
 /// Something that a kind of provider can do.
@@ -28,6 +35,9 @@ pub enum Ability {
     Chat,
     Video,
     Social,
+    Embeddings,
+    Rerank,
+    Decisions,
 }
 
 /// Every kind of provider there is.
@@ -35,6 +45,9 @@ pub static KINDS: &[ProviderKind] = &[
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
         video: Some(&Sora),
+        embeddings: Some(&OpenAiEmbeddings::OWN),
+        rerank: Some(&JinaRerank),
+        decides: Some(Decides { form: DecisionForm::Decisions, path: "/decisions" }),
         ..ProviderKind::named("openai")
     },
     ProviderKind {
@@ -42,18 +55,25 @@ pub static KINDS: &[ProviderKind] = &[
         ..ProviderKind::named("openai-responses")
     },
     ProviderKind { chat: Some(&Anthropic), ..ProviderKind::named("anthropic") },
-    ProviderKind { chat: Some(&GeminiChat), video: Some(&Veo), ..ProviderKind::named("gemini") },
+    ProviderKind {
+        chat: Some(&GeminiChat),
+        video: Some(&Veo),
+        embeddings: Some(&GeminiEmbeddings),
+        ..ProviderKind::named("gemini")
+    },
     ProviderKind { social: Some(&TikHub), ..ProviderKind::named("tikhub") },
     // A source that one runs oneself, with the routes and answers of the supplier.
     ProviderKind { social: Some(&TikHub), ..ProviderKind::named("social-source") },
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/compatible-mode/v1/chat/completions" }),
         video: Some(&DashScope),
+        embeddings: Some(&OpenAiEmbeddings { path: "/compatible-mode/v1/embeddings", most: 10, packs: false }),
         ..ProviderKind::named("dashscope")
     },
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
         video: Some(&Ark),
+        embeddings: Some(&OpenAiEmbeddings::OWN),
         ..ProviderKind::named("ark")
     },
     ProviderKind { key_pair: true, video: Some(&Kling), ..ProviderKind::named("kling") },
@@ -61,6 +81,16 @@ pub static KINDS: &[ProviderKind] = &[
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/v1/chat/completions" }),
         video: Some(&MiniMax),
         ..ProviderKind::named("minimax")
+    },
+    ProviderKind { embeddings: Some(&CohereEmbeddings), rerank: Some(&CohereRerank), ..ProviderKind::named("cohere") },
+    ProviderKind {
+        embeddings: Some(&OpenAiEmbeddings { packs: false, ..OpenAiEmbeddings::OWN }),
+        rerank: Some(&JinaRerank),
+        ..ProviderKind::named("jina")
+    },
+    ProviderKind {
+        decides: Some(Decides { form: DecisionForm::SystemOne, path: "/v1/systemone" }),
+        ..ProviderKind::named("system-one")
     },
 ];
 
@@ -72,7 +102,16 @@ pub fn kind(name: &str) -> Option<&'static ProviderKind> {
 impl ProviderKind {
     /// A kind that can do nothing yet.
     const fn named(name: &'static str) -> ProviderKind {
-        ProviderKind { name, key_pair: false, chat: None, video: None, social: None }
+        ProviderKind {
+            name,
+            key_pair: false,
+            chat: None,
+            video: None,
+            social: None,
+            embeddings: None,
+            rerank: None,
+            decides: None,
+        }
     }
 
     pub fn has(&self, ability: Ability) -> bool {
@@ -80,12 +119,16 @@ impl ProviderKind {
             Ability::Chat => self.chat.is_some(),
             Ability::Video => self.video.is_some(),
             Ability::Social => self.social.is_some(),
+            Ability::Embeddings => self.embeddings.is_some(),
+            Ability::Rerank => self.rerank.is_some(),
+            Ability::Decisions => self.decides.is_some(),
         }
     }
 }
 
 impl Ability {
-    pub const ALL: [Ability; 3] = [Ability::Chat, Ability::Video, Ability::Social];
+    pub const ALL: [Ability; 6] =
+        [Ability::Chat, Ability::Video, Ability::Social, Ability::Embeddings, Ability::Rerank, Ability::Decisions];
 }
 
 impl fmt::Display for Ability {
@@ -94,6 +137,9 @@ impl fmt::Display for Ability {
             Ability::Chat => "chat",
             Ability::Video => "video",
             Ability::Social => "social data",
+            Ability::Embeddings => "embeddings",
+            Ability::Rerank => "rerank",
+            Ability::Decisions => "decisions",
         })
     }
 }
@@ -120,16 +166,19 @@ mod tests {
         };
         let rows: Vec<String> = KINDS.iter().map(row).collect();
         let expected = [
-            "openai: chat, video",
+            "openai: chat, video, embeddings, rerank, decisions",
             "openai-responses: chat",
             "anthropic: chat",
-            "gemini: chat, video",
+            "gemini: chat, video, embeddings",
             "tikhub: social data",
             "social-source: social data",
-            "dashscope: chat, video",
-            "ark: chat, video",
+            "dashscope: chat, video, embeddings",
+            "ark: chat, video, embeddings",
             "kling: video",
             "minimax: chat, video",
+            "cohere: embeddings, rerank",
+            "jina: embeddings, rerank",
+            "system-one: decisions",
         ];
         assert_eq!(rows, expected);
     }

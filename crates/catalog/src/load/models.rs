@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{chat, list, prices, video};
+use super::{chat, embedding, list, prices, video};
 use crate::form::{Form, did_you_mean};
 use crate::{BillingUnit, EndpointType, Group, Model, Route};
 
@@ -56,6 +56,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
         list: list::read(&mut form, billing_unit, &sold),
         routes: routes(&mut form),
         video: video::read(&mut form),
+        embedding: embedding::read(&mut form),
         place,
     };
     form.finish();

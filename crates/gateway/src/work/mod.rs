@@ -2,6 +2,10 @@
 //! and keep what only they need to know; `call` knows none of them.
 
 pub mod conversation;
+pub mod decisions;
+pub mod embeddings;
 pub mod given;
+pub mod rerank;
 pub mod social;
+mod texts;
 pub mod video;

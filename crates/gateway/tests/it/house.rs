@@ -266,7 +266,7 @@ impl House {
              [provider.tikhub]\nkind = \"tikhub\"\nbase_url = \"{social}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
              requests_per_second = 0\n{makers}",
             plan.database,
-            plan.config,
+            plan.config.replace("{host}", sim.base_url().trim_end_matches("/v1")),
             url = sim.base_url(),
             host = sim.base_url().trim_end_matches("/v1"),
             tasks = plan.tasks,
@@ -559,8 +559,18 @@ pub async fn second(house: &House) -> Running {
 
 /// A path of the simulator where each request is a paid call of ours.
 fn is_conversation(path: &str) -> bool {
-    ["/chat/completions", "/messages", "/responses"].iter().any(|end| path.ends_with(end))
-        || path.contains("enerateContent")
+    let ends = [
+        "/chat/completions",
+        "/messages",
+        "/responses",
+        "/embeddings",
+        "/embed",
+        "/rerank",
+        "/systemone",
+        "/decisions",
+    ];
+    ends.iter().any(|end| path.ends_with(end))
+        || ["enerateContent", "mbedContent"].iter().any(|verb| path.contains(verb))
 }
 
 pub fn chat(text: &str) -> Value {
