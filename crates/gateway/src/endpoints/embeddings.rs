@@ -1,5 +1,5 @@
-//! `POST /v1/embeddings`, and what Gemini's paths `:embedContent` and `:batchEmbedContents` (rows in
-//! `gemini.rs`) come to.
+//! `POST /v1/embeddings`, and what Gemini's paths `:embedContent` and `:batchEmbedContents` come to
+//! (their rows are in `gemini.rs`).
 
 use super::openapi::shapes::{idempotency, named, text};
 use super::row::{Access, Family, Row};

@@ -559,18 +559,8 @@ pub async fn second(house: &House) -> Running {
 
 /// A path of the simulator where each request is a paid call of ours.
 fn is_conversation(path: &str) -> bool {
-    let ends = [
-        "/chat/completions",
-        "/messages",
-        "/responses",
-        "/embeddings",
-        "/embed",
-        "/rerank",
-        "/systemone",
-        "/decisions",
-    ];
-    ends.iter().any(|end| path.ends_with(end))
-        || ["enerateContent", "mbedContent"].iter().any(|verb| path.contains(verb))
+    let verbs = "completions messages responses generateContent streamGenerateContent embeddings embed embedContent batchEmbedContents rerank systemone decisions";
+    verbs.split(' ').any(|verb| path.rsplit(['/', ':']).next() == Some(verb))
 }
 
 pub fn chat(text: &str) -> Value {

@@ -142,6 +142,9 @@ fn every_endpoint_type_that_is_served_leads_to_a_path_that_exists() {
         ("anthropic", "/v1/messages"),
         ("openai-response", "/v1/responses"),
         ("gemini", "/v1beta/models/{model}:generateContent"),
+        ("embeddings", "/v1/embeddings"),
+        ("jina-rerank", "/v1/rerank"),
+        ("system-one", "/v1/systemone"),
         ("openai-video", "/v1/videos"),
     ];
     assert_eq!(served, expected);

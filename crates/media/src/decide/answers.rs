@@ -1,6 +1,6 @@
 //! The answers of a reply, found by their questions, and written in either format.
 
-use super::question::{Ask, Question};
+use super::question::{DecisionQuestion, QuestionKind};
 use super::reply::NotDecided;
 use super::request::DecisionForm;
 use tollgate_wire::json::{Node, Object};
@@ -27,7 +27,11 @@ enum Answer<'n> {
 
 impl<'n> Answers<'n> {
     /// At least one of the questions must have been answered.
-    pub fn read(from: DecisionForm, root: &'n Node<'_>, questions: &[Question<'_>]) -> Result<Answers<'n>, NotDecided> {
+    pub fn read(
+        from: DecisionForm,
+        root: &'n Node<'_>,
+        questions: &[DecisionQuestion<'_>],
+    ) -> Result<Answers<'n>, NotDecided> {
         let answers = root.get("answers").ok_or(NotDecided)?;
         let mut all = Vec::with_capacity(questions.len());
         match from {
@@ -55,12 +59,12 @@ fn number<'n>(node: &'n Node<'_>, name: &str) -> Result<&'n str, NotDecided> {
     node.get(name).and_then(Node::decimal).ok_or(NotDecided)
 }
 
-fn system_one<'n>(node: &'n Node<'_>, question: &Question<'_>) -> Result<Answer<'n>, NotDecided> {
+fn system_one<'n>(node: &'n Node<'_>, question: &DecisionQuestion<'_>) -> Result<Answer<'n>, NotDecided> {
     let chances = node.get("probabilities");
     let chance = |name: &str| chances.and_then(|all| all.get(name)).and_then(Node::decimal).ok_or(NotDecided);
     match (node.str_of("type"), &question.ask) {
-        ("noul", Ask::Predicate { .. }) => Ok(Answer::Predicate(number(node, "noul")?)),
-        ("choice", Ask::Choice(options)) => {
+        ("noul", QuestionKind::Predicate { .. }) => Ok(Answer::Predicate(number(node, "noul")?)),
+        ("choice", QuestionKind::Choice(options)) => {
             let chosen = node.str_of("choice");
             Ok(Answer::Choice {
                 option: options.iter().position(|one| one.label == chosen).ok_or(NotDecided)?,
@@ -68,21 +72,21 @@ fn system_one<'n>(node: &'n Node<'_>, question: &Question<'_>) -> Result<Answer<
                 probabilities: options.iter().map(|one| chance(&one.label)).collect::<Result<_, _>>()?,
             })
         }
-        ("score", Ask::Score(levels)) => Ok(Answer::Score {
+        ("score", QuestionKind::Score(levels)) => Ok(Answer::Score {
             score: number(node, "score")?,
             confidence: number(node, "confidence")?,
             probabilities: (0..levels.len()).map(|at| chance(&at.to_string())).collect::<Result<_, _>>()?,
         }),
-        ("box", Ask::Box) => Ok(Answer::Box(node.raw)),
+        ("box", QuestionKind::Box) => Ok(Answer::Box(node.raw)),
         _ => Err(NotDecided),
     }
 }
 
-fn decisions<'n>(node: &'n Node<'_>, question: &Question<'_>) -> Result<Answer<'n>, NotDecided> {
+fn decisions<'n>(node: &'n Node<'_>, question: &DecisionQuestion<'_>) -> Result<Answer<'n>, NotDecided> {
     let chances = node.get("probabilities").map_or(&[][..], Node::items);
     match (node.str_of("type"), &question.ask) {
-        ("predicate", Ask::Predicate { .. }) => Ok(Answer::Predicate(number(node, "probability")?)),
-        ("choice", Ask::Choice(options)) => {
+        ("predicate", QuestionKind::Predicate { .. }) => Ok(Answer::Predicate(number(node, "probability")?)),
+        ("choice", QuestionKind::Choice(options)) => {
             let is = |value: Option<&Node<'_>>, raw: &str| value.is_some_and(|value| value.raw == raw);
             let chosen = node.get("choice");
             let chance = |raw: &str| {
@@ -95,7 +99,7 @@ fn decisions<'n>(node: &'n Node<'_>, question: &Question<'_>) -> Result<Answer<'
                 probabilities: options.iter().map(|one| chance(&one.value)).collect::<Result<_, _>>()?,
             })
         }
-        ("score", Ask::Score(levels)) => {
+        ("score", QuestionKind::Score(levels)) => {
             let chance = |at: usize| {
                 let is = |one: &&Node<'_>| one.get("value").and_then(Node::number) == Some(at as u64);
                 number(chances.iter().find(is).ok_or(NotDecided)?, "probability")
@@ -111,7 +115,7 @@ fn decisions<'n>(node: &'n Node<'_>, question: &Question<'_>) -> Result<Answer<'
 }
 
 /// Writes `answers` by the names of their questions; one that was not answered is not there.
-pub(super) fn write_system_one(out: &mut Object<'_>, questions: &[Question<'_>], answers: &Answers<'_>) {
+pub(super) fn write_system_one(out: &mut Object<'_>, questions: &[DecisionQuestion<'_>], answers: &Answers<'_>) {
     out.object("answers", |map| {
         for (question, answer) in questions.iter().zip(&answers.0) {
             let Some(answer) = answer else { continue };
@@ -120,7 +124,7 @@ pub(super) fn write_system_one(out: &mut Object<'_>, questions: &[Question<'_>],
                 continue;
             }
             map.object(&question.key, |one| match (answer, &question.ask) {
-                (Answer::Choice { option, confidence, probabilities }, Ask::Choice(options)) => {
+                (Answer::Choice { option, confidence, probabilities }, QuestionKind::Choice(options)) => {
                     one.text("type", "choice");
                     one.text("choice", &options[*option].label);
                     one.raw("confidence", confidence);
@@ -128,7 +132,7 @@ pub(super) fn write_system_one(out: &mut Object<'_>, questions: &[Question<'_>],
                         options.iter().zip(probabilities).for_each(|(option, chance)| all.raw(&option.label, chance));
                     });
                 }
-                (Answer::Score { score, confidence, probabilities }, Ask::Score(levels)) => {
+                (Answer::Score { score, confidence, probabilities }, QuestionKind::Score(levels)) => {
                     one.text("type", "score");
                     one.raw("score", score);
                     one.raw("confidence", confidence);
@@ -150,7 +154,7 @@ pub(super) fn write_system_one(out: &mut Object<'_>, questions: &[Question<'_>],
 }
 
 /// Writes `answers` in the order of their questions; one that was not answered says so.
-pub(super) fn write_decisions(out: &mut Object<'_>, questions: &[Question<'_>], answers: &Answers<'_>) {
+pub(super) fn write_decisions(out: &mut Object<'_>, questions: &[DecisionQuestion<'_>], answers: &Answers<'_>) {
     out.array("answers", |list| {
         for (question, answer) in questions.iter().zip(&answers.0) {
             list.object(|one| {
@@ -164,7 +168,7 @@ pub(super) fn write_decisions(out: &mut Object<'_>, questions: &[Question<'_>], 
                 one.or_null("name", question.name);
                 match (answer, &question.ask) {
                     (Some(Answer::Predicate(chance)), _) => one.raw("probability", chance),
-                    (Some(Answer::Choice { option, confidence, probabilities }), Ask::Choice(options)) => {
+                    (Some(Answer::Choice { option, confidence, probabilities }), QuestionKind::Choice(options)) => {
                         one.raw("choice", &options[*option].value);
                         one.raw("confidence", confidence);
                         one.array("probabilities", |all| {
@@ -176,7 +180,7 @@ pub(super) fn write_decisions(out: &mut Object<'_>, questions: &[Question<'_>], 
                             }
                         });
                     }
-                    (Some(Answer::Score { score, confidence, probabilities }), Ask::Score(levels)) => {
+                    (Some(Answer::Score { score, confidence, probabilities }), QuestionKind::Score(levels)) => {
                         one.raw("score", score);
                         one.raw("confidence", confidence);
                         one.array("probabilities", |all| {

@@ -10,7 +10,7 @@ const MOST_OPTIONS: usize = 255;
 
 /// A question, as both formats can say it.
 #[derive(Debug)]
-pub(super) struct Question<'n> {
+pub(super) struct DecisionQuestion<'n> {
     /// By this its answer is found in System One's format; made where a question has no name.
     pub key: Cow<'n, str>,
     /// Its own name.
@@ -18,12 +18,12 @@ pub(super) struct Question<'n> {
     /// Where it stands, for messages.
     place: String,
     instructions: Option<Cow<'n, str>>,
-    pub ask: Ask<'n>,
+    pub ask: QuestionKind<'n>,
 }
 
 /// What is asked.
 #[derive(Debug)]
-pub(super) enum Ask<'n> {
+pub(super) enum QuestionKind<'n> {
     Predicate {
         yes: Option<Cow<'n, str>>,
         no: Option<Cow<'n, str>>,
@@ -63,19 +63,19 @@ fn quoted(text: &str) -> String {
     String::from_utf8_lossy(&tollgate_wire::json::quoted(text)).into_owned()
 }
 
-impl<'n> Question<'n> {
+impl<'n> DecisionQuestion<'n> {
     /// All questions of a request, in order.
-    pub fn all(form: DecisionForm, root: &'n Node<'_>) -> Result<Vec<Question<'n>>, Problem> {
+    pub fn all(form: DecisionForm, root: &'n Node<'_>) -> Result<Vec<DecisionQuestion<'n>>, Problem> {
         let Some(questions) = root.get("questions") else { return Ok(Vec::new()) };
         match form {
             DecisionForm::SystemOne => {
                 let named = questions.members().iter();
-                named.map(|(name, node)| Question::of_system_one(name, node)).collect()
+                named.map(|(name, node)| DecisionQuestion::of_system_one(name, node)).collect()
             }
             DecisionForm::Decisions => {
-                let mut all: Vec<Question<'n>> = Vec::new();
+                let mut all: Vec<DecisionQuestion<'n>> = Vec::new();
                 for (at, node) in questions.items().iter().enumerate() {
-                    let mut one = Question::of_decisions(at, node)?;
+                    let mut one = DecisionQuestion::of_decisions(at, node)?;
                     if one.key.is_empty() || all.iter().any(|before| before.key == one.key) {
                         one.key = Cow::Owned(format!("question_{at}"));
                     }
@@ -86,7 +86,7 @@ impl<'n> Question<'n> {
         }
     }
 
-    fn of_system_one(name: &'n str, node: &'n Node<'_>) -> Result<Question<'n>, Problem> {
+    fn of_system_one(name: &'n str, node: &'n Node<'_>) -> Result<DecisionQuestion<'n>, Problem> {
         let place = format!("questions.{name}");
         let criteria = node.get("criteria");
         let within = |count: usize| {
@@ -100,7 +100,7 @@ impl<'n> Question<'n> {
         let ask = match node.str_of("type") {
             "noul" => {
                 let of = |name: &str| criteria.and_then(|node| node.get(name)).map(said);
-                Ask::Predicate { yes: of("true"), no: of("false") }
+                QuestionKind::Predicate { yes: of("true"), no: of("false") }
             }
             "choice" => {
                 let options = criteria.map_or(&[][..], Node::members);
@@ -110,26 +110,26 @@ impl<'n> Question<'n> {
                     label: Cow::Borrowed(label.as_ref()),
                     description: (!description.is_null()).then(|| said(description)),
                 };
-                Ask::Choice(options.iter().map(option).collect())
+                QuestionKind::Choice(options.iter().map(option).collect())
             }
             "score" => {
                 let levels = criteria.map_or(&[][..], Node::items);
                 within(levels.len())?;
                 let level =
                     |node: &'n Node<'_>| Level { raw: Cow::Borrowed(node.raw), label: said(node), description: None };
-                Ask::Score(levels.iter().map(level).collect())
+                QuestionKind::Score(levels.iter().map(level).collect())
             }
-            "box" => Ask::Box,
+            "box" => QuestionKind::Box,
             _ => return Err(Problem::wrong(&format!("{place}.type"), "`noul`, `choice`, `score` or `box`")),
         };
         let instructions = node.get("instructions").map(said);
-        if let (Ask::Predicate { yes: None, no: None }, None) = (&ask, &instructions) {
+        if let (QuestionKind::Predicate { yes: None, no: None }, None) = (&ask, &instructions) {
             return Err(Problem::missing(&format!("{place}.instructions")));
         }
-        Ok(Question { key: Cow::Borrowed(name), name: Some(name), place, instructions, ask })
+        Ok(DecisionQuestion { key: Cow::Borrowed(name), name: Some(name), place, instructions, ask })
     }
 
-    fn of_decisions(at: usize, node: &'n Node<'_>) -> Result<Question<'n>, Problem> {
+    fn of_decisions(at: usize, node: &'n Node<'_>) -> Result<DecisionQuestion<'n>, Problem> {
         let place = format!("questions[{at}]");
         let list = |name: &str| -> Result<&'n [Node<'_>], Problem> {
             let items = node.get(name).map_or(&[][..], Node::items);
@@ -139,9 +139,13 @@ impl<'n> Question<'n> {
             }
         };
         let ask = match node.str_of("type") {
-            "predicate" => Ask::Predicate { yes: None, no: None },
-            "choice" => Ask::Choice(list("choices")?.iter().map(|one| option(one, &place)).collect::<Result<_, _>>()?),
-            "score" => Ask::Score(list("levels")?.iter().map(|one| level(one, &place)).collect::<Result<_, _>>()?),
+            "predicate" => QuestionKind::Predicate { yes: None, no: None },
+            "choice" => {
+                QuestionKind::Choice(list("choices")?.iter().map(|one| option(one, &place)).collect::<Result<_, _>>()?)
+            }
+            "score" => {
+                QuestionKind::Score(list("levels")?.iter().map(|one| level(one, &place)).collect::<Result<_, _>>()?)
+            }
             _ => return Err(Problem::wrong(&format!("{place}.type"), "`predicate`, `choice` or `score`")),
         };
         let instructions = node.get("instructions").map(said);
@@ -149,18 +153,18 @@ impl<'n> Question<'n> {
             return Err(Problem::missing(&format!("{place}.instructions")));
         }
         let name = node.text_of("name").map(|name| name.as_ref());
-        Ok(Question { key: Cow::Borrowed(name.unwrap_or_default()), name, place, instructions, ask })
+        Ok(DecisionQuestion { key: Cow::Borrowed(name.unwrap_or_default()), name, place, instructions, ask })
     }
 
     /// Why a provider of this format cannot be asked it.
     pub fn fits(&self, to: DecisionForm) -> Result<(), Problem> {
         match (&self.ask, to) {
-            (Ask::Box, DecisionForm::Decisions) => {
+            (QuestionKind::Box, DecisionForm::Decisions) => {
                 let text = format!("`{}`: the provider of this model has no questions of the type `box`.", self.place);
                 Err(Problem::unsupported(&self.place, text))
             }
-            (Ask::Choice(options), DecisionForm::Decisions) if options.len() < 2 => self.too_few(),
-            (Ask::Score(levels), DecisionForm::Decisions) if levels.len() < 2 => self.too_few(),
+            (QuestionKind::Choice(options), DecisionForm::Decisions) if options.len() < 2 => self.too_few(),
+            (QuestionKind::Score(levels), DecisionForm::Decisions) if levels.len() < 2 => self.too_few(),
             _ => Ok(()),
         }
     }
@@ -175,7 +179,7 @@ impl<'n> Question<'n> {
     pub fn decisions(&self, out: &mut Object<'_>) {
         let mut instructions = self.instructions.as_deref().unwrap_or_default().to_owned();
         match &self.ask {
-            Ask::Predicate { yes, no } => {
+            QuestionKind::Predicate { yes, no } => {
                 for (word, meaning) in [("True", yes), ("False", no)] {
                     if let Some(meaning) = meaning {
                         let line = if instructions.is_empty() { "" } else { "\n" };
@@ -184,7 +188,7 @@ impl<'n> Question<'n> {
                 }
                 out.text("type", "predicate");
             }
-            Ask::Choice(options) => {
+            QuestionKind::Choice(options) => {
                 out.text("type", "choice");
                 out.array("choices", |list| {
                     for one in options {
@@ -195,7 +199,7 @@ impl<'n> Question<'n> {
                     }
                 });
             }
-            Ask::Score(levels) => {
+            QuestionKind::Score(levels) => {
                 out.text("type", "score");
                 out.array("levels", |list| {
                     for one in levels {
@@ -207,7 +211,7 @@ impl<'n> Question<'n> {
                 });
             }
             // Refused before (`fits`).
-            Ask::Box => out.text("type", "box"),
+            QuestionKind::Box => out.text("type", "box"),
         }
         out.text("name", &self.key);
         out.text("instructions", if instructions.is_empty() { &self.key } else { &instructions });
@@ -216,8 +220,8 @@ impl<'n> Question<'n> {
     /// Writes it in System One's format.
     pub fn system_one(&self, out: &mut Object<'_>) {
         match &self.ask {
-            Ask::Predicate { .. } => out.text("type", "noul"),
-            Ask::Choice(options) => {
+            QuestionKind::Predicate { .. } => out.text("type", "noul"),
+            QuestionKind::Choice(options) => {
                 out.text("type", "choice");
                 out.object("criteria", |map| {
                     for one in options {
@@ -225,7 +229,7 @@ impl<'n> Question<'n> {
                     }
                 });
             }
-            Ask::Score(levels) => {
+            QuestionKind::Score(levels) => {
                 out.text("type", "score");
                 out.array("criteria", |list| {
                     for one in levels {
@@ -236,7 +240,7 @@ impl<'n> Question<'n> {
                     }
                 });
             }
-            Ask::Box => out.text("type", "box"),
+            QuestionKind::Box => out.text("type", "box"),
         }
         out.maybe("instructions", self.instructions.as_deref());
     }

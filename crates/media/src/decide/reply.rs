@@ -1,7 +1,7 @@
 //! Answers to questions, checked and, where the client speaks the other format, written in it.
 
 use super::answers::{Answers, write_decisions, write_system_one};
-use super::question::Question;
+use super::question::DecisionQuestion;
 use super::request::{DecisionForm, DecisionRequest};
 use bytes::Bytes;
 use tollgate_wire::json::{self, Node, Object};
@@ -37,7 +37,7 @@ impl DecisionReply {
         let text = json::lossy(&body);
         let root = Node::read(&text).map_err(|_| NotDecided)?;
         let tree = request.tree().map_err(|_| NotDecided)?;
-        let questions = Question::all(request.form, &tree).map_err(|_| NotDecided)?;
+        let questions = DecisionQuestion::all(request.form, &tree).map_err(|_| NotDecided)?;
         let answers = Answers::read(from, &root, &questions)?;
         let usage = root.get("usage");
         let number = |name: &str| usage.and_then(|usage| usage.get(name)).and_then(Node::number);
@@ -66,7 +66,7 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    fn written(&self, form: DecisionForm, questions: &[Question<'_>], answers: &Answers<'_>) -> Vec<u8> {
+    fn written(&self, form: DecisionForm, questions: &[DecisionQuestion<'_>], answers: &Answers<'_>) -> Vec<u8> {
         let mut out = Vec::with_capacity(1_024);
         let mut object = Object::begin(&mut out);
         object.text("model", self.model);

@@ -1,6 +1,6 @@
 //! A request for decisions in either format, checked.
 
-use super::question::Question;
+use super::question::DecisionQuestion;
 use crate::TextTally;
 use crate::body::{each_member, model};
 use bytes::Bytes;
@@ -115,7 +115,7 @@ impl DecisionRequest {
             return Err(Problem::wrong("questions", &format!("1 to {MOST_QUESTIONS} questions")));
         }
         // Each can be understood, or is refused before anything is held.
-        Question::all(self.form, root)?;
+        DecisionQuestion::all(self.form, root)?;
         self.count(questions, "questions")?;
         self.pictures += root.get("assets").map_or(0, |assets| assets.members().len() as u64);
         Ok(())
@@ -181,7 +181,7 @@ impl DecisionRequest {
             return Ok(Bytes::from(json::splice(&self.body, &[(self.model_place.clone(), &name)])));
         }
         let root = self.tree()?;
-        let questions = Question::all(self.form, &root)?;
+        let questions = DecisionQuestion::all(self.form, &root)?;
         let mut out = Vec::with_capacity(self.body.len() + 256);
         let mut object = Object::begin(&mut out);
         object.text("model", model);
@@ -216,7 +216,7 @@ impl DecisionRequest {
             return Ok(());
         }
         let root = self.tree()?;
-        Question::all(self.form, &root)?.iter().try_for_each(|one| one.fits(to))?;
+        DecisionQuestion::all(self.form, &root)?.iter().try_for_each(|one| one.fits(to))?;
         if to == DecisionForm::SystemOne && self.pictures > 0 {
             let text = "`input`: the provider of this model takes no pictures in this format.";
             return Err(Problem::unsupported("input", text));

@@ -186,7 +186,9 @@ mod tests {
     fn the_question_is_read_with_every_document() {
         let one =
             read(r#"{"model":"m","query":"one two","documents":["three",{"text":"four five"}],"top_n":1}"#).unwrap();
-        assert_eq!((one.documents, one.tally.tokens, one.wanted(), one.search_units()), (2, 1 + 2 + 2 * 2, 1, 1));
+        let counted = tollgate_wire::count::tokens;
+        let tokens = counted("three") + counted("four five") + 2 * counted("one two");
+        assert_eq!((one.documents, one.tally.tokens, one.wanted(), one.search_units()), (2, tokens, 1, 1));
         let mut out = Vec::new();
         let mut object = Object::begin(&mut out);
         one.write_texts(&mut object).unwrap();

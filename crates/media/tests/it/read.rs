@@ -1,5 +1,5 @@
-//! Readers of embeddings, rerank and decisions against mutated input: nothing panics, what comes out
-//! is JSON again, and no larger than what went in explains.
+//! Readers of embeddings, rerank and decisions against mutated input: nothing panics, and what
+//! comes out is JSON again.
 
 use bytes::Bytes;
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! Decisions: yes is 0.75, the first option is chosen, the highest level is reached. A question with
-//! `[[refuse]]` in it is not answered. Read as strictly as each maker reads.
+//! Decisions: yes is 0.75, and so is the first option of a choice and the first level of a score. A
+//! question with `[[refuse]]` in it is not answered. Read as strictly as each maker reads.
 
 use serde_json::{Value, json};
 

@@ -11,9 +11,9 @@ async fn house(sim: &'static str) -> House {
     House::with(Plan { catalog: CATALOG, config: PROVIDERS.to_owned(), sim, ..Plan::default() }).await
 }
 
-/// A hundred texts whose vectors are more than is held; the last has the marker.
+/// Texts half of whose vectors are more than is held; the last has the marker.
 fn many(marker: &str) -> Value {
-    let mut texts = vec!["one two".to_owned(); 99];
+    let mut texts = vec!["one two".to_owned(); 299];
     texts.push(format!("one two [[sim:{marker}]]"));
     json!({ "model": "vec", "input": texts, "dimensions": 3_072 })
 }

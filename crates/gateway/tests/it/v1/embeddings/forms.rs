@@ -114,7 +114,7 @@ async fn what_has_no_place_in_the_providers_format_is_told() {
     let body = json!({ "content": { "parts": [{ "text": "a" }] }, "taskType": "CLUSTERING", "title": "t" });
     let path = |model: &str| format!("/v1beta/models/{model}:embedContent");
     let reply = post(&house, &path("vec"), &body).await;
-    assert_eq!(reply.headers()["x-tollgate-dropped"], "taskType, title");
+    assert_eq!(reply.headers()["x-tollgate-dropped"], "taskType,title");
     house.sim.clear();
     let reply = post(&house, &path("vec-gemini"), &body).await;
     assert!(!reply.headers().contains_key("x-tollgate-dropped"));
