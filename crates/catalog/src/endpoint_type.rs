@@ -49,6 +49,8 @@ pub const ENDPOINT_TYPES: &[EndpointType] = &[
         by_tokens: None,
     },
     text("system-one"),
+    text("embeddings"),
+    text("jina-rerank"),
 ];
 
 impl EndpointType {

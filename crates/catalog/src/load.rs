@@ -11,6 +11,7 @@ use crate::{Fraction, Group, Mistake, Model, Snapshot};
 
 mod chat;
 mod conditions;
+mod embedding;
 mod groups;
 mod image;
 mod list;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::form::did_you_mean;
 use crate::{
-    BillingUnit, Book, ChatRules, ImageTable, LineInFile, Mistake, MusicTable, NoPrice, Price, PriceFacts, SpeechTable,
-    TranscriptionTable, VendorList, VideoTable,
+    BillingUnit, Book, ChatRules, EmbeddingTable, ImageTable, LineInFile, Mistake, MusicTable, NoPrice, Price,
+    PriceFacts, SpeechTable, TranscriptionTable, VendorList, VideoTable,
 };
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
@@ -60,6 +60,8 @@ pub struct Model {
     pub music: Option<MusicTable>,
     /// Which recordings it takes and what it makes of them, when it writes them down.
     pub transcription: Option<TranscriptionTable>,
+    /// What it takes at once, when it makes embeddings.
+    pub embedding: EmbeddingTable,
     /// Where it is written, for messages.
     pub place: LineInFile,
 }
@@ -140,6 +142,7 @@ impl Model {
             speech: None,
             music: None,
             transcription: None,
+            embedding: EmbeddingTable::default(),
             place: place.clone(),
         }
     }

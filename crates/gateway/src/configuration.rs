@@ -5,7 +5,7 @@
 use crate::endpoints;
 use crate::sale::{Serving, music, offers, recordings, speech};
 use crate::settings::{ConfigSource, Settings, catalog_files, file_mistake, whole_mistake};
-use crate::work::image;
+use crate::work::{decisions, embeddings, image, rerank};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -96,15 +96,25 @@ impl ConfigSource {
     }
 }
 
+/// What a provider has to be able to do for a model of an endpoint type that is no conversation.
+const NEEDED: &[(&str, Ability)] = &[
+    (image::ENDPOINT_TYPE, Ability::Image),
+    (embeddings::ENDPOINT_TYPE, Ability::Embeddings),
+    (rerank::ENDPOINT_TYPE, Ability::Rerank),
+    (decisions::ENDPOINT_TYPE, Ability::Decisions),
+];
+
 /// Every route leads to a provider that can do what is routed to it. Videos are held to their
 /// variants besides (`sale/offers.rs`).
 fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>, mistakes: &Mistakes) {
     let chats = |model: &&Arc<Model>| Dialect::ALL.iter().any(|dialect| model.supports(dialect.word()));
     let models = catalog.models.values().filter(chats).map(|model| (model, Ability::Chat));
-    let pictures = catalog.models.values().filter(|model| model.supports(image::ENDPOINT_TYPE));
-    let pictures = pictures.map(|model| (model, Ability::Image));
     let cells = catalog.social.cells().map(|cell| (&cell.model, Ability::Social));
-    for (model, ability) in models.chain(pictures).chain(cells) {
+    let others = NEEDED.iter().flat_map(|(endpoint_type, ability)| {
+        let offered = catalog.models.values().filter(|model| model.supports(endpoint_type));
+        offered.map(|model| (model, *ability))
+    });
+    for (model, ability) in models.chain(cells).chain(others) {
         for route in &model.routes {
             let Some(Some(provider)) = providers.get(&route.provider) else { continue };
             if let Some(reason) = provider.lacks(ability) {

@@ -1,15 +1,20 @@
 //! The formats and rules of what is not a conversation: families of video models, pictures, social
-//! data, speech, transcripts, music, the length of audio files.
+//! data, speech, transcripts, music, the length of audio files, embeddings, rerank, decisions.
 //!
 //! No input or output, no clock, no prices, no accounts. This room knows no chat dialect.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
 pub mod audio;
+mod body;
+pub mod decide;
+pub mod embed;
 pub mod image;
 pub mod music;
+pub mod rerank;
 pub mod social;
 pub mod speech;
+mod tally;
 pub mod transcription;
 pub mod video;
 
@@ -20,3 +25,5 @@ extern crate self as tollgate_media;
 #[cfg(test)]
 #[path = "../tests/it/main.rs"]
 mod it;
+
+pub use tally::TextTally;

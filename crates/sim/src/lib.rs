@@ -38,7 +38,7 @@
 //! module `social`. Makers of pictures are played at `/v1/images/…` and beside the videos of
 //! theirs: see the module `image`. Video makers are played too, below `/video/…` and `/v1/videos`:
 //! see [`video`]. So are makers of speech: see [`voice_scenarios`], and those who write recordings
-//! down: see [`hearing_scenarios`].
+//! down: see [`hearing_scenarios`]. Providers of embeddings are in the module `vectors`.
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
 
@@ -61,6 +61,7 @@ mod server;
 mod social;
 mod socket;
 mod speech;
+mod vectors;
 pub mod video;
 mod voice;
 

@@ -5,14 +5,16 @@
 //! kind is one more row.
 
 use crate::makers::{
-    Anthropic, Ark, DashScope, DashScopeRecognition, DashScopeSpeech, ElevenLabsMusic, ElevenLabsSpeech, GeminiChat,
-    GeminiImages, GeminiSpeech, Kling, KlingImages, MiniMax, MiniMaxImages, MiniMaxMusic, MiniMaxSpeech, OpenAiChat,
-    OpenAiImages, OpenAiSpeech, OpenAiTranscriber, QwenImages, Scribe, Seedream, Sora, TikHub, Veo,
+    Anthropic, Ark, CohereEmbeddings, CohereRerank, DashScope, DashScopeRecognition, DashScopeSpeech, ElevenLabsMusic,
+    ElevenLabsSpeech, GeminiChat, GeminiEmbeddings, GeminiImages, GeminiSpeech, JinaRerank, Kling, KlingImages,
+    MiniMax, MiniMaxImages, MiniMaxMusic, MiniMaxSpeech, OpenAiChat, OpenAiEmbeddings, OpenAiImages, OpenAiSpeech,
+    OpenAiTranscriber, QwenImages, Scribe, Seedream, Sora, TikHub, Veo,
 };
 use crate::transcription::Transcriber;
 use crate::video::VideoMaker;
-use crate::{Chat, ImageMaker, MusicMaker, SocialData, SpeechMaker};
+use crate::{Chat, Decides, Embeddings, ImageMaker, MusicMaker, Rerank, SocialData, SpeechMaker};
 use std::fmt;
+use tollgate_media::decide::DecisionForm;
 use tollgate_wire::Dialect;
 
 /// One way to speak to providers.
@@ -29,6 +31,9 @@ pub struct ProviderKind {
     pub speech: Option<&'static dyn SpeechMaker>,
     pub transcription: Option<&'static dyn Transcriber>,
     pub music: Option<&'static dyn MusicMaker>,
+    pub embeddings: Option<&'static dyn Embeddings>,
+    pub rerank: Option<&'static dyn Rerank>,
+    pub decides: Option<Decides>,
 }
 
 /// Something that a kind of provider can do.
@@ -41,6 +46,9 @@ pub enum Ability {
     Speech,
     Transcription,
     Music,
+    Embeddings,
+    Rerank,
+    Decisions,
 }
 
 /// Every kind of provider there is.
@@ -51,6 +59,9 @@ pub static KINDS: &[ProviderKind] = &[
         speech: Some(&OpenAiSpeech),
         transcription: Some(&OpenAiTranscriber),
         image: Some(&OpenAiImages),
+        embeddings: Some(&OpenAiEmbeddings::OWN),
+        rerank: Some(&JinaRerank),
+        decides: Some(Decides { form: DecisionForm::Decisions, path: "/decisions" }),
         ..ProviderKind::named("openai")
     },
     ProviderKind {
@@ -63,6 +74,7 @@ pub static KINDS: &[ProviderKind] = &[
         video: Some(&Veo),
         speech: Some(&GeminiSpeech),
         image: Some(&GeminiImages),
+        embeddings: Some(&GeminiEmbeddings),
         ..ProviderKind::named("gemini")
     },
     ProviderKind { social: Some(&TikHub), ..ProviderKind::named("tikhub") },
@@ -74,12 +86,14 @@ pub static KINDS: &[ProviderKind] = &[
         speech: Some(&DashScopeSpeech),
         transcription: Some(&DashScopeRecognition),
         image: Some(&QwenImages),
+        embeddings: Some(&OpenAiEmbeddings { path: "/compatible-mode/v1/embeddings", most: 10, packs: false }),
         ..ProviderKind::named("dashscope")
     },
     ProviderKind {
         chat: Some(&OpenAiChat { dialect: Dialect::Chat, path: "/chat/completions" }),
         video: Some(&Ark),
         image: Some(&Seedream),
+        embeddings: Some(&OpenAiEmbeddings::OWN),
         ..ProviderKind::named("ark")
     },
     ProviderKind { key_pair: true, video: Some(&Kling), image: Some(&KlingImages), ..ProviderKind::named("kling") },
@@ -96,6 +110,16 @@ pub static KINDS: &[ProviderKind] = &[
         transcription: Some(&Scribe),
         music: Some(&ElevenLabsMusic),
         ..ProviderKind::named("elevenlabs")
+    },
+    ProviderKind { embeddings: Some(&CohereEmbeddings), rerank: Some(&CohereRerank), ..ProviderKind::named("cohere") },
+    ProviderKind {
+        embeddings: Some(&OpenAiEmbeddings { packs: false, ..OpenAiEmbeddings::OWN }),
+        rerank: Some(&JinaRerank),
+        ..ProviderKind::named("jina")
+    },
+    ProviderKind {
+        decides: Some(Decides { form: DecisionForm::SystemOne, path: "/v1/systemone" }),
+        ..ProviderKind::named("system-one")
     },
 ];
 
@@ -117,6 +141,9 @@ impl ProviderKind {
             speech: None,
             transcription: None,
             music: None,
+            embeddings: None,
+            rerank: None,
+            decides: None,
         }
     }
 
@@ -129,12 +156,15 @@ impl ProviderKind {
             Ability::Music => self.music.is_some(),
             Ability::Transcription => self.transcription.is_some(),
             Ability::Image => self.image.is_some(),
+            Ability::Embeddings => self.embeddings.is_some(),
+            Ability::Rerank => self.rerank.is_some(),
+            Ability::Decisions => self.decides.is_some(),
         }
     }
 }
 
 impl Ability {
-    pub const ALL: [Ability; 7] = [
+    pub const ALL: [Ability; 10] = [
         Ability::Chat,
         Ability::Video,
         Ability::Social,
@@ -142,6 +172,9 @@ impl Ability {
         Ability::Speech,
         Ability::Transcription,
         Ability::Music,
+        Ability::Embeddings,
+        Ability::Rerank,
+        Ability::Decisions,
     ];
 }
 
@@ -155,6 +188,9 @@ impl fmt::Display for Ability {
             Ability::Music => "music",
             Ability::Transcription => "transcription",
             Ability::Image => "images",
+            Ability::Embeddings => "embeddings",
+            Ability::Rerank => "rerank",
+            Ability::Decisions => "decisions",
         })
     }
 }
@@ -181,17 +217,20 @@ mod tests {
         };
         let rows: Vec<String> = KINDS.iter().map(row).collect();
         let expected = [
-            "openai: chat, video, images, speech, transcription",
+            "openai: chat, video, images, speech, transcription, embeddings, rerank, decisions",
             "openai-responses: chat",
             "anthropic: chat",
-            "gemini: chat, video, images, speech",
+            "gemini: chat, video, images, speech, embeddings",
             "tikhub: social data",
             "social-source: social data",
-            "dashscope: chat, video, images, speech, transcription",
-            "ark: chat, video, images",
+            "dashscope: chat, video, images, speech, transcription, embeddings",
+            "ark: chat, video, images, embeddings",
             "kling: video, images",
             "minimax: chat, video, images, speech, music",
             "elevenlabs: speech, transcription, music",
+            "cohere: embeddings, rerank",
+            "jina: embeddings, rerank",
+            "system-one: decisions",
         ];
         assert_eq!(rows, expected);
     }

@@ -5,12 +5,14 @@
 //! depth, allocates nothing, and is tested against serde_json. Unlike it, it does not refuse
 //! lone surrogate escapes or numbers beyond a double: those are the provider's to judge.
 
+mod attr;
 mod build;
 mod edit;
 mod push;
 mod tree;
 mod write;
 
+pub use attr::attr;
 pub use build::{Array, Object};
 pub use edit::{EditChange, EditKey};
 pub use push::{JsonStep, Push, Steps};

@@ -44,6 +44,7 @@ impl UpstreamError {
                 nested = Some(UpstreamError::scan(scan)?);
                 Ok(())
             }
+            b"detail" if scan.peek() == Some(b'[') => flat.complaints(scan),
             b"detail" => flat.field(b"message", scan),
             other => flat.field(other, scan),
         })
@@ -106,6 +107,24 @@ impl UpstreamError {
 }
 
 impl UpstreamError {
+    /// A list of `{loc, msg, type}`, as some servers say what is wrong with a request: the first
+    /// counts.
+    fn complaints(&mut self, scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
+        scan.array(|scan| {
+            if scan.peek() != Some(b'{') || !self.message.is_empty() {
+                return scan.skip();
+            }
+            scan.object(|key, scan| match (key.raw(), scan.peek()) {
+                (b"msg", Some(b'"')) => self.field(b"message", scan),
+                (b"loc", Some(b'[')) => scan.array(|scan| match scan.peek() {
+                    Some(b'"') => self.field(b"param", scan),
+                    _ => scan.skip(),
+                }),
+                _ => scan.skip(),
+            })
+        })
+    }
+
     /// Gemini's code of an error is the `reason` of one of its details.
     fn reason(&mut self, scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
         scan.array(|scan| {
@@ -148,6 +167,10 @@ mod tests {
         assert_eq!(details.as_deref(), Some(r#"{"error_code":"x"}"#));
         let long = format!(r#"{{"error":{{"message":"m","details":{{"a":"{}"}}}}}}"#, "x".repeat(MOST));
         assert_eq!(read(&long).unwrap().details, None);
+        let listed =
+            read(r#"{"detail":[{"loc":["body","questions",0,"type"],"msg":"not known","type":"x"},{"msg":"y"}]}"#)
+                .unwrap();
+        assert_eq!((listed.message.as_str(), listed.param.as_deref()), ("not known", Some("type")));
         assert_eq!(read(r#"{"error":null}"#), None);
         assert_eq!(read("<html>"), None);
         assert_eq!(read(r#"[1]"#), None);

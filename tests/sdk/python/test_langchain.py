@@ -13,7 +13,7 @@ from google.genai import errors as google_errors
 from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_google_genai import ChatGoogleGenerativeAI
-from langchain_openai import ChatOpenAI
+from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 from dialects import MODELS, PICTURE, SCHEMA
 
@@ -184,3 +184,13 @@ def test_leaving_ends_the_call(house, llm, model):
         stream.close()
 
     house.left(model, leave)
+
+
+@pytest.mark.parametrize("name", ["demo-embedding", "gemini-embedding-demo"])
+def test_embeddings(house, name):
+    options = dict(model=name, base_url=house.base_url + "/v1", api_key=house.key, max_retries=0)
+    # As text: for the lengths it counts by itself it would fetch a vocabulary.
+    texts = OpenAIEmbeddings(**options, check_embedding_ctx_length=False)
+    one, two = texts.embed_documents(["the gate opens", "for every coin"])
+    assert len(one) == len(two) == 8 and one != two
+    assert texts.embed_query("the gate opens") == pytest.approx(one)

@@ -46,6 +46,18 @@ def test_the_curl_lines(environment):
         json.loads(done.stdout)
 
 
+def test_the_lines_beyond_chat(environment):
+    (block,) = blocks("sh", "Beyond chat")
+    lines = commands(block)
+    variables = [line for line in lines if not line.startswith("curl ")]
+    curls = [line for line in lines if line.startswith("curl ")]
+    assert len(variables) == 2 and len(curls) >= 3
+    for line in curls:
+        script = "\n".join([*variables, line.replace("curl ", "curl -sSf ", 1)])
+        done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, timeout=30)
+        assert done.returncode == 0, (line, done.stderr)
+
+
 def test_the_python_block(environment):
     (block,) = blocks("python", "A first call")
     done = subprocess.run([sys.executable, "-c", block], env=environment, capture_output=True, text=True, timeout=60)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{chat, image, list, music, prices, speech, transcription, video};
+use super::{chat, embedding, image, list, music, prices, speech, transcription, video};
 use crate::form::{Form, did_you_mean};
 use crate::{BillingUnit, EndpointType, Group, Model, Route};
 
@@ -62,6 +62,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
         speech: speech::read(&mut form),
         music: music::read(&mut form),
         transcription: transcription::read(&mut form),
+        embedding: embedding::read(&mut form),
         place,
     };
     form.finish();

@@ -55,7 +55,7 @@ test.toml:19: model.negative.price.input: must be a whole number from 0 to 10000
 test.toml:19: model.negative.price.output: must be a whole number from 0 to 1000000000000, not a decimal number
 test.toml:19: model.negative.price.inptu: is not a known key; did you mean "input"?
 test.toml:20: model.negative.enable_groups: no group is called "partnr"; did you mean "partner"?
-test.toml:21: model.negative.supported_endpoint_types: "open-ai" is not one of openai, anthropic, openai-response, openai-video, image-generation, audio-speech, audio-transcription, realtime, gemini, music-generation, system-one; did you mean "openai"?
+test.toml:21: model.negative.supported_endpoint_types: "open-ai" is not one of openai, anthropic, openai-response, openai-video, image-generation, audio-speech, audio-transcription, realtime, gemini, music-generation, system-one, embeddings, jina-rerank; did you mean "openai"?
 test.toml:24: model.negative.route[0].upstream_model: is missing: a text is needed
 test.toml:26: model.negative.route[0].weight: must be a whole number from 0 to 1000000, not -1
 test.toml:28: model."bad name": a model name has 1 to 200 letters, digits or -_.:/@+ (it is used in addresses)

@@ -6,7 +6,6 @@
 #[cfg(test)]
 mod again;
 mod any;
-mod attr;
 mod called;
 mod facts;
 mod follow;

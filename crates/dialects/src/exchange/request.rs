@@ -1,6 +1,5 @@
 //! A request in any dialect, checked, with its original bytes and what a call needs to know.
 
-use super::attr::attr;
 use super::called::by_caller;
 use super::facts::RequestFacts;
 use crate::chat;
@@ -121,7 +120,7 @@ impl CheckedRequest {
     /// A scalar of the request by dotted path; text without quotes, numbers and booleans as
     /// written.
     pub fn attr(&self, path: &str) -> Option<Cow<'_, str>> {
-        attr(&self.body, path)
+        json::attr(&self.body, path)
     }
 
     /// The client's parameters that a response object repeats; empty in other dialects.

@@ -15,6 +15,8 @@ pub enum Meter {
     Tokens(Tokens),
     /// Something that is known when the answer is there: calls, images, characters, seconds.
     Known { used: Counters, estimated: bool, raw_usage: Option<String> },
+    /// What its provider never reports, and what is therefore counted here.
+    Counted(Counters),
 }
 
 impl Meter {
@@ -23,7 +25,7 @@ impl Meter {
         match self {
             Meter::Nothing => true,
             Meter::Tokens(tokens) => tokens.is_empty(),
-            Meter::Known { used, .. } => *used == Counters::default(),
+            Meter::Known { used, .. } | Meter::Counted(used) => *used == Counters::default(),
         }
     }
 
@@ -36,6 +38,7 @@ impl Meter {
                 (Counters { tools: tokens.tools, ..counters(&usage) }, estimated)
             }
             Meter::Known { used, estimated, .. } => (*used, *estimated),
+            Meter::Counted(used) => (*used, true),
         }
     }
 
@@ -49,7 +52,7 @@ impl Meter {
 
     pub fn raw_usage(&self) -> Option<&str> {
         match self {
-            Meter::Nothing => None,
+            Meter::Nothing | Meter::Counted(_) => None,
             Meter::Tokens(Tokens { raw_usage, .. }) | Meter::Known { raw_usage, .. } => raw_usage.as_deref(),
         }
     }

@@ -215,8 +215,9 @@ impl OpenCall {
         let sold = &bill.price.faces;
         // Characters and seconds are counted here, whatever a provider says of them.
         let by_tokens = bill.price.unit == BillingUnit::Tokens && (sold.has(Face::Input) || sold.has(Face::Output));
+        let expected = by_tokens && !matches!(self.meter, Meter::Counted(_));
         if let (Ending::Answered, false, true, Some(provider)) =
-            (ending, self.meter.is_empty(), by_tokens, &self.provider)
+            (ending, self.meter.is_empty(), expected, &self.provider)
         {
             let (till, now) = (&self.till, self.till.world.steady_ms());
             till.routes.pauses.note(provider, &self.upstream_model, bill.estimated, now, &till.metrics);

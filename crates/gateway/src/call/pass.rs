@@ -19,6 +19,9 @@ use tollgate_store::{Ending, REPLY_KEPT, StoredReply};
 use tollgate_upstream::{Fault, ReplyBody};
 use tollgate_wire::error::Code;
 
+/// Answers up to this size are held and judged as a whole; larger ones pass while they are judged.
+pub const HELD: usize = 1 << 20;
+
 /// What happens to an answer on its way.
 pub trait Rewrite: Send {
     /// The next piece of the provider's; what goes to the client for it. What passes as it is needs

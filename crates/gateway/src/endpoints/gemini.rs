@@ -1,10 +1,10 @@
 //! Gemini's paths: `POST /v1beta/models/{model}:generateContent`, `:streamGenerateContent`,
-//! `:countTokens`, and the same under `/v1`, where newer SDKs look for them. The path says what is
-//! asked of which model; the body does not.
+//! `:countTokens`, `:embedContent`, `:batchEmbedContents`, and the same under `/v1`, where newer
+//! SDKs look for them. The path says what is asked of which model; the body does not.
 
 use super::openapi::shapes::{anything, named};
 use super::row::{Access, Errors, Family, Row};
-use super::{chat, count, reading};
+use super::{chat, count, embeddings, reading};
 use crate::app::App;
 use crate::call::{self, CallRequest, Priced};
 use crate::refusal::Refusal;
@@ -30,6 +30,8 @@ static PLACES: [Place; 2] = [
             "/v1beta/models/{model}:generateContent",
             "/v1beta/models/{model}:streamGenerateContent",
             "/v1beta/models/{model}:countTokens",
+            "/v1beta/models/{model}:embedContent",
+            "/v1beta/models/{model}:batchEmbedContents",
         ],
     },
     Place {
@@ -38,6 +40,8 @@ static PLACES: [Place; 2] = [
             "/v1/models/{model}:generateContent",
             "/v1/models/{model}:streamGenerateContent",
             "/v1/models/{model}:countTokens",
+            "/v1/models/{model}:embedContent",
+            "/v1/models/{model}:batchEmbedContents",
         ],
     },
 ];
@@ -46,7 +50,7 @@ struct Place {
     /// What the router knows it by: the name of a model may contain slashes.
     pattern: &'static str,
     /// In the order of [`Verb`].
-    paths: [&'static str; 3],
+    paths: [&'static str; 5],
 }
 
 /// What can be asked of a model.
@@ -55,34 +59,51 @@ enum Verb {
     Generate,
     Stream,
     Count,
+    Embed,
+    EmbedBatch,
 }
 
-const VERBS: [(&str, Verb); 3] =
-    [("generateContent", Verb::Generate), ("streamGenerateContent", Verb::Stream), ("countTokens", Verb::Count)];
+const VERBS: [(&str, Verb); 5] = [
+    ("generateContent", Verb::Generate),
+    ("streamGenerateContent", Verb::Stream),
+    ("countTokens", Verb::Count),
+    ("embedContent", Verb::Embed),
+    ("batchEmbedContents", Verb::EmbedBatch),
+];
+
+/// What is asked of a model in a conversation.
+const CONTENTS: &str = "GeminiRequest";
 
 fn rows() -> Vec<Row> {
     let of = |place: &'static Place| {
-        let [generate, stream, count] = place.paths;
-        let post = |path, access, summary| {
+        let [generate, stream, count, embed, batch] = place.paths;
+        let post = |path, access, takes: &str, summary| {
             let handler =
                 move |app: State<Arc<App>>, path: InPath<String>, request: Request| ask(app, path, request, place);
             let row = Row::post(path, access, handler, summary).routed_by(place.pattern);
-            row.takes(named("GeminiRequest")).errors(Errors::In(Dialect::Gemini.errors())).names_itself()
+            row.takes(named(takes)).errors(Errors::In(Dialect::Gemini.errors())).names_itself()
         };
         [
-            post(generate, Access::Paid, "A whole reply in Gemini's format, for models named gemini-…")
+            post(generate, Access::Paid, CONTENTS, "A whole reply in Gemini's format, for models named gemini-…")
                 .answers()
                 .quoted(|_, parts, body| priced(parts, body, false)),
             post(
                 stream,
                 Access::Paid,
+                CONTENTS,
                 "A streamed reply in Gemini's format: events with `alt=sse`, else one JSON array",
             )
             .with(|| vec![json!({ "name": "alt", "in": "query", "schema": { "enum": ["sse", "json"] } })])
             .answers()
             .quoted(|_, parts, body| priced(parts, body, true)),
-            post(count, Access::Key, "The tokens of a prompt in Gemini's format, by the gateway's own count")
+            post(count, Access::Key, CONTENTS, "The tokens of a prompt in Gemini's format, by the gateway's own count")
                 .gives(anything()),
+            post(embed, Access::Paid, "GeminiEmbedRequest", "The vector of a text, in Gemini's format")
+                .gives(anything())
+                .quoted(|_, parts, body| embeddings::priced_for_gemini(parts, body, false)),
+            post(batch, Access::Paid, "GeminiBatchEmbedRequest", "The vectors of several texts, in Gemini's format")
+                .gives(anything())
+                .quoted(|_, parts, body| embeddings::priced_for_gemini(parts, body, true)),
         ]
     };
     let mut all: Vec<Row> = PLACES.iter().flat_map(of).collect();
@@ -126,6 +147,10 @@ async fn handle(
     }
     // The model stands in the path only, so the path is part of what is repeated.
     let idem = reading::idempotency(&parts.headers, parts.uri.path(), &body)?;
+    if matches!(verb, Verb::Embed | Verb::EmbedBatch) {
+        let work = embeddings::of_gemini(model, body, verb == Verb::EmbedBatch)?;
+        return Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply());
+    }
     let mut asked = Conversation::new(CheckedRequest::read(Dialect::Gemini, body, Some(path))?, &parts.headers);
     asked.array = verb == Verb::Stream && !wants_events(&parts);
     let work = app.conversations.call(asked);

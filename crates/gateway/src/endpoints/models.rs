@@ -1,6 +1,6 @@
 //! `GET /v1/models`, `GET /v1/models/{id}` and the same under `/v1beta`: what this key can use, in
-//! the shape of the SDK that asks. Three SDKs ask for the same path, so the headers decide:
-//! Gemini's key, Anthropic's version, else OpenAI.
+//! the shape of the SDK that asks. Several SDKs ask for the same path, so the headers decide:
+//! Gemini's key, Anthropic's version, System One's own header, else OpenAI.
 
 use super::openapi::shapes::{anything, list as shapes_list, named, text};
 use super::reading;
@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::who::caller::Caller;
+use crate::work::{decisions, embeddings};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use http::request::Parts;
@@ -21,6 +22,10 @@ use tollgate_wire::error::{Code, ErrorFormat};
 /// The specification gives models no date; clients want one.
 const CREATED: i64 = 1_700_000_000;
 const CREATED_AT: &str = "2023-11-14T22:13:20Z";
+const RELEASED: &str = "2023-11-14";
+
+/// System One's SDK says so that it is one.
+const SYSTEM_ONE: &str = "x-typesafe-sdk";
 
 /// The limits Gemini's shape demands of a model for which the catalog gives none.
 const UNKNOWN_LIMIT: u64 = 0;
@@ -90,9 +95,21 @@ fn card(shape: ErrorFormat, model: &Model) -> Value {
             "displayName": model.name, "description": model.description,
             "inputTokenLimit": model.max_input_tokens.or(model.context_window).unwrap_or(UNKNOWN_LIMIT),
             "outputTokenLimit": model.max_output_tokens.unwrap_or(UNKNOWN_LIMIT),
-            "supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"],
+            "supportedGenerationMethods": methods(model),
         }),
     }
+}
+
+/// What can be asked of a model on Gemini's paths.
+fn methods(model: &Model) -> Vec<&'static str> {
+    let talks: &[&str] = if model.supports(Chat::Gemini.word()) {
+        &["generateContent", "streamGenerateContent", "countTokens"]
+    } else {
+        &[]
+    };
+    let embeds: &[&str] =
+        if model.supports(embeddings::ENDPOINT_TYPE) { &["embedContent", "batchEmbedContents"] } else { &[] };
+    [talks, embeds].concat()
 }
 
 fn list_of(shape: ErrorFormat, cards: Vec<Value>) -> Value {
@@ -108,6 +125,9 @@ fn list_of(shape: ErrorFormat, cards: Vec<Value>) -> Value {
 
 async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
+    if parts.headers.contains_key(SYSTEM_ONE) {
+        return that_decide(&app, &parts).await;
+    }
     all(&app, shape(&parts), &parts).await
 }
 
@@ -122,6 +142,23 @@ async fn one(State(app): State<Arc<App>>, Path(id): Path<String>, request: Reque
 
 async fn one_for_gemini(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
     named_so(&app, ErrorFormat::Gemini, &id, &request.into_parts().0).await
+}
+
+/// The models that decide, as System One's SDK lists them.
+async fn that_decide(app: &App, parts: &Parts) -> Response {
+    let caller = match reading::caller(app, parts).await {
+        Ok(caller) => caller,
+        Err(refusal) => return reading::refused(app, ErrorFormat::OpenAi, refusal, ""),
+    };
+    let serving = app.serving.load();
+    let decides = |model: &&Arc<Model>| {
+        model.supports(decisions::ENDPOINT_TYPE) && offered(&serving, &caller, model, ErrorFormat::OpenAi)
+    };
+    let mut models: Vec<&Arc<Model>> = serving.catalog.models.values().filter(decides).collect();
+    models.sort_by(|a, b| a.name.cmp(&b.name));
+    let card =
+        |model: &&Arc<Model>| json!({ "name": model.name, "description": model.description, "release_date": RELEASED });
+    reading::json(&json!({ "models": models.iter().map(card).collect::<Vec<_>>() }))
 }
 
 async fn all(app: &App, shape: ErrorFormat, parts: &Parts) -> Response {
@@ -158,7 +195,7 @@ fn offered(serving: &Serving, caller: &Caller, model: &Model, shape: ErrorFormat
     let speaks = match shape {
         ErrorFormat::OpenAi => true,
         ErrorFormat::Anthropic => model.supports(Chat::Anthropic.word()),
-        ErrorFormat::Gemini => model.supports(Chat::Gemini.word()),
+        ErrorFormat::Gemini => !methods(model).is_empty(),
     };
     speaks && caller.may_use(&model.name) && serving.group_of(caller, model).is_some()
 }

@@ -1,6 +1,7 @@
 //! What every endpoint does first: find the caller, read the body within its limits, turn a refusal
 //! into a reply.
 
+use super::unpack::Unpacked;
 use crate::app::App;
 use crate::call::{self, Needed};
 use crate::door::bodies::{BodyShare, SMALL, Whose};
@@ -51,7 +52,26 @@ pub async fn small_json_body(app: &App, parts: &Parts, body: Body) -> Result<Byt
     Reading { app, parts, payer: None, largest }.whole(body).await
 }
 
-fn only_json(parts: &Parts) -> Result<(), Refusal> {
+/// Reads a body of any kind that may be packed with zstd. What is inside is counted as what came
+/// is, and is no longer than any other body.
+pub async fn unpacked_body(app: &App, caller: &Caller, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
+    let reading = Reading { app, parts, payer: Some(caller), largest: app.settings.limits.body_bytes };
+    if parts.headers.get(header::CONTENT_ENCODING).is_none_or(|value| value != "zstd") {
+        return reading.whole(body).await;
+    }
+    let (packed, mut room) = reading.packed(body).await?;
+    let mut unpacked = Unpacked::new(&packed)?;
+    while let Some(length) = unpacked.more(reading.largest)? {
+        let needed = packed.len().saturating_add(length);
+        if needed > room.bytes() {
+            let twice = room.bytes().saturating_mul(2);
+            reading.make_room(&mut room, needed.max(twice)).await?;
+        }
+    }
+    Ok(room.keep(unpacked.into_bytes()))
+}
+
+pub fn only_json(parts: &Parts) -> Result<(), Refusal> {
     let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = kind.split(';').next().unwrap_or("").trim();
     if !essence.eq_ignore_ascii_case("application/json") {
@@ -80,7 +100,18 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     async fn whole(&self, body: Body) -> Result<Bytes, Refusal> {
-        let declared = declared_length(&self.parts.headers, self.largest)?;
+        declared_length(&self.parts.headers, self.largest)?;
+        let (bytes, room) = self.packed(body).await?;
+        Ok(room.keep(bytes))
+    }
+
+    /// The body as it comes, and its room.
+    async fn packed(&self, body: Body) -> Result<(Bytes, BodyShare), Refusal> {
+        let headers = &self.parts.headers;
+        let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        if declared.is_some_and(|length| length > self.largest) {
+            return Err(too_large(self.largest));
+        }
         let mut room = self.app.bodies.room(Whose::Penniless, 0).await?;
         if let Some(length) = declared {
             self.make_room(&mut room, length).await?;
@@ -89,7 +120,7 @@ impl Reading<'_> {
             Ok(bytes) => bytes?,
             Err(_) => return Err(late_body()),
         };
-        Ok(room.keep(bytes))
+        Ok((bytes, room))
     }
 
     /// All pieces as one; a body that came in one piece is not copied.

@@ -5,8 +5,8 @@
 
 use super::row::{Access, Family, Row};
 use super::{
-    account, admin, chat, conversations, gemini, health, images, mcp, models, music, openapi, pricing, quote, receipts,
-    responses, root, social, speech, transcriptions, videos, webhooks,
+    account, admin, chat, conversations, decisions, embeddings, gemini, health, images, mcp, models, music, openapi,
+    pricing, quote, receipts, rerank, responses, root, social, speech, transcriptions, videos, webhooks,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -26,6 +26,9 @@ pub(super) const FAMILIES: &[Family] = &[
     responses::FAMILY,
     conversations::FAMILY,
     gemini::FAMILY,
+    embeddings::FAMILY,
+    rerank::FAMILY,
+    decisions::FAMILY,
     social::FAMILY,
     speech::FAMILY,
     music::FAMILY,
@@ -138,6 +141,7 @@ mod tests {
             ("/v1/models", ErrorFormat::OpenAi),
             ("/v1/messagesx", ErrorFormat::OpenAi),
             ("/v1/embeddings", ErrorFormat::OpenAi),
+            ("/v1/models/m:embedContent", ErrorFormat::Gemini),
             ("/wp-login.php", ErrorFormat::OpenAi),
         ] {
             assert_eq!(spoken_at(path), dialect, "{path}");

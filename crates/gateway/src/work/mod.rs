@@ -3,10 +3,14 @@
 
 mod audio;
 pub mod conversation;
+pub mod decisions;
+pub mod embeddings;
 pub mod given;
 pub mod image;
 pub mod music;
+pub mod rerank;
 pub mod social;
 pub mod speech;
+mod texts;
 pub mod transcription;
 pub mod video;

@@ -266,7 +266,7 @@ impl House {
              [provider.tikhub]\nkind = \"tikhub\"\nbase_url = \"{social}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
              requests_per_second = 0\n{makers}",
             plan.database,
-            plan.config,
+            plan.config.replace("{host}", sim.base_url().trim_end_matches("/v1")),
             url = sim.base_url(),
             host = sim.base_url().trim_end_matches("/v1"),
             tasks = plan.tasks,
@@ -561,8 +561,11 @@ pub async fn second(house: &House) -> Running {
 fn is_whole_call(seen: &Received) -> bool {
     let body = String::from_utf8_lossy(&seen.body);
     let picture = seen.path.starts_with("/video/") && (body.contains(r#""IMAGE""#) || body.contains(r#""messages""#));
-    let parts = ["enerateContent", "/completions", "/messages", "/responses", "speech", "/t2a", "/multimod", "/music"];
-    !picture && parts.iter().any(|part| seen.path.contains(part))
+    let parts = ["speech", "/t2a", "/multimod", "/music"];
+    let verbs = "completions messages responses generateContent streamGenerateContent embeddings embed embedContent \
+                 batchEmbedContents rerank systemone decisions";
+    let verb = seen.path.rsplit(['/', ':']).next().unwrap_or_default();
+    !picture && (parts.iter().any(|part| seen.path.contains(part)) || verbs.split_whitespace().any(|own| own == verb))
 }
 
 pub fn chat(text: &str) -> Value {

@@ -26,6 +26,8 @@ mod v1 {
     mod chat_completions;
     mod chat_faults;
     mod chat_streams;
+    mod decisions;
+    pub mod embeddings;
     mod every_object;
     mod every_path;
     mod extension;
@@ -42,6 +44,7 @@ mod v1 {
     mod quote_and_charge;
     mod receipts;
     mod reports;
+    mod rerank;
     mod responses;
     mod small_balance;
     mod social;

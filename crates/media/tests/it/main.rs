@@ -2,5 +2,6 @@
 
 mod audio;
 mod fuzz;
+mod read;
 mod video;
 mod video_page;

@@ -1,12 +1,15 @@
 //! The makers: what each of them is sent and what its answers mean, a file or a folder per maker.
 //! What they can do together stands in `kind.rs`; what is the same for all of one ability, in
-//! `chat/`, `video/`, `image/`, `speech/`, `transcription/`, `music/` and `social.rs`.
+//! `chat/`, `video/`, `image/`, `speech/`, `transcription/`, `music/`, `social.rs`, `embed.rs` and
+//! `rerank.rs`.
 
 mod anthropic;
 mod ark;
+mod cohere;
 mod dashscope;
 mod elevenlabs;
 mod gemini;
+mod jina;
 mod kling;
 mod minimax;
 mod openai;
@@ -14,10 +17,12 @@ mod tikhub;
 
 pub(crate) use anthropic::Anthropic;
 pub(crate) use ark::{Ark, Seedream};
+pub(crate) use cohere::{CohereEmbeddings, CohereRerank};
 pub(crate) use dashscope::{DashScope, DashScopeRecognition, DashScopeSpeech, QwenImages};
 pub(crate) use elevenlabs::{ElevenLabsMusic, ElevenLabsSpeech, Scribe};
-pub(crate) use gemini::{GeminiChat, GeminiImages, GeminiSpeech, Veo};
+pub(crate) use gemini::{GeminiChat, GeminiEmbeddings, GeminiImages, GeminiSpeech, Veo};
+pub(crate) use jina::JinaRerank;
 pub(crate) use kling::{Kling, KlingImages};
 pub(crate) use minimax::{MiniMax, MiniMaxImages, MiniMaxMusic, MiniMaxSpeech};
-pub(crate) use openai::{OpenAiChat, OpenAiImages, OpenAiSpeech, OpenAiTranscriber, Sora};
+pub(crate) use openai::{OpenAiChat, OpenAiEmbeddings, OpenAiImages, OpenAiSpeech, OpenAiTranscriber, Sora};
 pub(crate) use tikhub::TikHub;

@@ -6,6 +6,7 @@ use super::answer_cache::{AnswerCache, Coming, Question};
 use super::judge::{Judged, open};
 use super::track::Track;
 use super::{SocialDesk, as_social, no_data};
+use crate::call::HELD;
 use bytes::Bytes;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -13,8 +14,6 @@ use tokio::time::Instant;
 use tollgate_upstream::{Fault, HeldReply, Outgoing, Provider, ReplyBody, is_encoded};
 
 const ENCODED: &str = "The data source's answer is compressed, which it was asked not to do.";
-/// Answers up to this size are held and judged as a whole; larger ones pass while they are judged.
-pub const HELD: usize = 1 << 20;
 
 /// What is to be fetched, for whom.
 pub struct Errand {

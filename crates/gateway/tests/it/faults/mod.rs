@@ -14,6 +14,7 @@ mod refused;
 mod repeated;
 mod speech;
 mod upstream;
+mod vectors;
 mod videos;
 
 use crate::house::{House, call_id, error_of};
@@ -58,10 +59,12 @@ cases! {
     videos: a_creation_without_an_answer, a_task_fails, a_task_is_completed, the_poller_dies_before_the_commit,
         two_replicas_poll_one_task, a_replica_writes_after_its_lease, success_after_we_said_failed, the_state_goes_back,
         the_link_has_expired;
+    vectors: the_provider_dies_in_mid_vectors, the_client_leaves_in_mid_vectors, more_vectors_than_are_taken,
+        a_part_of_a_list_fails;
 }
 
 /// Rows of the table.
-const ROWS: usize = 88;
+const ROWS: usize = 92;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];

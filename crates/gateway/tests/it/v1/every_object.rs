@@ -1,6 +1,7 @@
 //! The table of paths walked with real objects: whatever is paid is paid once for one
 //! Idempotency-Key, and whatever belongs to an account is not there for another.
 
+use super::{decisions, embeddings, rerank};
 use crate::dialects::CATALOG;
 use crate::house::{House, Plan, call_id};
 use reqwest::{Method, RequestBuilder};
@@ -9,12 +10,16 @@ use std::sync::LazyLock;
 use tollgate_catalog::social::SHIPPED;
 use tollgate_gateway::endpoints::{Access, rows};
 
-static MODELS: LazyLock<String> = LazyLock::new(|| format!("{CATALOG}\n{}", SHIPPED.map(|(_, text)| text).join("\n")));
+static MODELS: LazyLock<String> = LazyLock::new(|| {
+    let read = [embeddings::CATALOG, rerank::CATALOG, decisions::CATALOG].join("\n");
+    format!("{CATALOG}\n{read}\n{}", SHIPPED.map(|(_, text)| text).join("\n"))
+});
 const MODEL: &str = "gemini-on-openai";
 const SAID: &str = "a secret of mine [[sim:tokens=2]]";
 
 async fn house() -> House {
-    House::with(Plan { catalog: &MODELS, videos: true, usd: "1000", ..Plan::default() }).await
+    let config = [embeddings::PROVIDERS, decisions::PROVIDERS].concat();
+    House::with(Plan { catalog: &MODELS, config, videos: true, usd: "1000", ..Plan::default() }).await
 }
 
 /// What is sent to a path that takes a body.
@@ -23,6 +28,18 @@ fn body(path: &str) -> Value {
     match path {
         "/v1/chat/completions" => json!({ "model": MODEL, "messages": messages }),
         "/v1/messages" => json!({ "model": MODEL, "max_tokens": 50, "messages": messages }),
+        "/v1/embeddings" => json!({ "model": "vec", "input": SAID }),
+        "/v1/rerank" | "/v2/rerank" => json!({ "model": "rank", "query": SAID, "documents": ["a", "b"] }),
+        "/v1/systemone" => {
+            json!({ "model": "judge-one", "state": "a secret of mine", "questions": { "a": { "type": "noul", "instructions": "?" } } })
+        }
+        "/v1/decisions" => {
+            json!({ "model": "judge-one", "input": "a secret of mine", "questions": [{ "type": "predicate", "instructions": "?" }] })
+        }
+        path if path.ends_with(":embedContent") => json!({ "content": { "parts": [{ "text": SAID }] } }),
+        path if path.ends_with(":batchEmbedContents") => {
+            json!({ "requests": [{ "content": { "parts": [{ "text": SAID }] } }] })
+        }
         "/v1/responses" | "/v1/responses/compact" => json!({ "model": MODEL, "input": SAID }),
         "/v1/videos" | "/v1/video/generations" => json!({ "model": "sora-2", "prompt": "a secret of mine" }),
         "/v1/videos/{id}/remix" => json!({ "prompt": "once more" }),
@@ -66,7 +83,8 @@ async fn every_paid_post_is_paid_once_for_one_key() {
     let mut walked = 0;
     let paid = rows().iter().filter(|row| row.method == Method::POST && row.access == Access::Paid);
     for (number, pattern) in paid.map(|row| row.path).enumerate() {
-        let path = pattern.replace("{model}", MODEL).replace("{id}", &source);
+        let model = if pattern.contains("mbedContent") { "vec" } else { MODEL };
+        let path = pattern.replace("{model}", model).replace("{id}", &source);
         let key = format!("key {number}");
         let ask = |who: &str| send(&house, "POST", &path, who, Some(&body(pattern))).header("idempotency-key", &key);
         let (before, rows) = (house.available().await, house.all_rows().await.len());
@@ -109,7 +127,7 @@ async fn every_paid_post_is_paid_once_for_one_key() {
         }
         walked += 1;
     }
-    assert_eq!(walked, 12, "every paid POST of the table");
+    assert_eq!(walked, 21, "every paid POST of the table");
     let theirs = house.all_rows().await.into_values().filter(|row| row.account == other).count();
     assert_eq!(theirs, walked - 1);
 }

@@ -1,12 +1,14 @@
 //! OpenAI, and the many who speak as it does.
 
 mod chat;
+mod embed;
 mod image;
 mod sora;
 mod speech;
 mod transcription;
 
 pub(crate) use chat::OpenAiChat;
+pub(crate) use embed::OpenAiEmbeddings;
 pub(crate) use image::{LAYOUT, OpenAiImages};
 pub(crate) use sora::Sora;
 pub(crate) use speech::OpenAiSpeech;

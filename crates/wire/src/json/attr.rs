@@ -1,10 +1,10 @@
 //! A scalar of a body by dotted path (`service_tier`, `reasoning.effort`).
 
+use super::{BrokenJson, Scan};
 use std::borrow::Cow;
-use tollgate_wire::json::{BrokenJson, Scan};
 
 /// Text without quotes, numbers and booleans as written. Scans the body: not free.
-pub(super) fn attr<'b>(body: &'b [u8], path: &str) -> Option<Cow<'b, str>> {
+pub fn attr<'b>(body: &'b [u8], path: &str) -> Option<Cow<'b, str>> {
     let mut found = None;
     look_up(&mut Scan::new(body), path, &mut found).ok()?;
     found

@@ -1,0 +1,13 @@
+//! Decisions: a model reads something once and answers typed questions about it with probabilities.
+//! Two formats ask for that, System One's and OpenAI's. Each is served by providers of either: the
+//! questions are the same, only spelt differently, and so are the answers.
+
+mod answers;
+mod assets;
+mod question;
+mod reply;
+mod request;
+
+pub use assets::{AssetPart, with_assets};
+pub use reply::{DecisionReply, NotDecided};
+pub use request::{DecisionForm, DecisionRequest, MOST_QUESTIONS};
