@@ -4,7 +4,7 @@
 
 use super::openapi::shapes::{idempotency, named, text};
 use super::row::{Access, Family, Row};
-use super::{chat, reading};
+use super::{chat, form, reading};
 use crate::app::App;
 use crate::call::{self, CallRequest};
 use crate::refusal::Refusal;
@@ -20,7 +20,7 @@ use tollgate_media::decide::{AssetPart, DecisionForm, DecisionRequest, MOST_QUES
 use tollgate_store::CallId;
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::multipart::{Bad, FormLimits, FormReader};
+use tollgate_wire::multipart::FormLimits;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Where System One's SDK looks for it.
@@ -74,7 +74,7 @@ async fn handle(app: &Arc<App>, id: CallId, form: DecisionForm, request: Request
                 reading::only_json(&parts)?;
             }
             let body = reading::unpacked_body(app, &caller, &parts, body).await?;
-            if multipart { unfolded(kind, &body)? } else { body }
+            if multipart { unfolded(kind, body)? } else { body }
         }
     };
     let endpoint = form.path();
@@ -89,13 +89,12 @@ fn content_type(parts: &Parts) -> &str {
 }
 
 /// The request of a form, with the pictures of its other parts in it.
-fn unfolded(content_type: &str, body: &[u8]) -> Result<Bytes, Refusal> {
+fn unfolded(content_type: &str, body: Bytes) -> Result<Bytes, Refusal> {
     let limits = FormLimits { parts: MOST_PARTS, ..FormLimits::default() };
-    let mut reader = FormReader::new(content_type, limits).map_err(bad_form)?;
-    reader.push(body).map_err(bad_form)?;
+    let parts = form::parts_of(content_type, limits, body)?;
     let mut request = None;
     let mut assets = Vec::new();
-    for part in reader.finish().map_err(bad_form)? {
+    for part in parts {
         match part.name == REQUEST && request.is_none() {
             true => request = Some(part.body),
             false => assets.push(AssetPart { name: part.name, bytes: part.body }),
@@ -103,17 +102,6 @@ fn unfolded(content_type: &str, body: &[u8]) -> Result<Bytes, Refusal> {
     }
     let missing = || Refusal::about(Code::MissingParameter, REQUEST, "The form has no part `request` with the JSON.");
     Ok(with_assets(&request.ok_or_else(missing)?, &assets)?)
-}
-
-fn bad_form(bad: Bad) -> Refusal {
-    let (code, text) = match bad {
-        Bad::NoBoundary => (Code::InvalidRequest, "The content type has no usable `boundary`."),
-        Bad::Syntax => (Code::InvalidRequest, "The form cannot be read."),
-        Bad::Unfinished => (Code::InvalidRequest, "The form breaks off before its end."),
-        Bad::TooManyParts => (Code::InvalidRequest, "The form has too many parts."),
-        Bad::TooLong => (Code::BodyTooLarge, "A part of the form is too long."),
-    };
-    Refusal::new(code, text)
 }
 
 fn schemas() -> Value {

@@ -10,6 +10,7 @@ use crate::door::spool::{FileWatch, IN_MEMORY, SpoolTerms, Spooling};
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
 use axum::body::Body;
+use bytes::Bytes;
 use http::header;
 use http::request::Parts;
 use http_body_util::BodyExt as _;
@@ -17,7 +18,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout_at};
 use tollgate_upstream::SpooledFile;
 use tollgate_wire::error::Code;
-use tollgate_wire::multipart::{Bad, FormEvent, FormLimits, FormReader, PartHead};
+use tollgate_wire::multipart::{Bad, FormEvent, FormLimits, FormPart, FormReader, PartHead, whole_form};
 
 /// What a form of one endpoint may carry.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +83,17 @@ pub fn unreadable(bad: Bad) -> Refusal {
         Bad::TooLong => "The headers of a part of the form are too long.",
     };
     Refusal::new(Code::InvalidRequest, text)
+}
+
+/// The parts of a form that is there as a whole.
+pub fn parts_of(content_type: &str, limits: FormLimits, body: Bytes) -> Result<Vec<FormPart>, Refusal> {
+    whole_form(content_type, limits, body).map_err(|(bad, field)| match field {
+        Some(field) if bad == Bad::TooLong => {
+            let text = format!("`{field}` is longer than {} MiB.", limits.field_bytes.min(limits.file_bytes) >> 20);
+            Refusal::about(Code::InvalidParameter, &field, text)
+        }
+        _ => unreadable(bad),
+    })
 }
 
 /// Reads the form of a request. `begin` is asked for each file how it is to be taken.

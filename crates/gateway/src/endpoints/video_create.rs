@@ -23,7 +23,7 @@ use std::sync::Arc;
 use tollgate_media::video::{VideoRequest, Warning, Warnings};
 use tollgate_store::CallId;
 use tollgate_wire::error::{Code, ErrorFormat};
-use tollgate_wire::multipart::{Bad, FormLimits, whole_form};
+use tollgate_wire::multipart::FormLimits;
 
 pub const VIDEOS: &str = "/v1/videos";
 pub const GENERATIONS: &str = "/v1/video/generations";
@@ -137,14 +137,7 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
 /// The request in a form, and what of it an Idempotency-Key stands for: the fields without the
 /// boundary, which is drawn anew each time.
 fn read_form(kind: &str, bytes: &Bytes) -> Result<(VideoRequest, Bytes), Refusal> {
-    let limits = FormLimits::default();
-    let parts = whole_form(kind, limits, bytes.clone()).map_err(|(bad, field)| match field {
-        Some(field) if bad == Bad::TooLong => {
-            let text = format!("`{field}` is longer than {} MiB.", limits.field_bytes.min(limits.file_bytes) >> 20);
-            Refusal::about(Code::InvalidParameter, &field, text)
-        }
-        _ => form::unreadable(bad),
-    })?;
+    let parts = form::parts_of(kind, FormLimits::default(), bytes.clone())?;
     let mut printed = Vec::new();
     for part in &parts {
         for text in [part.name.as_bytes(), part.file_name.as_deref().unwrap_or_default().as_bytes(), &part.body] {
