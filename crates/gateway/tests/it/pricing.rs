@@ -142,6 +142,8 @@ fn every_endpoint_type_that_is_served_leads_to_a_path_that_exists() {
         ("anthropic", "/v1/messages"),
         ("openai-response", "/v1/responses"),
         ("gemini", "/v1beta/models/{model}:generateContent"),
+        ("audio-speech", "/v1/audio/speech"),
+        ("music-generation", "/v1/music/generations"),
         ("openai-video", "/v1/videos"),
     ];
     assert_eq!(served, expected);
