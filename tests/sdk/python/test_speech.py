@@ -97,7 +97,8 @@ def test_a_cut_reply_is_not_taken_for_a_whole_one(client, till, tmp_path):
     with pytest.raises(Exception) as broken:
         with client.audio.speech.with_streaming_response.create(model="demo-speech", voice="alloy", input="[[sim:cut ms=4000]]") as reply:
             reply.stream_to_file(tmp_path / "speech.mp3")
-    assert "Protocol" in type(broken.value).__name__ or "Read" in type(broken.value).__name__, repr(broken.value)
+    # Nearly always in the middle of the body; where the connection breaks before its head has left, as any that breaks.
+    assert type(broken.value).__name__ in ("RemoteProtocolError", "ReadError", "APIConnectionError"), repr(broken.value)
     till.fell_by(0)
 
 

@@ -76,6 +76,8 @@ pub struct PassingBody {
     left: usize,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
     kept: KeptPieces,
+    /// The beginning was handed over and is to leave before anything else happens.
+    leaving: bool,
     ended: bool,
 }
 
@@ -114,7 +116,7 @@ impl PassingBody {
         let Passed { first, body, rewrite, left, content_type, .. } = passed;
         let mut kept = KeptPieces { content_type, all: call.idempotent.then(BytesMut::new) };
         kept.add(&first);
-        PassingBody { call, first: Some(first), body, rewrite, left, cut, kept, ended: false }
+        PassingBody { call, first: Some(first), body, rewrite, left, cut, kept, leaving: false, ended: false }
     }
 
     /// The next bytes for the client; `None` when the piece gave none.
@@ -164,7 +166,14 @@ impl Stream for PassingBody {
             return Poll::Ready(None);
         }
         if let Some(first) = this.first.take().filter(|first| !first.is_empty()) {
+            this.leaving = true;
             return Poll::Ready(Some(Ok(first)));
+        }
+        if std::mem::take(&mut this.leaving) {
+            // A connection sends what it has whenever there is nothing more at the moment. A client
+            // that has seen the head of an answer does not repeat by itself what then breaks off.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
         Poll::Ready(Some(match ready!(this.poll_pass(cx)) {
             Ok(out) => Ok(out),

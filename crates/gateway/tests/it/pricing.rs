@@ -143,6 +143,7 @@ fn every_endpoint_type_that_is_served_leads_to_a_path_that_exists() {
         ("openai-response", "/v1/responses"),
         ("gemini", "/v1beta/models/{model}:generateContent"),
         ("audio-speech", "/v1/audio/speech"),
+        ("music-generation", "/v1/music/generations"),
         ("audio-transcription", "/v1/audio/transcriptions"),
         ("image-generation", "/v1/images/generations"),
         ("embeddings", "/v1/embeddings"),

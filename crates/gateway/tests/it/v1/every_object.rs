@@ -10,9 +10,14 @@ use std::sync::LazyLock;
 use tollgate_catalog::social::SHIPPED;
 use tollgate_gateway::endpoints::{Access, rows};
 
+const SPEECH: &str = include_str!("../../../../../catalog/speech.toml");
 static MODELS: LazyLock<String> = LazyLock::new(|| {
-    let read = [embeddings::CATALOG, rerank::CATALOG, decisions::CATALOG].join("\n");
-    format!("{CATALOG}\n{read}\n{}", SHIPPED.map(|(_, text)| text).join("\n"))
+    let read = [SPEECH, embeddings::CATALOG, rerank::CATALOG, decisions::CATALOG].join("
+");
+    format!("{CATALOG}
+{read}
+{}", SHIPPED.map(|(_, text)| text).join("
+"))
 });
 const MODEL: &str = "gemini-on-openai";
 const SAID: &str = "a secret of mine [[sim:tokens=2]]";
@@ -43,6 +48,8 @@ fn body(path: &str) -> Value {
         "/v1/responses" | "/v1/responses/compact" => json!({ "model": MODEL, "input": SAID }),
         "/v1/videos" | "/v1/video/generations" => json!({ "model": "sora-2", "prompt": "a secret of mine" }),
         "/v1/videos/{id}/remix" => json!({ "prompt": "once more" }),
+        "/v1/audio/speech" => json!({ "model": "demo-speech", "input": "a secret of mine" }),
+        "/v1/music/generations" => json!({ "model": "music-2.0", "prompt": "a secret of mine" }),
         "/mcp" => json!({
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": { "name": "social-bilibili-user", "arguments": { "uid": "7" } },
@@ -127,7 +134,7 @@ async fn every_paid_post_is_paid_once_for_one_key() {
         }
         walked += 1;
     }
-    assert_eq!(walked, 21, "every paid POST of the table");
+    assert_eq!(walked, 23, "every paid POST of the table");
     let theirs = house.all_rows().await.into_values().filter(|row| row.account == other).count();
     assert_eq!(theirs, walked - 1);
 }
