@@ -23,6 +23,7 @@ const CATALOG: &str = include_str!("../../../catalog/demo.toml");
 const VIDEO_CATALOG: &str = include_str!("../../../catalog/video.toml");
 const DIALECTS_CATALOG: &str = include_str!("../../../catalog/dialects.toml");
 const SPEECH_CATALOG: &str = include_str!("../../../catalog/speech.toml");
+const TRANSCRIPTION_CATALOG: &str = include_str!("../../../catalog/transcription.toml");
 /// Makers of videos look at keys even in a simulation; Kling's is a pair.
 const KEY: &str = "sim-key\n";
 /// Where the simulator plays each provider: its name here, and below which path.
@@ -183,6 +184,7 @@ fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Res
     let later = [
         (catalog.join("dialects.toml"), DIALECTS_CATALOG),
         (catalog.join("speech.toml"), SPEECH_CATALOG),
+        (catalog.join("transcription.toml"), TRANSCRIPTION_CATALOG),
         (catalog.join("video.toml"), VIDEO_CATALOG),
         (data_dir.join("sim.key"), KEY),
         (data_dir.join("kling-access.key"), KLING_ACCESS),

@@ -74,6 +74,22 @@ fn the_speech_models_load_with_it() {
 }
 
 #[test]
+fn the_models_for_recordings_load_with_it() {
+    const RECORDINGS: &str = include_str!("../../../../catalog/transcription.toml");
+    let files = [
+        ("catalog/demo.toml".to_owned(), DEMO.to_owned()),
+        ("catalog/transcription.toml".to_owned(), RECORDINGS.to_owned()),
+    ];
+    let catalog = load_for(&files, &["sim"]).unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
+    let listening: Vec<_> = catalog.models.values().filter(|model| model.transcription.is_some()).collect();
+    assert_eq!(listening.len(), 3);
+    for model in listening {
+        assert!(!model.description.is_empty() && model.supports("audio-transcription"), "{}", model.name);
+        assert_eq!(model.billing_unit, BillingUnit::AudioDuration);
+    }
+}
+
+#[test]
 fn the_video_models_load_with_it() {
     const VIDEO: &str = include_str!("../../../../catalog/video.toml");
     let files =

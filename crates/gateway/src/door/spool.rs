@@ -8,8 +8,9 @@ use super::bodies::{Bodies, BodyShare, SMALL, Whose};
 use crate::refusal::Refusal;
 use bytes::{Bytes, BytesMut};
 use sha2::{Digest, Sha256};
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tollgate_upstream::SpooledFile;
@@ -158,6 +159,7 @@ impl<W: FileWatch> Spooling<W> {
         let (dir, held) = (self.disk.dir.clone(), std::mem::take(&mut self.held).freeze());
         let made = tokio::task::spawn_blocking(move || {
             let mut file = tempfile::tempfile_in(dir)?;
+            file.set_permissions(Permissions::from_mode(0o600))?;
             file.write_all(&held)?;
             Ok(file)
         });
@@ -231,7 +233,6 @@ fn lost() -> Refusal {
 mod tests {
     use super::*;
     use std::future::poll_fn;
-    use std::os::unix::fs::PermissionsExt as _;
     use tollgate_store::AccountId;
 
     const ONE: Whose = Whose::Account(AccountId([1; 16]));

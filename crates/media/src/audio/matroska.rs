@@ -41,18 +41,27 @@ pub(super) struct Matroska {
     tracks: Vec<Track>,
     /// The track of the last block, for what is said about that block.
     last: Option<usize>,
+    /// Nothing is believed before the next cluster, wherever the pieces of the file end.
+    lost: bool,
 }
 
 impl Format for Matroska {
     fn step(&mut self, seen: &[u8]) -> Result<Next, Unmeasured> {
+        if self.lost {
+            let found = memchr::memmem::find(seen, &CLUSTER);
+            self.lost = found.is_none();
+            return match found {
+                Some(at) => Next::used(at, 1),
+                None => Next::used(seen.len().saturating_sub(3), 4),
+            };
+        }
         let element = match ebml::read(seen) {
             Read::Element(element) => element,
             Read::Short => return Next::used(0, seen.len() + 1),
             Read::Never if self.tracks.is_empty() => return Err(Unmeasured::Broken),
             Read::Never => {
-                // Lost: on to the next cluster.
-                let at = memchr::memmem::find(&seen[1..], &CLUSTER).map_or(seen.len().max(4) - 3, |at| at + 1);
-                return Next::used(at, 4);
+                self.lost = true;
+                return Next::used(1, 4);
             }
         };
         match element.id {

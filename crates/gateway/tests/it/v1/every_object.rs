@@ -12,12 +12,8 @@ use tollgate_gateway::endpoints::{Access, rows};
 
 const SPEECH: &str = include_str!("../../../../../catalog/speech.toml");
 static MODELS: LazyLock<String> = LazyLock::new(|| {
-    let read = [SPEECH, embeddings::CATALOG, rerank::CATALOG, decisions::CATALOG].join("
-");
-    format!("{CATALOG}
-{read}
-{}", SHIPPED.map(|(_, text)| text).join("
-"))
+    let read = [SPEECH, embeddings::CATALOG, rerank::CATALOG, decisions::CATALOG].join("\n");
+    format!("{CATALOG}\n{read}\n{}", SHIPPED.map(|(_, text)| text).join("\n"))
 });
 const MODEL: &str = "gemini-on-openai";
 const SAID: &str = "a secret of mine [[sim:tokens=2]]";

@@ -97,8 +97,9 @@ async fn a_client_that_leaves_before_the_answer_pays_nothing() {
     house.sim.shut("/v1/audio/transcriptions");
     let body = form(&[("model", "whisper"), ("file", "")], "a.wav", &wav(3_000));
     house.leave(post(&house, "/v1/audio/transcriptions", KIND, body)).await;
-    house.sim.open();
+    // The provider answers after the call has ended.
     house.quiet().await;
+    house.sim.open();
     let rows = house.all_rows().await;
     let row = rows.values().next().expect("a row");
     assert_eq!((row.ending, row.charge.nano()), (Ending::ClientLeft, 0));
