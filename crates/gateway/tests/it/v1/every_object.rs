@@ -9,7 +9,19 @@ use std::sync::LazyLock;
 use tollgate_catalog::social::SHIPPED;
 use tollgate_gateway::endpoints::{Access, rows};
 
-static MODELS: LazyLock<String> = LazyLock::new(|| format!("{CATALOG}\n{}", SHIPPED.map(|(_, text)| text).join("\n")));
+const IMAGES: &str = include_str!("../../../../../catalog/images.toml");
+const SPEECH: &str = r#"
+[model."voice"]
+type = "tts"
+billing_unit = "characters"
+supported_endpoint_types = ["audio-speech"]
+default_voice = "alloy"
+price = { input = 15_000_000 }
+speech = { voices = ["alloy"], formats = ["mp3"], max_characters = 4_096 }
+route = [{ provider = "sim", upstream_model = "gpt-4o-mini-tts" }]
+"#;
+static MODELS: LazyLock<String> =
+    LazyLock::new(|| format!("{CATALOG}\n{IMAGES}\n{SPEECH}\n{}", SHIPPED.map(|(_, text)| text).join("\n")));
 const MODEL: &str = "gemini-on-openai";
 const SAID: &str = "a secret of mine [[sim:tokens=2]]";
 
@@ -25,6 +37,11 @@ fn body(path: &str) -> Value {
         "/v1/messages" => json!({ "model": MODEL, "max_tokens": 50, "messages": messages }),
         "/v1/responses" | "/v1/responses/compact" => json!({ "model": MODEL, "input": SAID }),
         "/v1/videos" | "/v1/video/generations" => json!({ "model": "sora-2", "prompt": "a secret of mine" }),
+        "/v1/images/generations" => json!({ "model": "demo-image", "prompt": "a secret of mine" }),
+        "/v1/images/edits" => {
+            json!({ "model": "demo-image", "prompt": "a secret of mine", "image": "https://media.example/1.png" })
+        }
+        "/v1/audio/speech" => json!({ "model": "voice", "input": "a secret of mine", "voice": "alloy" }),
         "/v1/videos/{id}/remix" => json!({ "prompt": "once more" }),
         "/mcp" => json!({
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",
