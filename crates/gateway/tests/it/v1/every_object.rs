@@ -126,7 +126,7 @@ async fn every_paid_post_is_paid_once_for_one_key() {
         }
         walked += 1;
     }
-    assert_eq!(walked, 12, "every paid POST of the table");
+    assert_eq!(walked, 15, "every paid POST of the table");
     let theirs = house.all_rows().await.into_values().filter(|row| row.account == other).count();
     assert_eq!(theirs, walked - 1);
 }
