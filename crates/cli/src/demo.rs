@@ -21,6 +21,7 @@ use tollgate_store::{AccountId, Attribution, Credit, CreditKind, Limits, NewAcco
 /// The catalog of the demo is the commented example of the format.
 const CATALOG: &str = include_str!("../../../catalog/demo.toml");
 const VIDEO_CATALOG: &str = include_str!("../../../catalog/video.toml");
+const IMAGES_CATALOG: &str = include_str!("../../../catalog/images.toml");
 const DIALECTS_CATALOG: &str = include_str!("../../../catalog/dialects.toml");
 const SPEECH_CATALOG: &str = include_str!("../../../catalog/speech.toml");
 const TRANSCRIPTION_CATALOG: &str = include_str!("../../../catalog/transcription.toml");
@@ -183,6 +184,7 @@ fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Res
     // A folder of an earlier version has a configuration without these providers, and keeps it.
     let later = [
         (catalog.join("dialects.toml"), DIALECTS_CATALOG),
+        (catalog.join("images.toml"), IMAGES_CATALOG),
         (catalog.join("speech.toml"), SPEECH_CATALOG),
         (catalog.join("transcription.toml"), TRANSCRIPTION_CATALOG),
         (catalog.join("video.toml"), VIDEO_CATALOG),

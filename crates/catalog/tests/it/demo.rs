@@ -90,6 +90,20 @@ fn the_models_for_recordings_load_with_it() {
 }
 
 #[test]
+fn the_picture_models_load_with_it() {
+    const IMAGES: &str = include_str!("../../../../catalog/images.toml");
+    let files =
+        [("catalog/demo.toml".to_owned(), DEMO.to_owned()), ("catalog/images.toml".to_owned(), IMAGES.to_owned())];
+    let catalog =
+        load_for(&files, &["sim", "minimax"]).unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
+    let drawing: Vec<_> = catalog.models.values().filter(|model| model.supports("image-generation")).collect();
+    assert_eq!(drawing.len(), 2);
+    for model in drawing {
+        assert!(!model.description.is_empty() && model.billing_unit == BillingUnit::PerCall, "{}", model.name);
+    }
+}
+
+#[test]
 fn the_video_models_load_with_it() {
     const VIDEO: &str = include_str!("../../../../catalog/video.toml");
     let files =

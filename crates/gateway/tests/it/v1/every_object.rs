@@ -1,6 +1,7 @@
 //! The table of paths walked with real objects: whatever is paid is paid once for one
 //! Idempotency-Key, and whatever belongs to an account is not there for another.
 
+use super::transcriptions::{KIND, form, wav};
 use super::{decisions, embeddings, rerank};
 use crate::dialects::CATALOG;
 use crate::house::{House, Plan, call_id};
@@ -11,8 +12,10 @@ use tollgate_catalog::social::SHIPPED;
 use tollgate_gateway::endpoints::{Access, rows};
 
 const SPEECH: &str = include_str!("../../../../../catalog/speech.toml");
+const IMAGES: &str = include_str!("../../../../../catalog/images.toml");
+const RECORDINGS: &str = include_str!("../../../../../catalog/transcription.toml");
 static MODELS: LazyLock<String> = LazyLock::new(|| {
-    let read = [SPEECH, embeddings::CATALOG, rerank::CATALOG, decisions::CATALOG].join("\n");
+    let read = [SPEECH, IMAGES, RECORDINGS, embeddings::CATALOG, rerank::CATALOG, decisions::CATALOG].join("\n");
     format!("{CATALOG}\n{read}\n{}", SHIPPED.map(|(_, text)| text).join("\n"))
 });
 const MODEL: &str = "gemini-on-openai";
@@ -43,6 +46,10 @@ fn body(path: &str) -> Value {
         }
         "/v1/responses" | "/v1/responses/compact" => json!({ "model": MODEL, "input": SAID }),
         "/v1/videos" | "/v1/video/generations" => json!({ "model": "sora-2", "prompt": "a secret of mine" }),
+        "/v1/images/generations" => json!({ "model": "demo-image", "prompt": "a secret of mine" }),
+        "/v1/images/edits" => {
+            json!({ "model": "demo-image", "prompt": "a secret of mine", "image": "https://media.example/1.png" })
+        }
         "/v1/videos/{id}/remix" => json!({ "prompt": "once more" }),
         "/v1/audio/speech" => json!({ "model": "demo-speech", "input": "a secret of mine" }),
         "/v1/music/generations" => json!({ "model": "music-2.0", "prompt": "a secret of mine" }),
@@ -57,6 +64,11 @@ fn body(path: &str) -> Value {
         }
         _ => json!({ "contents": [{ "role": "user", "parts": [{ "text": SAID }] }] }),
     }
+}
+
+/// A form with a second of silence.
+fn recording() -> Vec<u8> {
+    form(&[("model", "demo-whisper"), ("file", "")], "a.wav", &wav(1_000))
 }
 
 fn send(house: &House, method: &str, path: &str, key: &str, body: Option<&Value>) -> RequestBuilder {
@@ -89,7 +101,13 @@ async fn every_paid_post_is_paid_once_for_one_key() {
         let model = if pattern.contains("mbedContent") { "vec" } else { MODEL };
         let path = pattern.replace("{model}", model).replace("{id}", &source);
         let key = format!("key {number}");
-        let ask = |who: &str| send(&house, "POST", &path, who, Some(&body(pattern))).header("idempotency-key", &key);
+        let ask = |who: &str| {
+            let request = match pattern.starts_with("/v1/audio/trans") {
+                true => send(&house, "POST", &path, who, None).header("content-type", KIND).body(recording()),
+                false => send(&house, "POST", &path, who, Some(&body(pattern))),
+            };
+            request.header("idempotency-key", &key)
+        };
         let (before, rows) = (house.available().await, house.all_rows().await.len());
         let first = ask(&house.key).send().await.expect("a reply");
         assert_eq!(first.status(), 200, "{path}: {}", first.text().await.unwrap_or_default());
@@ -130,7 +148,7 @@ async fn every_paid_post_is_paid_once_for_one_key() {
         }
         walked += 1;
     }
-    assert_eq!(walked, 23, "every paid POST of the table");
+    assert_eq!(walked, 27, "every paid POST of the table");
     let theirs = house.all_rows().await.into_values().filter(|row| row.account == other).count();
     assert_eq!(theirs, walked - 1);
 }
