@@ -21,10 +21,17 @@ def numbers(entry):
 MODELS = ["demo-embedding", "gemini-embedding-demo"]
 
 
+@pytest.fixture
+def lenient(house):
+    """Strict, the SDK holds a reply against its types before it has unpacked the base64 that it asked for by itself."""
+    with openai.OpenAI(api_key=house.key, base_url=house.base_url + "/v1", max_retries=0, timeout=30) as client:
+        yield client
+
+
 @pytest.mark.parametrize("model", MODELS)
-def test_the_default_is_base64_and_a_list_is_the_same(house, client, model):
+def test_the_default_is_base64_and_a_list_is_the_same(client, lenient, model):
     # Nothing said: the SDK asks for base64 and unpacks it.
-    packed = client.embeddings.create(model=model, input=["the gate opens", "for every coin"])
+    packed = lenient.embeddings.create(model=model, input=["the gate opens", "for every coin"])
     plain = client.embeddings.create(model=model, input=["the gate opens", "for every coin"], encoding_format="float")
     assert [numbers(one.embedding) for one in packed.data] == [numbers(one.embedding) for one in plain.data]
     assert [one.index for one in packed.data] == [0, 1] and packed.model == model
@@ -33,16 +40,18 @@ def test_the_default_is_base64_and_a_list_is_the_same(house, client, model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_dimensions_and_the_charge(house, client, till, model):
-    raw = client.embeddings.with_raw_response.create(model=model, input="the gate opens", dimensions=16)
+def test_dimensions_and_the_charge(client, till, model):
+    asked = dict(model=model, input="the gate opens", dimensions=16, encoding_format="float")
+    raw = client.embeddings.with_raw_response.create(**asked)
     reply = raw.parse()
     assert len(reply.data[0].embedding) == 16
-    till.charged(raw.headers["x-request-id"], model, input=reply.usage.prompt_tokens)
+    counted = model != "demo-embedding"
+    till.charged(raw.headers["x-request-id"], model, estimated=counted, input=reply.usage.prompt_tokens)
 
 
-def test_tokens_of_openai_pass(client):
+def test_tokens_of_openai_pass(client, lenient):
     for tokens in ([1, 2, 3], [[1, 2], [3]]):
-        reply = client.embeddings.create(model="demo-embedding", input=tokens)
+        reply = lenient.embeddings.create(model="demo-embedding", input=tokens)
         assert reply.usage.prompt_tokens == 3
     with pytest.raises(openai.BadRequestError) as refused:
         client.embeddings.create(model="gemini-embedding-demo", input=[1, 2, 3])
@@ -90,7 +99,7 @@ def test_decisions(client):
 def test_typesafe_sdk(house):
     from typesafe_sdk import Choice, Image, Noul, Score, TypeSafeClient
 
-    with TypeSafeClient(house.key, base_url=house.base_url, model="demo-decision") as typesafe:
+    with TypeSafeClient(api_key=house.key, base_url=house.base_url, model="demo-decision") as typesafe:
         assert "demo-decision" in [model.name for model in typesafe.models.list().models]
         questions = {
             "billing": Noul(instructions="Is this about billing?", criteria={"true": "money"}),
