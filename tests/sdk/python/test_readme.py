@@ -46,16 +46,17 @@ def test_the_curl_lines(environment):
         json.loads(done.stdout)
 
 
-def test_the_lines_beyond_chat(environment):
+def test_the_lines_beyond_chat(environment, tmp_path):
     (block,) = blocks("sh", "Beyond chat")
     lines = commands(block)
     variables = [line for line in lines if not line.startswith("curl ")]
     curls = [line for line in lines if line.startswith("curl ")]
-    assert len(variables) == 2 and len(curls) >= 3
+    assert len(variables) == 2 and len(curls) == 7
     for line in curls:
         script = "\n".join([*variables, line.replace("curl ", "curl -sSf ", 1)])
-        done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, timeout=30)
+        done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, timeout=30, cwd=tmp_path)
         assert done.returncode == 0, (line, done.stderr)
+    assert (tmp_path / "speech.mp3").stat().st_size > 0
 
 
 def test_the_python_block(environment):

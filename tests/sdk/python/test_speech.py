@@ -2,14 +2,10 @@
 
 import base64
 import json
-import os
-import re
 import subprocess
 
 import openai
 import pytest
-
-from house import ROOT
 
 CHARACTER = 15_000  # demo-speech, nano-USD
 FORMATS = {"mp3": "audio/mpeg", "opus": "audio/ogg", "aac": "audio/aac", "flac": "audio/flac", "wav": "audio/wav", "pcm": "audio/pcm"}
@@ -100,11 +96,3 @@ def test_a_cut_reply_is_not_taken_for_a_whole_one(client, till, tmp_path):
     # Nearly always in the middle of the body; where the connection breaks before its head has left, as any that breaks.
     assert type(broken.value).__name__ in ("RemoteProtocolError", "ReadError", "APIConnectionError"), repr(broken.value)
     till.fell_by(0)
-
-
-def test_the_curl_line_of_the_page(house, tmp_path):
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    [line] = re.findall(r"^curl \S*/audio/speech .*$", page, re.MULTILINE)
-    environment = os.environ | {"OPENAI_BASE_URL": house.base_url + "/v1", "OPENAI_API_KEY": house.key}
-    subprocess.run(["sh", "-c", line.replace("curl ", "curl -sSf ", 1)], env=environment, cwd=tmp_path, check=True, timeout=30)
-    assert milliseconds(tmp_path / "speech.mp3", "mp3") > 500

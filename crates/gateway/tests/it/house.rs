@@ -1,6 +1,7 @@
 //! A whole house for one test: simulator, gateway, account, key. When dropped it asserts the money
 //! invariants: no open hold, a clean audit, a row and a hold for every call the simulator saw.
 
+use crate::sent::is_whole_call;
 use crate::watch::Watch;
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::{CannotStart, Running, start};
 use tollgate_gateway::world::World;
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
-use tollgate_sim::{Received, Sim, SimSettings};
+use tollgate_sim::{Sim, SimSettings};
 use tollgate_store::{
     Account, AccountId, CallId, Credit, CreditKind, Ending, Limits, NewAccount, NewKey, Pot, StoreError, UsageRow,
 };
@@ -555,17 +556,6 @@ pub async fn second(house: &House) -> Running {
     let source = ConfigSource { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
     let loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
     start(loaded, None, world(&house.clock)).await.expect("started")
-}
-
-/// A request to the simulator that is a paid call of ours: pictures may take several for one.
-fn is_whole_call(seen: &Received) -> bool {
-    let body = String::from_utf8_lossy(&seen.body);
-    let picture = seen.path.starts_with("/video/") && (body.contains(r#""IMAGE""#) || body.contains(r#""messages""#));
-    let parts = ["speech", "/t2a", "/multimod", "/music"];
-    let verbs = "completions messages responses generateContent streamGenerateContent embeddings embed embedContent \
-                 batchEmbedContents rerank systemone decisions";
-    let verb = seen.path.rsplit(['/', ':']).next().unwrap_or_default();
-    !picture && (parts.iter().any(|part| seen.path.contains(part)) || verbs.split_whitespace().any(|own| own == verb))
 }
 
 pub fn chat(text: &str) -> Value {

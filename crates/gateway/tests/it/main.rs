@@ -5,6 +5,7 @@ mod api;
 mod endpoints_page;
 mod engine;
 mod house;
+mod sent;
 mod watch;
 
 mod dialects;
