@@ -197,8 +197,13 @@ fn a_route_leads_to_a_provider_that_has_the_ability() {
     }
     let cells = std::fs::read_to_string("../../catalog/social/bilibili.toml").expect("the page");
     let found = mistakes(CONFIG, &cells.replace("provider = \"tikhub\"", "provider = \"openai\""));
+<<<<<<< HEAD
     let told = "route.provider: \"openai\" is of kind \"openai\", which has no social data; it has chat, video, speech, transcription";
     assert!(!found.is_empty() && found.iter().all(|one| one.ends_with(told)), "{found:#?}");
+=======
+    let told = "route.provider: \"openai\" is of kind \"openai\", which has no social data; it has chat, video";
+    assert!(!found.is_empty() && found.iter().all(|one| one.contains(told)), "{found:#?}");
+>>>>>>> vectors
 }
 
 #[test]
