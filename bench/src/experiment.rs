@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use crate::children::{self, Held, Part};
+use crate::media::MediaFigures;
 use crate::pairs::Pairs;
 use crate::subject::{Kind, Place, Subject};
 use crate::{report, stat};
@@ -21,6 +22,8 @@ enum Only {
     Traffic,
     /// Streams between the dialects.
     Dialects,
+    /// Speech, pictures, recordings, vectors.
+    Media,
 }
 
 #[derive(Args)]
@@ -36,7 +39,7 @@ pub struct Settings {
     /// Seconds of each measurement.
     #[arg(long)]
     seconds: Option<f64>,
-    /// One part of it; without this both.
+    /// One part of it; without this all.
     #[arg(long, value_enum)]
     only: Option<Only>,
     /// Streams held open for the memory figure.
@@ -108,6 +111,7 @@ pub struct Results {
     pub rounds: BTreeMap<(Shape, Kind), Vec<Figures>>,
     pub memory: BTreeMap<Kind, Memory>,
     pub pairs: Option<Pairs>,
+    pub media: Option<MediaFigures>,
 }
 
 pub fn run(settings: &Settings) -> anyhow::Result<()> {
@@ -144,16 +148,20 @@ fn measure_all(settings: &Settings, scratch: &std::path::Path) -> anyhow::Result
     }
     let place = Place { bench, tollgate, upstream, subject_core, load_core, scratch: scratch.to_path_buf() };
     let mut results = Results::default();
-    if settings.only != Some(Only::Dialects) {
+    let wants = |part: Only| settings.only.is_none_or(|only| only == part);
+    if wants(Only::Traffic) {
         for kind in &kinds[1..] {
             eprintln!("memory of {}", kind.name());
             results.memory.insert(*kind, memory(*kind, &place, settings.idle_streams)?);
         }
         rounds(settings, &place, &kinds, &mut results)?;
     }
-    if settings.only != Some(Only::Traffic) && place.tollgate.is_some() {
-        let (rounds, seconds) = settings.length();
+    let (rounds, seconds) = settings.length();
+    if wants(Only::Dialects) && place.tollgate.is_some() {
         results.pairs = Some(Pairs::measured(&place, rounds, seconds)?);
+    }
+    if wants(Only::Media) && place.tollgate.is_some() {
+        results.media = Some(MediaFigures::measured(&place, rounds, seconds)?);
     }
     Ok(results)
 }

@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use crate::http1::Reply;
+use crate::media::Media;
 use crate::tongue::Tongue;
 use crate::{pace, replies};
 
@@ -29,6 +30,9 @@ pub struct Settings {
     /// What the client speaks; other than chat completions it asks for streams only.
     #[arg(long, value_enum, default_value_t = Tongue::Chat)]
     pub tongue: Tongue,
+    /// Another kind of call than a conversation.
+    #[arg(long, value_enum)]
+    pub media: Option<Media>,
     #[arg(long, default_value_t = 64)]
     pub connections: usize,
     #[arg(long, default_value_t = 3.0)]
@@ -86,15 +90,19 @@ impl Seen {
 
 pub fn run(settings: &Settings) -> anyhow::Result<()> {
     let Settings { target, key, model, .. } = settings;
-    let request = match settings.tongue {
-        Tongue::Chat => replies::request(*target, key, model, settings.stream),
-        tongue => tongue.request(*target, key, model),
+    let request = match (settings.media, settings.tongue) {
+        (Some(media), _) => media.request(*target, key),
+        (None, Tongue::Chat) => replies::request(*target, key, model, settings.stream),
+        (None, tongue) => tongue.request(*target, key, model),
     };
     let start = Instant::now();
     let seen = match settings.rate {
         Some(rate) => pace::run(settings, &request, rate)?,
         None => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            if settings.hold && settings.media.is_some() {
+                return runtime.block_on(hold_back(settings, &request));
+            }
             if settings.hold {
                 return runtime.block_on(hold(settings, &request));
             }
@@ -147,7 +155,7 @@ async fn call(
     let start = Instant::now();
     socket.write_all(request).await?;
     let mut reply = Reply::default();
-    let mut piece = [0; 16 << 10];
+    let mut piece = [0; 32 << 10];
     loop {
         let length = socket.read(&mut piece).await?;
         anyhow::ensure!(length > 0, "closed in mid-reply");
@@ -162,6 +170,26 @@ async fn connect(target: SocketAddr) -> anyhow::Result<TcpStream> {
     let socket = TcpStream::connect(target).await.context("connecting")?;
     socket.set_nodelay(true)?;
     Ok(socket)
+}
+
+/// Sends all of every request but its last byte, at once, and waits until standard input closes.
+async fn hold_back(settings: &Settings, request: &Bytes) -> anyhow::Result<()> {
+    let mut callers = JoinSet::new();
+    for _ in 0..settings.connections {
+        let (target, most) = (settings.target, request.slice(..request.len() - 1));
+        callers.spawn(async move {
+            let mut socket = connect(target).await?;
+            socket.write_all(&most).await?;
+            anyhow::Ok(socket)
+        });
+    }
+    let mut open = Vec::new();
+    while let Some(socket) = callers.join_next().await {
+        open.push(socket??);
+    }
+    println!("{}", json!({"open": open.len()}));
+    tokio::io::stdin().read_to_end(&mut Vec::new()).await?;
+    Ok(())
 }
 
 async fn hold(settings: &Settings, request: &Bytes) -> anyhow::Result<()> {

@@ -9,6 +9,7 @@ mod children;
 mod experiment;
 mod http1;
 mod load;
+mod media;
 mod pace;
 mod pairs;
 mod proxy;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::bars::{self, mebibytes, per_stream};
 use crate::experiment::{Figures, Results, Shape};
+use crate::media::MediaFigures;
 use crate::pairs::Pairs;
 use crate::subject::Kind;
 
@@ -53,6 +54,9 @@ pub fn print(results: &Results) {
     }
     if let Some(pairs) = &results.pairs {
         pairs.print();
+    }
+    if let Some(media) = &results.media {
+        media.print();
     }
     println!();
     for bar in bars::all(results) {
@@ -151,5 +155,6 @@ pub fn json(results: &Results) -> Value {
         .collect();
     let bars: Vec<_> = bars::all(results).iter().map(bars::Bar::json).collect();
     let pairs = results.pairs.as_ref().map(Pairs::json);
-    json!({"measurements": rounds, "memory": memory, "dialects": pairs, "bars": bars})
+    let media = results.media.as_ref().map(MediaFigures::json);
+    json!({"measurements": rounds, "memory": memory, "dialects": pairs, "media": media, "bars": bars})
 }

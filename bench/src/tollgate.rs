@@ -10,6 +10,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use crate::children;
+use crate::media::Media;
 use crate::replies::MODELS;
 use crate::tongue::Tongue;
 
@@ -33,7 +34,8 @@ pub fn write_config(dir: &Path, listen: SocketAddr, upstream: SocketAddr) -> any
              [[model.\"{model}\".route]]\nprovider = \"{provider}\"\nupstream_model = \"bench-0-200\"\n\n"
         )
     });
-    fs::write(catalog.join("bench.toml"), models.chain(spoken).collect::<String>())?;
+    let media = Media::ALL.map(Media::model);
+    fs::write(catalog.join("bench.toml"), models.chain(spoken).chain(media).collect::<String>())?;
     let config = format!(
         "listen = \"{listen}\"\ndata_dir = \"data\"\ncatalog_dir = \"catalog\"\n\n\
          [provider.bench]\nkind = \"openai\"\nbase_url = \"http://{upstream}/v1\"\n"

@@ -13,6 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 
 use crate::http1;
+use crate::media::Media;
 use crate::replies::{self, Events, MODELS, STREAM_HEAD, Wish};
 use crate::timer::Timer;
 use crate::tongue::Tongue;
@@ -20,10 +21,14 @@ use crate::tongue::Tongue;
 /// The stream that is there in every dialect.
 const SPOKEN: (&str, u64) = ("bench-0-200", 200);
 
+/// Of an upload, read at once.
+const PIECE: usize = 64 << 10;
+
 struct Shelf {
     replies: HashMap<Wish, (Bytes, Events)>,
     /// The same stream in the dialects that are not chat's.
     spoken: HashMap<Tongue, Events>,
+    media: HashMap<Media, Bytes>,
     timer: Timer,
 }
 
@@ -33,7 +38,8 @@ impl Shelf {
         let built = MODELS.iter().filter_map(|model| Some((wish(model)?, (replies::whole(model), Events::of(model)))));
         let (model, count) = SPOKEN;
         let spoken = Tongue::ALL.into_iter().map(|tongue| (tongue, tongue.events(model, count)));
-        Self { replies: built.collect(), spoken: spoken.collect(), timer: Timer::start() }
+        let media = Media::ALL.into_iter().map(|media| (media, media.reply()));
+        Self { replies: built.collect(), spoken: spoken.collect(), media: media.collect(), timer: Timer::start() }
     }
 }
 
@@ -65,6 +71,21 @@ async fn serve(mut socket: TcpStream, shelf: &Shelf) -> anyhow::Result<()> {
             continue;
         };
         let length = http1::content_length(&buffer[..end]).context("a request without a length")?;
+        if let Some(media) = Media::asked(&buffer[..end]) {
+            let mut left = (end + length).saturating_sub(buffer.len());
+            buffer.clear();
+            while left > 0 {
+                let room = left.min(PIECE);
+                let read = (&mut socket).take(room as u64).read_buf(&mut buffer).await?;
+                if read == 0 {
+                    return Ok(());
+                }
+                left -= read;
+                buffer.clear();
+            }
+            socket.write_all(&shelf.media[&media]).await?;
+            continue;
+        }
         while buffer.len() < end + length {
             if socket.read_buf(&mut buffer).await? == 0 {
                 return Ok(());
