@@ -74,11 +74,13 @@ impl Media {
             Self::Speech => ("audio-speech", "characters", "input = 1_000_000"),
             Self::Image => ("image-generation", "per_call", "per_call = 1_000"),
             Self::Upload => ("audio-transcription", "audio_duration", "input = 1_000_000"),
-            Self::Embedding => ("embeddings", "tokens", "input = 150_000"),
+            Self::Embedding => ("embeddings", "tokens", "input = 150_000\noutput = 0"),
         };
         let more = match self {
-            Self::Image => "default_response_format = \"b64_json\"\n",
-            _ => "",
+            Self::Speech => "speech = { voices = [\"alloy\"], formats = [\"mp3\"], max_characters = 4_096 }\n",
+            Self::Image => "image = { base64_only = true }\n",
+            Self::Upload => "transcription = { max_bytes = \"32MiB\" }\n",
+            Self::Embedding => "",
         };
         let name = self.name();
         format!(
@@ -113,7 +115,8 @@ impl Media {
             }
             Self::Upload => ("application/json", json!({"text": "The bridge is open."}).to_string().into_bytes()),
             Self::Embedding => {
-                let vector: Vec<f64> = (0..DIMENSIONS).map(|at| f64::from(u8::try_from(at % 251).unwrap_or(0)) / 997.0).collect();
+                let vector: Vec<f64> =
+                    (0..DIMENSIONS).map(|at| f64::from(u8::try_from(at % 251).unwrap_or(0)) / 997.0).collect();
                 let usage = json!({"prompt_tokens": 20, "total_tokens": 20});
                 let data = json!([{"object": "embedding", "index": 0, "embedding": vector}]);
                 let body = json!({"object": "list", "data": data, "model": "bench-embedding", "usage": usage});

@@ -37,7 +37,7 @@ pub fn write_config(dir: &Path, listen: SocketAddr, upstream: SocketAddr) -> any
     let media = Media::ALL.map(Media::model);
     fs::write(catalog.join("bench.toml"), models.chain(spoken).chain(media).collect::<String>())?;
     let config = format!(
-        "listen = \"{listen}\"\ndata_dir = \"data\"\ncatalog_dir = \"catalog\"\n\n\
+        "listen = \"{listen}\"\ndata_dir = \"data\"\ncatalog_dir = \"catalog\"\n\n[limits]\nspool_bytes = \"16GiB\"\n\n\
          [provider.bench]\nkind = \"openai\"\nbase_url = \"http://{upstream}/v1\"\n"
     );
     let providers = Tongue::ALL.map(|tongue| {
