@@ -142,13 +142,13 @@ fn every_endpoint_type_that_is_served_leads_to_a_path_that_exists() {
         ("anthropic", "/v1/messages"),
         ("openai-response", "/v1/responses"),
         ("gemini", "/v1beta/models/{model}:generateContent"),
+        ("embeddings", "/v1/embeddings"),
+        ("jina-rerank", "/v1/rerank"),
+        ("system-one", "/v1/systemone"),
         ("audio-speech", "/v1/audio/speech"),
         ("music-generation", "/v1/music/generations"),
         ("audio-transcription", "/v1/audio/transcriptions"),
         ("image-generation", "/v1/images/generations"),
-        ("embeddings", "/v1/embeddings"),
-        ("jina-rerank", "/v1/rerank"),
-        ("system-one", "/v1/systemone"),
         ("openai-video", "/v1/videos"),
     ];
     assert_eq!(served, expected);
