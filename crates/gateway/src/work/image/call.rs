@@ -224,8 +224,7 @@ pub(super) fn metered(tally: &PictureTally) -> Meter {
     if tally.delivered == 0 {
         return Meter::Nothing;
     }
-    let used = Counters::images(tally.delivered.min(tally.asked.max(tally.delivered)));
-    Meter::Known { used, estimated: false, raw_usage: tally.usage.clone() }
+    Meter::Known { used: Counters::images(tally.delivered), estimated: false, raw_usage: tally.usage.clone() }
 }
 
 pub(super) fn broke(why: FlowBroke) -> Fault {
