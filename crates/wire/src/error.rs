@@ -159,8 +159,8 @@ pub enum Detail<'a> {
     Word(&'a str),
     /// An amount, such as what a call needs. In every shape.
     Amount(i64),
-    /// An object that a provider of the caller's own dialect sent, as JSON. In Anthropic's shape
-    /// only.
+    /// An object that a provider sent, as JSON: in the shape of its own dialect only. Gemini's have
+    /// an `@type`.
     Object(&'a str),
 }
 
@@ -237,8 +237,8 @@ fn write_detailed(
                     error.raw(name, &amount);
                 }
                 let objects = more.iter().filter_map(|(name, detail)| match detail {
-                    Detail::Object(raw) => Some((*name, *raw)),
-                    Detail::Word(_) | Detail::Amount(_) => None,
+                    Detail::Object(raw) if !is_typed(raw) => Some((*name, *raw)),
+                    Detail::Object(_) | Detail::Word(_) | Detail::Amount(_) => None,
                 });
                 let mut told = false;
                 for (name, raw) in objects {
@@ -269,7 +269,13 @@ fn write_detailed(
                         }
                     });
                 });
-                if let Some(param) = param {
+                let mut typed = more.iter().filter_map(|(_, detail)| match detail {
+                    Detail::Object(raw) => Some(*raw).filter(|raw| is_typed(raw)),
+                    Detail::Word(_) | Detail::Amount(_) => None,
+                });
+                if let Some(raw) = typed.next() {
+                    details.raw(raw);
+                } else if let Some(param) = param {
                     details.object(|request| {
                         request.text("@type", "type.googleapis.com/google.rpc.BadRequest");
                         request.array("fieldViolations", |list| {
@@ -284,6 +290,11 @@ fn write_detailed(
         }),
     }
     body.end();
+}
+
+/// Whether an object is a detail as Google writes them.
+fn is_typed(raw: &str) -> bool {
+    raw.starts_with("{\"@type\"")
 }
 
 /// The message with the name of the field in front, unless it says it: SDKs of these dialects show

@@ -13,8 +13,8 @@ pub struct UpstreamError {
     pub kind: Option<String>,
     pub param: Option<String>,
     pub message: String,
-    /// `details`, where it is an object (Anthropic): its text, unless that is longer than any
-    /// honest one.
+    /// `details`, an object (Anthropic) or a list (Gemini): its text, unless that is longer than
+    /// any honest one.
     pub details: Option<Box<str>>,
 }
 
@@ -69,13 +69,11 @@ impl UpstreamError {
 
     /// Takes one member of an error object.
     pub fn field(&mut self, key: &[u8], scan: &mut Scan<'_>) -> Result<(), BrokenJson> {
-        if key == b"details" && scan.peek() == Some(b'[') {
-            return self.reason(scan);
-        }
-        if key == b"details" && scan.peek() == Some(b'{') {
+        if key == b"details" && matches!(scan.peek(), Some(b'[' | b'{')) {
+            let list = scan.peek() == Some(b'[');
             let raw = scan.value()?;
             self.details = (raw.len() <= MOST).then(|| String::from_utf8_lossy(raw).into());
-            return Ok(());
+            return if list { self.reason(&mut Scan::new(raw)) } else { Ok(()) };
         }
         let text = match scan.peek() {
             Some(b'"') => Some(clip(&scan.string()?.text())),

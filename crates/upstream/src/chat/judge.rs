@@ -28,18 +28,25 @@ const MOST_FAILURE: usize = 300;
 
 /// Most of the text of one value in an error's details.
 const MOST_DETAIL: usize = 128;
+/// Gemini's name for the detail that lists wrong fields.
+const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
 /// Most values kept of them.
 const MOST_DETAILS: usize = 16;
 
-/// The details that an Anthropic provider gives of a request which is to blame: programs go by
-/// them. Only plain values, cleaned like any text of a provider.
+/// The details that a provider gives of a request which is to blame: programs go by them. Of
+/// Anthropic's only plain values, of Gemini's only the fields that are wrong; cleaned like any text
+/// of a provider.
 pub(crate) fn with_details(fault: Fault, error: Option<&UpstreamError>) -> Fault {
     let details = error.and_then(|error| error.details.as_deref()).filter(|_| fault.blame == Blame::Caller);
     Fault { details: details.and_then(clean_details), ..fault }
 }
 
 fn clean_details(raw: &str) -> Option<Box<str>> {
-    let Ok(Value::Object(members)) = serde_json::from_str(raw) else { return None };
+    let members = match serde_json::from_str(raw) {
+        Ok(Value::Object(members)) => members,
+        Ok(Value::Array(list)) => return wrong_fields(&list),
+        _ => return None,
+    };
     let plain = members.into_iter().filter_map(|(name, value)| {
         let is_name = name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
         let value = match value {
@@ -52,6 +59,19 @@ fn clean_details(raw: &str) -> Option<Box<str>> {
     });
     let kept: serde_json::Map<String, Value> = plain.take(MOST_DETAILS).collect();
     (!kept.is_empty()).then(|| Value::Object(kept).to_string().into())
+}
+
+/// The fields that Gemini finds wrong, in its own form. Its other details are about the operator's
+/// project.
+fn wrong_fields(list: &[Value]) -> Option<Box<str>> {
+    let entry = list.iter().find(|entry| entry["@type"] == BAD_REQUEST)?;
+    let texts = entry["fieldViolations"].as_array()?.iter().map(|violation| {
+        let text = |name: &str| safe_text(violation[name].as_str().unwrap_or_default(), MOST_DETAIL);
+        serde_json::json!({ "field": text("field"), "description": text("description") })
+    });
+    let violations: Vec<Value> = texts.take(MOST_DETAILS).collect();
+    let cleaned = serde_json::json!({ "@type": BAD_REQUEST, "fieldViolations": violations });
+    (!violations.is_empty()).then(|| cleaned.to_string().into())
 }
 
 /// Who is to blame for an error status, and what the client is told.

@@ -120,6 +120,35 @@ async fn details_of_a_refusal_reach_clients_of_the_providers_dialect() {
     }
 }
 
+/// Gemini's programs go by the fields that are named wrong; what else it says is about the
+/// operator's project.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_fields_that_gemini_finds_wrong_reach_its_clients() {
+    let violations =
+        json!([{ "field": "contents[0].parts", "description": "Must not be empty; see https://inside.example/." }]);
+    let said = json!({ "error": { "code": 400, "status": "INVALID_ARGUMENT", "message": "Bad parts.", "details": [
+        { "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "BAD", "metadata": { "consumer": "projects/4711" } },
+        { "@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": violations },
+    ] } });
+    let script = Scripted::start(Client::all().map(|_| Written::refusal(400, &said)).into()).await;
+    let house = house(&script, "gemini", "10").await;
+    for client in Client::all() {
+        let reply = client.ask(&house, "gemini-scripted", "q", false).await;
+        assert_eq!(reply.status(), 400, "{client:?}");
+        let error = reply.json::<Value>().await.expect("JSON")["error"].clone();
+        assert!(!error.to_string().contains("4711") && !error.to_string().contains("inside.example"), "{error}");
+        if client.0 == Dialect::Gemini {
+            assert_eq!(error["details"][1]["fieldViolations"][0]["field"], "contents[0].parts", "{error}");
+            assert_eq!(
+                error["details"][1]["fieldViolations"][0]["description"], "Must not be empty; see [link].",
+                "{error}"
+            );
+        } else {
+            assert!(!error.to_string().contains("contents[0].parts"), "{client:?}: {error}");
+        }
+    }
+}
+
 /// Case 100: the connection breaks after the provider has said that all was said.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_break_after_the_end_is_none() {

@@ -1,8 +1,10 @@
 //! A provider that answers what a test has written down, in that order: for answers that the
 //! simulator has no scenario for.
 
+use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 
 /// An answer, of status 200 unless it is a refusal.
 pub struct Written {
@@ -11,19 +13,27 @@ pub struct Written {
     body: String,
     /// Bytes that are announced and never come: the connection ends before them.
     missing: usize,
+    /// From this place on it is written when somebody says so.
+    held_back: Option<(usize, Arc<Notify>)>,
 }
 
 impl Written {
     pub fn json(body: impl ToString) -> Written {
-        Written { status: 200, kind: "application/json", body: body.to_string(), missing: 0 }
+        Written { status: 200, kind: "application/json", body: body.to_string(), missing: 0, held_back: None }
     }
 
     pub fn events(body: impl Into<String>) -> Written {
-        Written { status: 200, kind: "text/event-stream", body: body.into(), missing: 0 }
+        Written { status: 200, kind: "text/event-stream", body: body.into(), missing: 0, held_back: None }
     }
 
     pub fn refusal(status: u16, body: impl ToString) -> Written {
         Written { status, ..Written::json(body) }
+    }
+
+    /// What follows the first occurrence of this waits for its signal.
+    pub fn waits_after(self, text: &str, signal: Arc<Notify>) -> Written {
+        let place = self.body.find(text).expect("such a text") + text.len();
+        Written { held_back: Some((place, signal)), ..self }
     }
 
     pub fn cut(self) -> Written {
@@ -77,11 +87,16 @@ async fn answer_one(mut socket: TcpStream, answer: Written) {
         assert!(len > 0, "half a body");
         read.extend_from_slice(&piece[..len]);
     }
-    let Written { status, kind, body, missing } = answer;
+    let Written { status, kind, body, missing, held_back } = answer;
     let length = body.len() + missing;
     let head = format!(
         "HTTP/1.1 {status} Written\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
     );
-    let reply = head + &body;
-    socket.write_all(reply.as_bytes()).await.expect("written");
+    socket.write_all(head.as_bytes()).await.expect("written");
+    let (place, signal) = held_back.map_or((0, None), |(place, signal)| (place, Some(signal)));
+    socket.write_all(&body.as_bytes()[..place]).await.expect("written");
+    if let Some(signal) = signal {
+        signal.notified().await;
+    }
+    socket.write_all(&body.as_bytes()[place..]).await.expect("written");
 }

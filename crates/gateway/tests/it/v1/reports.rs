@@ -7,6 +7,8 @@ use crate::dialects::scripted::{Scripted, Written};
 use crate::engine::Engine;
 use crate::house::{House, Plan, call_id, chat, counted, events};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::Notify;
 use tollgate_catalog::Money;
 use tollgate_store::{Ending, Pot, UsageRow};
 use tollgate_wire::Dialect;
@@ -170,6 +172,30 @@ async fn hidden_reasoning_is_paid_as_far_as_there_is_money() {
             );
             assert_eq!(house.available().await, 0);
         }
+    }
+}
+
+/// The same while nothing can be written to the ledger: what was reported is settled when it can.
+#[tokio::test(flavor = "multi_thread")]
+async fn hidden_reasoning_is_paid_when_the_ledger_is_away_too() {
+    for (nano, paid, lost) in [(1_000_000_000, 300_009_000, 0), (20_000_000, 20_000_000, 280_009_000)] {
+        let locked = Arc::new(Notify::new());
+        let answer = Written::events(streamed(Dialect::Chat, Some(SAID), 9, 150_000));
+        let script = Scripted::start(vec![answer.waits_after("\n\n", locked.clone())]).await;
+        let config = script.config("openai");
+        let house = House::with(Plan { usd: "0", catalog: CATALOG, config, ..Plan::default() }).await;
+        house.credit("all", Pot::Paid, Money::from_nano(nano)).await;
+        let mut reply = house.post(&ask("gemini-long", true)).send().await.expect("a reply");
+        let call = call_id(&reply);
+        reply.chunk().await.expect("a chunk");
+        let database = rusqlite::Connection::open(house.dir.join("data/tollgate.db")).expect("the database");
+        database.execute_batch("BEGIN IMMEDIATE").expect("locked");
+        locked.notify_one();
+        while let Ok(Some(_)) = reply.chunk().await {}
+        database.execute_batch("ROLLBACK").expect("unlocked");
+        house.quiet().await;
+        let row = house.row(call).await;
+        assert_eq!((row.charge.nano(), row.write_off.nano()), (paid, lost), "{row:?}");
     }
 }
 

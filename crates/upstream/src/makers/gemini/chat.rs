@@ -1,9 +1,9 @@
 //! Conversations in Google's own dialect: the path names the model.
 
-use crate::chat::{key_in, post};
-use crate::{Chat, ChatAsk, Outgoing, Provider};
+use crate::chat::{judge, key_in, post};
+use crate::{Chat, ChatAsk, Fault, Outgoing, Provider, WholeReply};
 use http::Uri;
-use tollgate_wire::Dialect;
+use tollgate_wire::{Dialect, UpstreamError};
 
 /// The base address has no path.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +26,14 @@ impl Chat for GeminiChat {
         let mut request = post(uri, ask.body, ask.call_id);
         key_in(&mut request, "x-goog-api-key", provider);
         request
+    }
+
+    fn fault(&self, reply: &WholeReply) -> Fault {
+        judge::with_details(judge::refused(reply), UpstreamError::read(&reply.body).as_ref())
+    }
+
+    fn error_inside(&self, error: &UpstreamError) -> Fault {
+        judge::with_details(judge::inside(error), Some(error))
     }
 }
 
