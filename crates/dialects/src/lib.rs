@@ -19,11 +19,11 @@
 //!
 //! ```
 //! use bytes::Bytes;
-//! use tollgate_dialects::{Request, Target, Voice, convert};
+//! use tollgate_dialects::{CheckedRequest, Target, Voice, convert};
 //! use tollgate_wire::Dialect;
 //!
 //! let body = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"seed":1}"#;
-//! let request = Request::read(Dialect::Chat, Bytes::from(body), None).unwrap();
+//! let request = CheckedRequest::read(Dialect::Chat, Bytes::from(body), None).unwrap();
 //! let sent = request.upstream_body(&Target::new(Dialect::Anthropic, "claude")).unwrap();
 //! assert_eq!(sent.dropped.to_string(), "seed");
 //!
