@@ -16,7 +16,7 @@ pub struct ImageTable {
     pub qualities: Vec<String>,
     /// Its maker hands over base64 and nothing else.
     pub base64_only: bool,
-    /// Its maker is told how to hand pictures over; OpenAI's newer models refuse to be told.
+    /// Its maker is sent how to hand pictures over; OpenAI's newer models refuse the field.
     pub sends_format: bool,
     /// Previews before the finished picture are passed on; they cost at the maker.
     pub partial_images: bool,

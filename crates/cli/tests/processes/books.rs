@@ -153,7 +153,7 @@ fn check_one(record: &Record, rows: &HashMap<String, Value>, sent: &Sent) {
                 assert_eq!(nano(charge), cost, "{record:?}");
             }
         }
-        // Its fate was not known, and is told by its task.
+        // Its fate was not known, and is shown by its task.
         Seen::Failed { code, .. } if code == "charge_state_unknown" => assert!(record.kind.is_video(), "{record:?}"),
         // What a failed call had produced is paid only if it was delivered, as the first part of a
         // stream.
@@ -217,12 +217,12 @@ fn check_social(records: &[Record], rows: &HashMap<String, Value>, sent: &Sent) 
                 _ => None,
             })
             .collect();
-        let told: HashSet<&str> = answered.values().copied().collect();
-        assert_eq!(answered.len(), told.len(), "each was answered by one call");
+        let calls: HashSet<&str> = answered.values().copied().collect();
+        assert_eq!(answered.len(), calls.len(), "each was answered by one call");
         let in_doubt = |record: &&Record| matches!(record.seen, Seen::Lost { .. } | Seen::Left { .. });
         let perhaps: HashSet<&str> = ours().filter(in_doubt).map(|record| record.tag.as_str()).collect();
-        let most = told.union(&perhaps).count();
-        assert!((told.len()..=most).contains(&paid), "{model}: {paid} paid, {} answered, {most} at most", told.len());
+        let most = calls.union(&perhaps).count();
+        assert!((calls.len()..=most).contains(&paid), "{model}: {paid} paid, {} answered, {most} at most", calls.len());
     }
 }
 
@@ -254,7 +254,7 @@ fn check_videos(
     }
     for record in records.iter().filter(|record| record.kind.is_video()) {
         if let Seen::Answered { call, .. } = &record.seen {
-            assert!(by_call.contains_key(call), "{record:?} was told of, and is gone");
+            assert!(by_call.contains_key(call), "{record:?} was reported, and is gone");
         }
     }
     ends
