@@ -212,8 +212,9 @@ mod tests {
             (json!({"size": "4k"}), "4K", "4K", "medium"),
         ] {
             let plan = plan(asked.clone(), false).expect("a plan");
-            let told = ["size", "resolution", "quality"].map(|name| plan.attribute(name).expect("told").into_owned());
-            assert_eq!(told, [size, class, quality], "{asked}");
+            let chosen =
+                ["size", "resolution", "quality"].map(|name| plan.attribute(name).expect("chosen").into_owned());
+            assert_eq!(chosen, [size, class, quality], "{asked}");
         }
     }
 

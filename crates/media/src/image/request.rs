@@ -1,5 +1,5 @@
 //! A request for pictures, from JSON or from the fields of a form. Errors name the field; what is
-//! not known here is kept for providers that may know it.
+//! not known here is preserved for providers that may know it.
 
 use serde_json::{Map, Value};
 use tollgate_wire::Problem;
@@ -42,7 +42,7 @@ pub enum PictureSource {
 const LONGEST_PROMPT: usize = 32_000;
 /// The most pictures that a request brings along.
 const MOST_SOURCES: usize = 16;
-/// The most members that are kept for providers.
+/// The most members that are preserved for providers.
 const MOST_OTHERS: usize = 64;
 /// The longest plain value: no size, quality or format is longer.
 const LONGEST_WORD: usize = 64;

@@ -13,7 +13,7 @@ pub enum ResultStyle {
     Events { edit: bool },
 }
 
-/// What is told of all pictures alike, where it is known.
+/// What is said of all pictures alike, where it is known.
 #[derive(Clone, Debug, Default)]
 pub struct PictureFacts {
     pub size: Option<String>,
@@ -40,7 +40,7 @@ pub struct PictureTally {
     pub usage: Option<String>,
 }
 
-/// Warnings that are told; each costs memory.
+/// Warnings that are listed; each costs memory.
 const MOST_WARNINGS: usize = 16;
 
 impl PictureTally {
@@ -108,7 +108,7 @@ impl ResultWriter {
             return;
         }
         out.extend_from_slice(format!(",\"created_at\":{}", self.created).as_bytes());
-        for (name, value) in self.facts.told() {
+        for (name, value) in self.facts.named() {
             out.push(b',');
             write_str(out, name);
             out.push(b':');
@@ -135,7 +135,7 @@ impl ResultWriter {
             metadata.text("success_count", &tally.delivered.to_string());
             metadata.text("failed_count", &tally.failed().to_string());
         });
-        self.facts.told().for_each(|(name, value)| more.text(name, value));
+        self.facts.named().for_each(|(name, value)| more.text(name, value));
         more.maybe_raw("usage", tally.usage.as_deref());
         if !tally.warnings.is_empty() {
             more.array("warnings", |list| {
@@ -155,7 +155,7 @@ impl ResultWriter {
 }
 
 impl PictureFacts {
-    fn told(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [
             ("size", &self.size),
             ("quality", &self.quality),

@@ -1,4 +1,4 @@
-//! What a provider says about documents, and how a client is told.
+//! What a provider says about documents, and how a client reads it.
 
 use super::request::RerankRequest;
 use bytes::Bytes;
@@ -14,7 +14,7 @@ pub struct RankShape {
     pub results: &'static [&'static str],
     /// The first of these that is there.
     pub tokens: &'static [&'static [&'static str]],
-    /// The object that is kept as the provider's report.
+    /// The object that is stored as the provider's report.
     pub report: &'static str,
 }
 
@@ -27,7 +27,7 @@ pub struct Ranking {
     pub raw_usage: Option<String>,
 }
 
-/// Longest report kept.
+/// Longest report stored.
 const MOST_RAW_USAGE: usize = 8 << 10;
 
 fn at<'n, 'a>(root: &'n Node<'a>, path: &[&str]) -> Option<&'n Node<'a>> {
@@ -67,7 +67,7 @@ impl Ranking {
     }
 }
 
-/// What a client is told besides the results.
+/// What a client gets besides the results.
 #[derive(Debug)]
 pub struct RerankAnswer<'a> {
     pub id: &'a str,
@@ -128,10 +128,10 @@ mod tests {
         let request = request(r#","top_n":2,"return_documents":true"#);
         let ranking = Ranking::read(&SHAPE, body, &request).unwrap();
         assert_eq!(ranking.tokens, Some(12));
-        let told = RerankAnswer { id: "call_1", model: "m", tokens: 12 }.written(&request, &ranking);
+        let written = RerankAnswer { id: "call_1", model: "m", tokens: 12 }.written(&request, &ranking);
         let results = r#"[{"index":1,"relevance_score":9e-1,"document":{"text":"b"}},{"index":0,"relevance_score":0.5,"document":{"text":"a"}}]"#;
         let rest = r#""usage":{"prompt_tokens":12,"total_tokens":12},"meta":{"api_version":{"version":"2"},"billed_units":{"search_units":1}}"#;
-        assert_eq!(told, format!(r#"{{"id":"call_1","model":"m","results":{results},{rest}}}"#));
+        assert_eq!(written, format!(r#"{{"id":"call_1","model":"m","results":{results},{rest}}}"#));
     }
 
     #[test]

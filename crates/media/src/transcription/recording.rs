@@ -26,7 +26,7 @@ pub const UPLOAD_FORMATS: &[(&str, Container)] = &[
 /// the caller's doing.
 const PADDING_MS: u64 = 90;
 
-/// What a provider is told that the file is called: `audio.` and this.
+/// The name of the file for the provider: `audio.` and this.
 pub fn file_ending(measured: &Measured) -> &'static str {
     match measured.container {
         Container::Wav => "wav",

@@ -100,8 +100,8 @@ fn replies(body: &Bytes, cut: usize) -> Result<(), TestCaseError> {
     }
     let asked = RerankRequest::read(Bytes::from_static(SEEDS[4].as_bytes())).expect("a seed");
     if let Ok(ranking) = Ranking::read(&RANKS, body, &asked) {
-        let told = RerankAnswer { id: "i", model: "m", tokens: 1 }.written(&asked, &ranking);
-        prop_assert!(is_json(&told));
+        let written = RerankAnswer { id: "i", model: "m", tokens: 1 }.written(&asked, &ranking);
+        prop_assert!(is_json(&written));
     }
     for (form, seed) in [(DecisionForm::SystemOne, SEEDS[5]), (DecisionForm::Decisions, SEEDS[6])] {
         let asked = DecisionRequest::read(form, Bytes::from_static(seed.as_bytes())).expect("a seed");
