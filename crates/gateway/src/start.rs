@@ -84,13 +84,13 @@ pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: Wo
     Ok(Indoors { app, recovered: opened.recovered, settling })
 }
 
-/// The secrets of this database. On SQLite the file belongs to it; replicas on PostgreSQL are told
-/// to share one.
+/// The secrets of this database. On SQLite the file belongs to it; replicas on PostgreSQL are
+/// warned to share one.
 async fn secrets(store: &Store, settings: &Settings, world: &World) -> Result<Secrets, CannotStart> {
     let others = match (settings.new_secrets, settings.database.as_str()) {
         (true, _) => Others::Welcome,
         (false, "sqlite") => Others::Refused,
-        (false, _) => Others::Told,
+        (false, _) => Others::Reported,
     };
     Secrets::of_store(store, &settings.secrets_file, others, |bytes| world.fill(bytes)).await
 }
@@ -139,7 +139,10 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     Ok(Running { app, address, recovered, serving, settling })
 }
 
-#[expect(clippy::disallowed_methods, reason = "not detached: the handle is kept in `Running` and awaited at the stop")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "not detached: the handle is stored in `Running` and awaited at the stop"
+)]
 fn keep(work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
     tokio::spawn(work)
 }
@@ -175,7 +178,7 @@ pub(crate) fn build(
         budget: Bodies::new(limits.spool_bytes, limits.upload_bytes),
         bodies: bodies.clone(),
     };
-    // Nobody comes back to a stranger's server, so no connection to one is kept.
+    // Nobody comes back to a stranger's server, so no connection to one stays open.
     let passing = ClientSettings { pool_max_idle_per_host: 0, ..connecting.clone() };
     let private = Reachable::Outside(settings.fetch.private.as_slice().into());
     let (secrets, world) = (Arc::new(secrets), world.trusting(store.clock()));

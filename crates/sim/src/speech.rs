@@ -180,9 +180,9 @@ fn text(ask: &Ask, choice: &Choice, speaks: bool, left: usize) -> Words {
         return Words { pieces, tokens: number(said), cut: said < wanted, stopped_by: None };
     };
     for piece in &mut pieces {
-        let kept = place.min(piece.len());
-        place -= kept;
-        piece.truncate(kept);
+        let sent = place.min(piece.len());
+        place -= sent;
+        piece.truncate(sent);
     }
     pieces.retain(|piece| !piece.is_empty());
     Words { tokens: words(&pieces.concat()), pieces, cut: false, stopped_by: Some(stop.clone()) }

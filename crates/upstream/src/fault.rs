@@ -1,4 +1,4 @@
-//! A provider's failure: whose fault, what the client is told, and whether another route may be
+//! A provider's failure: whose fault, the client's error, and whether another route may be
 //! tried.
 
 use crate::Chat;

@@ -18,7 +18,6 @@ mod complete;
 mod cover;
 mod dispatch;
 mod events;
-mod kept;
 mod limited;
 mod meter;
 mod need;
@@ -29,6 +28,7 @@ mod reader;
 mod refused;
 mod reply;
 mod short;
+mod stored_refusal;
 pub mod task;
 mod till;
 mod tokens;
@@ -126,9 +126,9 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
             // What no route could be asked at all is no fault of a provider's.
             let refused = call.attempts == 0 && refusal.code != Code::NoRouteAvailable;
             let otherwise = if refused { Ending::Refused } else { Ending::UpstreamFault };
-            let (ending, kept) = (work.ending(&refusal).unwrap_or(otherwise), kept::keep(&refusal));
-            let kept = kept.filter(|_| call.idempotent);
-            call.close_with_reply(ending, refusal.code.status(), refusal.code.code(), kept);
+            let ending = work.ending(&refusal).unwrap_or(otherwise);
+            let stored = stored_refusal::write(&refusal).filter(|_| call.idempotent);
+            call.close_with_reply(ending, refusal.code.status(), refusal.code.code(), stored);
             return Err(refusal);
         }
     };

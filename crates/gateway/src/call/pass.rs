@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::time::Instant;
 use tokio_util::sync::WaitForCancellationFutureOwned;
-use tollgate_store::{Ending, REPLY_KEPT, StoredReply};
+use tollgate_store::{Ending, MAX_STORED_REPLY, StoredReply};
 use tollgate_upstream::{Fault, ReplyBody};
 use tollgate_wire::error::Code;
 
@@ -75,23 +75,23 @@ pub struct PassingBody {
     rewrite: Box<dyn Rewrite>,
     left: usize,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
-    kept: KeptPieces,
+    replay: ReplayBuffer,
     /// The beginning was handed over and is to leave before anything else happens.
     leaving: bool,
     ended: bool,
 }
 
 /// What has passed of an answer that may be asked for again by its Idempotency-Key, as long as it
-/// is short enough to be kept.
-struct KeptPieces {
+/// is short enough to be stored.
+struct ReplayBuffer {
     content_type: HeaderValue,
     all: Option<BytesMut>,
 }
 
-impl KeptPieces {
+impl ReplayBuffer {
     fn add(&mut self, piece: &[u8]) {
         if let Some(all) = &mut self.all {
-            match all.len() + piece.len() <= REPLY_KEPT {
+            match all.len() + piece.len() <= MAX_STORED_REPLY {
                 true => all.extend_from_slice(piece),
                 false => self.all = None,
             }
@@ -114,9 +114,9 @@ impl PassingBody {
     pub fn new(call: Call, passed: Passed) -> PassingBody {
         let cut = Box::pin(call.till.shutdown.cut.clone().cancelled_owned());
         let Passed { first, body, rewrite, left, content_type, .. } = passed;
-        let mut kept = KeptPieces { content_type, all: call.idempotent.then(BytesMut::new) };
-        kept.add(&first);
-        PassingBody { call, first: Some(first), body, rewrite, left, cut, kept, leaving: false, ended: false }
+        let mut replay = ReplayBuffer { content_type, all: call.idempotent.then(BytesMut::new) };
+        replay.add(&first);
+        PassingBody { call, first: Some(first), body, rewrite, left, cut, replay, leaving: false, ended: false }
     }
 
     /// The next bytes for the client; `None` when the piece gave none.
@@ -126,8 +126,8 @@ impl PassingBody {
             if let Some(meter) = self.rewrite.meter() {
                 self.call.meter = meter;
             }
-            self.kept.add(&last);
-            self.call.close_with_reply(Ending::Answered, 200, "", self.kept.reply());
+            self.replay.add(&last);
+            self.call.close_with_reply(Ending::Answered, 200, "", self.replay.reply());
             self.ended = true;
             return Ok(Some(last));
         };
@@ -136,7 +136,7 @@ impl PassingBody {
             return Err(Fault::idle());
         }
         let out = self.rewrite.feed(piece)?;
-        self.kept.add(&out);
+        self.replay.add(&out);
         Ok((!out.is_empty()).then_some(out))
     }
 

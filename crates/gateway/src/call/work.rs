@@ -33,7 +33,7 @@ pub trait Work: Send + Sync + 'static {
         None
     }
     /// What it asks for costs money wherever it is begun. A caller whose call came to nothing after
-    /// a provider may have begun it is then told not to repeat it by itself.
+    /// a provider may have begun it is then asked not to repeat it by itself.
     fn once(&self) -> bool {
         false
     }

@@ -29,8 +29,8 @@ pub async fn caller(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
     caller::authenticate(&app.register(), parts).await
 }
 
-/// The same where a key may be left out. One that does not work is told: what everybody sees would
-/// be taken for its own.
+/// The same where a key may be left out. One that does not work is refused: what everybody sees
+/// would be taken for its own.
 pub async fn caller_if_any(app: &App, parts: &Parts) -> Result<Option<Arc<Caller>>, Refusal> {
     let presented = [header::AUTHORIZATION.as_str(), "x-api-key", "x-goog-api-key"];
     if presented.iter().any(|name| parts.headers.contains_key(*name)) {
@@ -180,7 +180,7 @@ pub fn declared_length(headers: &HeaderMap, largest: usize) -> Result<Option<usi
 pub async fn whose(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<Whose, Refusal> {
     match reads_large(app, caller).await? {
         Ok(()) => Ok(Whose::Account(caller.account.id)),
-        // Its call may be paid for already, and its answer kept.
+        // Its call may be paid for already, and its answer stored.
         Err(_) if headers.contains_key(IDEMPOTENCY_KEY) => Ok(Whose::Penniless),
         Err(refusal) => Err(refusal),
     }

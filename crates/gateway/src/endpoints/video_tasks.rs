@@ -97,7 +97,7 @@ pub async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>, request
 pub async fn own(app: &App, caller: &Caller, id: &str) -> Result<Task, Refusal> {
     let known: TaskId = id.parse().map_err(|_| unknown(id))?;
     let found = app.store.task(caller.account.id, known).await?;
-    // What was refused when it was sent never became a task; its caller was told so.
+    // What was refused when it was sent never became a task; its caller got the error.
     found.filter(|task| task.state != TaskState::Refused).ok_or_else(|| unknown(id))
 }
 

@@ -69,17 +69,17 @@ impl ModelCheck<'_> {
         let Some(maker) = provider.kind.transcription else {
             return provider.lacks(Ability::Transcription).into_iter().collect();
         };
-        let told = |what: &str| format!("{:?} is of kind {:?}, which {what}", provider.name, provider.kind.name);
+        let message = |what: &str| format!("{:?} is of kind {:?}, which {what}", provider.name, provider.kind.name);
         let mut reasons: Vec<String> = maker.cannot_ask(upstream_model).into_iter().collect();
         let Some(table) = &self.model.transcription else { return reasons };
         let unable =
             |name: &&String| TranscriptFormat::named(name).is_some_and(|format| !maker.formats().contains(&format));
-        reasons.extend(table.response_formats.iter().filter(unable).map(|name| told(&format!("gives no {name}"))));
+        reasons.extend(table.response_formats.iter().filter(unable).map(|name| message(&format!("gives no {name}"))));
         if table.translations && !maker.translates() {
-            reasons.push(told("does not translate"));
+            reasons.push(message("does not translate"));
         }
         if table.stream && !maker.streams() {
-            reasons.push(told("does not stream; leave out `stream`, and the transcript comes in one piece"));
+            reasons.push(message("does not stream; leave out `stream`, and the transcript comes in one piece"));
         }
         reasons
     }

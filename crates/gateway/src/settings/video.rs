@@ -16,7 +16,7 @@ pub struct VideoSettings {
     pub link_time: Duration,
     /// Where finished files are copied to; nowhere: the provider's are passed on.
     pub copy_to: Option<CopyTo>,
-    /// How long copies are kept; for ever if left out.
+    /// How long copies are retained; for ever if left out.
     pub keep: Option<Duration>,
     /// The longest making of one copy.
     pub copy_time: Duration,
@@ -62,13 +62,14 @@ pub enum Delivery {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookSettings {
-    /// Private addresses and plain http may be told too: for receivers beside us.
+    /// Private addresses and plain http may be notified too: for receivers beside us.
     pub private: bool,
     /// From connecting to the headers of the answer.
     pub patience: Duration,
-    /// How many are told at once.
+    /// How many are notified at once.
     pub at_once: usize,
-    /// Accounts whose tasks are all told, by id, where the request names no address of its own.
+    /// Accounts that are notified of all their tasks, by id, where the request names no address of
+    /// its own.
     pub accounts: HashMap<String, String>,
 }
 

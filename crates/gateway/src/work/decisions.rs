@@ -43,15 +43,15 @@ impl DecisionCall {
     fn metered_by(&self, model: &Model, reply: &DecisionReply) -> Meter {
         let request = &self.0;
         let picture = model.chat.image_tokens;
-        let told = reply.input.filter(|input| *input <= request.believable(picture));
+        let reported = reply.input.filter(|input| *input <= request.believable(picture));
         let most = (request.questions as u64).saturating_mul(ANSWER);
         let used = Counters {
-            input: told.unwrap_or_else(|| request.counted(picture)),
+            input: reported.unwrap_or_else(|| request.counted(picture)),
             output: reply.output.min(most),
             calls: 1,
             ..Counters::default()
         };
-        Meter::Known { used, estimated: told.is_none(), raw_usage: reply.raw_usage.clone() }
+        Meter::Known { used, estimated: reported.is_none(), raw_usage: reply.raw_usage.clone() }
     }
 }
 

@@ -19,7 +19,7 @@ const AUDIT: Duration = Duration::from_secs(3_600);
 /// And every minute what has changed since.
 const AUDIT_CHANGED: Duration = Duration::from_secs(60);
 
-/// Copies of videos that have been kept long enough are taken away.
+/// Copies of videos that have been retained long enough are taken away.
 const SHELF: Duration = Duration::from_secs(600);
 /// Responses and conversations past their time are erased.
 const FORGET: Duration = Duration::from_secs(60);

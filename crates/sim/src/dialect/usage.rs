@@ -64,8 +64,8 @@ fn wrong(dialect: Dialect, honest: Value, kind: &str) -> Value {
         "null" => each(honest, &|_| Value::Null),
         "partial" => {
             let total = if dialect == Dialect::Gemini { "totalTokenCount" } else { "total_tokens" };
-            let kept = if dialect == Dialect::Anthropic { "output_tokens" } else { total };
-            json!({kept: honest[kept]})
+            let left = if dialect == Dialect::Anthropic { "output_tokens" } else { total };
+            json!({left: honest[left]})
         }
         "cached_over" => {
             let mut usage = honest;

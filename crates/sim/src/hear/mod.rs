@@ -5,7 +5,7 @@
 //! or behind a plus sign in the model's name, `scribe_v2+error500`. [`scenarios`] lists what there
 //! is. What is heard is how many bytes came: "sim heard 1234 bytes".
 //!
-//! Of a body above 4 MiB only the beginning is kept, with the fields of the form; the rest is
+//! Of a body above 4 MiB only the beginning is buffered, with the fields of the form; the rest is
 //! counted.
 
 mod dashscope;
@@ -29,8 +29,8 @@ use crate::server::{Reset, World};
 use scenario::Wish;
 pub use scenario::scenarios;
 
-/// Bodies up to this size are kept.
-const KEPT: usize = 4 << 20;
+/// Bodies up to this size are buffered.
+const BUFFERED: usize = 4 << 20;
 
 pub(crate) fn is_ours(path: &str) -> bool {
     maker(path).is_some()
@@ -97,15 +97,15 @@ pub(crate) async fn answer(
     parts: &http::request::Parts,
     mut body: Incoming,
 ) -> Response<Outgoing> {
-    let (mut kept, mut length) = (BytesMut::new(), 0);
+    let (mut buffered, mut length) = (BytesMut::new(), 0);
     while let Some(frame) = body.frame().await {
         let Ok(frame) = frame else { return whole(400, &json!({"error": {"message": "the body did not arrive"}})) };
         let Ok(piece) = frame.into_data() else { continue };
         length += piece.len();
-        let room = KEPT.saturating_sub(kept.len()).min(piece.len());
-        kept.extend_from_slice(&piece[..room]);
+        let room = BUFFERED.saturating_sub(buffered.len()).min(piece.len());
+        buffered.extend_from_slice(&piece[..room]);
     }
-    let body = kept.freeze();
+    let body = buffered.freeze();
     let heard = Heard { parts, body: body.clone(), length };
     let path = parts.uri.path();
     let act = maker(path).map_or_else(|| Act::refused(404, &json!({"detail": "Not Found"})), |answer| answer(&heard));

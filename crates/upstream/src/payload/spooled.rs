@@ -39,7 +39,7 @@ impl SpooledFile {
         SpooledFile(Arc::new(Content::Memory(bytes)))
     }
 
-    /// `room` is kept as long as the file.
+    /// `room` lives as long as the file.
     pub fn on_disk(file: File, length: u64, room: impl Any + Send + Sync) -> SpooledFile {
         SpooledFile(Arc::new(Content::Disk { file, length, _room: Box::new(room) }))
     }

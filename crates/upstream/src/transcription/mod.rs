@@ -39,7 +39,7 @@ pub trait Transcriber: Sync + std::fmt::Debug {
         false
     }
 
-    /// Whether a field of the form is not for it: left out, and told.
+    /// Whether a field of the form is not for it: left out, and reported.
     fn drops(&self, _field: &str) -> bool {
         false
     }
@@ -82,12 +82,12 @@ pub struct TranscriptionAsk<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
     pub body: Bytes,
-    pub told: Told,
+    pub usage: TranscriptionUsage,
 }
 
 /// What a provider says of what it did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct TranscriptionUsage {
     /// The length of the recording, as it has it.
     pub millis: Option<u64>,
     /// Its report of usage, as it came.

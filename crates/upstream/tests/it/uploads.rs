@@ -158,7 +158,7 @@ fn unchunked(mut body: &[u8]) -> (Vec<u8>, usize) {
 }
 
 #[tokio::test]
-async fn a_length_is_told_where_it_is_known_and_chunks_are_sent_where_not() {
+async fn a_length_is_sent_where_it_is_known_and_chunks_where_not() {
     let (listener, address) = listen().await;
     let (accepted, (seen, mut requests)) = (Arc::new(AtomicUsize::new(0)), mpsc::channel(8));
     let mut tasks = JoinSet::new();

@@ -145,8 +145,8 @@ impl Way<'_> {
         VectorFlow::new(self.maker.shape(), target)
     }
 
-    fn meter(self, told: Option<u64>, raw: Option<&str>) -> crate::call::Meter {
-        texts::meter(&self.work.0.tally, self.work.counted(), told, raw, self.maker.reports())
+    fn meter(self, reported: Option<u64>, raw: Option<&str>) -> crate::call::Meter {
+        texts::meter(&self.work.0.tally, self.work.counted(), reported, raw, self.maker.reports())
     }
 
     /// A reply that is none may be an error in disguise.

@@ -26,7 +26,7 @@ impl ImageAsk {
         let model = request.model.clone();
         let plan = match serving.catalog.model(&model) {
             Some(known) => ImagePlan::new(request, &rules(known)).map_err(Refusal::from),
-            // Told by the admission, which looks first.
+            // Reported by the admission, which looks first.
             None => Err(Refusal::about(Code::ModelNotFound, "model", "No such model.")),
         };
         ImageAsk { model, plan }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
 use tollgate_media::audio::Measured;
 use tollgate_store::Counters;
-use tollgate_upstream::transcription::{Told, Transcriber, TranscriptEvents, TranscriptionAsk};
+use tollgate_upstream::transcription::{Transcriber, TranscriptEvents, TranscriptionAsk, TranscriptionUsage};
 use tollgate_upstream::{Blame, Fault, HeldReply, Provider, ReplyBody, SpooledFile, WholeReply, is_encoded};
 use tollgate_wire::Dropped;
 
@@ -44,12 +44,12 @@ pub struct Measuring {
 }
 
 impl Measuring {
-    /// The meter of an answer. Where the provider has another length than we, the operator is told;
-    /// the charge goes by ours.
-    pub fn meter(&self, told: Told) -> Meter {
-        if told.millis.is_some_and(|theirs| differs(self.millis, theirs)) {
+    /// The meter of an answer. Where the provider has another length than we, the operator is
+    /// warned; the charge goes by ours.
+    pub fn meter(&self, usage: TranscriptionUsage) -> Meter {
+        if usage.millis.is_some_and(|theirs| differs(self.millis, theirs)) {
             self.till.metrics.other_length(&self.provider, &self.upstream_model);
-            let (ours, theirs) = (self.millis, told.millis.unwrap_or_default());
+            let (ours, theirs) = (self.millis, usage.millis.unwrap_or_default());
             tracing::warn!(
                 provider = self.provider,
                 model = self.upstream_model,
@@ -58,7 +58,7 @@ impl Measuring {
                 "a provider has another length of a recording"
             );
         }
-        Meter::Known { used: self.used, estimated: false, raw_usage: told.raw_usage }
+        Meter::Known { used: self.used, estimated: false, raw_usage: usage.raw_usage }
     }
 }
 
@@ -91,7 +91,7 @@ impl TranscriptionCall {
             HeldReply::Whole(bytes) => (bytes, None),
             HeldReply::Large { start, rest } if way.maker.passes(format) => {
                 let measuring = self.measuring(call, way.provider);
-                call.meter = measuring.meter(Told::default());
+                call.meter = measuring.meter(TranscriptionUsage::default());
                 let mut rewrite = LargeTranscript::new(format);
                 rewrite.see(&start);
                 let left = most.saturating_sub(start.len());
@@ -106,7 +106,7 @@ impl TranscriptionCall {
         };
         let reply = WholeReply { status: 200, headers: head, body: bytes };
         let heard = way.maker.heard(&way.ask, &reply)?;
-        call.meter = self.measuring(call, way.provider).meter(heard.told);
+        call.meter = self.measuring(call, way.provider).meter(heard.usage);
         Ok(Begun::Whole(WholeAnswer { content_type, body: heard.body, completion: None }))
     }
 
@@ -156,7 +156,7 @@ impl TranscriptionCall {
         }
         let measuring = self.measuring(call, provider);
         // A client that leaves on the way has been listened to.
-        call.meter = measuring.meter(Told::default());
+        call.meter = measuring.meter(TranscriptionUsage::default());
         let left = provider.settings.max_reply_bytes.saturating_sub(first.len());
         let rewrite = Box::new(Streaming::new(events, measuring));
         let first = first.freeze();
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn lengths_differ_by_two_seconds_or_a_twentieth() {
-        for (ours, theirs, told) in [
+        for (ours, theirs, reported) in [
             (12_345, 12_345, false),
             (12_345, 13_000, false),
             (12_345, 12_962, false),
@@ -245,7 +245,7 @@ mod tests {
             (100_000, 102_001, true),
             (10_800_000, 10_797_000, true),
         ] {
-            assert_eq!(differs(ours, theirs), told, "{ours} {theirs}");
+            assert_eq!(differs(ours, theirs), reported, "{ours} {theirs}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Our own copies of finished videos: a folder, or a bucket that speaks S3. A copy is made before
 //! its task counts as completed, under the task's id, so that making it twice changes nothing; it
-//! is kept for as long as the operator says.
+//! is retained for as long as the operator says.
 
 use super::s3;
 use super::upload::CopyUpload;

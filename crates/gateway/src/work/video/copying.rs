@@ -116,10 +116,10 @@ impl Copying {
         };
         tokio::pin!(cut);
         let serving = till.serving.load_full();
-        let told = |refusal: crate::refusal::Refusal| Uncopied::Trouble(refusal.message);
-        let origin = FileOrigin::of(desk, &serving, &self.leased.task, &self.plan.kept).map_err(told)?;
+        let trouble = |refusal: crate::refusal::Refusal| Uncopied::Trouble(refusal.message);
+        let origin = FileOrigin::of(desk, &serving, &self.leased.task, &self.plan.stored).map_err(trouble)?;
         let opened = tokio::select! {
-            opened = origin.open(self.made.file.clone(), FileVariant::Video, None) => opened.map_err(told)?,
+            opened = origin.open(self.made.file.clone(), FileVariant::Video, None) => opened.map_err(trouble)?,
             why = &mut cut => return Err(why),
         };
         let mut body = opened.body;

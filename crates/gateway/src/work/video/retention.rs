@@ -1,6 +1,6 @@
-//! Takes away copies of videos that have been kept long enough. A folder is read by ourselves, name
-//! by name: what else lies there, under whatever name, is nobody's business and stops nothing. A
-//! bucket tells its names through the library, a page at a time.
+//! Takes away copies of videos that have been retained long enough. A folder is read by ourselves,
+//! name by name: what else lies there, under whatever name, is nobody's business and stops nothing.
+//! A bucket tells its names through the library, a page at a time.
 
 use super::copies::{CopyStore, own};
 use futures_util::StreamExt as _;
@@ -55,7 +55,7 @@ impl CopyStore {
     async fn sweep_folder(&self, folder: &Path, now_ms: i64, swept: &mut SweptCopies) -> io::Result<()> {
         let mut all = tokio::fs::read_dir(folder).await?;
         while let Some(one) = all.next_entry().await? {
-            let Some(keep) = one.file_name().to_str().and_then(|name| self.kept_for(name)) else { continue };
+            let Some(keep) = one.file_name().to_str().and_then(|name| self.retained_for(name)) else { continue };
             let gone = async {
                 let facts = one.metadata().await?;
                 let written = facts.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -69,8 +69,8 @@ impl CopyStore {
         Ok(())
     }
 
-    /// How long a file of this name is kept; `None`: for ever, or it is none of ours.
-    fn kept_for(&self, name: &str) -> Option<Duration> {
+    /// How long a file of this name is retained; `None`: for ever, or it is none of ours.
+    fn retained_for(&self, name: &str) -> Option<Duration> {
         match name.split_once('#') {
             None => own(name).and(self.keep),
             // So the library calls what it has not finished.

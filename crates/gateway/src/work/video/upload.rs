@@ -1,6 +1,6 @@
-//! One file on its way to where copies are kept: whole where it is small, else in parts, one after
-//! the other. In memory is one part and nothing more, however large the file is and however slow
-//! either side.
+//! One file on its way to where copies are stored: whole where it is small, else in parts, one
+//! after the other. In memory is one part and nothing more, however large the file is and however
+//! slow either side.
 
 use super::copies::Uncopied;
 use bytes::{Bytes, BytesMut};

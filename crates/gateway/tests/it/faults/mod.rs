@@ -7,12 +7,12 @@ mod clients;
 mod clock;
 mod design;
 mod images;
-mod kept;
 mod ledger;
 mod recordings;
 mod refused;
 mod repeated;
 mod speech;
+mod stored;
 mod upstream;
 mod vectors;
 mod videos;
@@ -42,7 +42,7 @@ cases! {
         the_ledger_is_down_at_settle, the_disk_is_full_at_settle, a_handler_panics, the_clock_jumps_forward,
         the_clock_jumps_back, an_adjustment_during_calls;
     clock: the_clock_is_wrong_by_years;
-    kept: an_answer_cannot_be_kept, a_conversation_cannot_be_added_to, there_is_no_room_for_an_answer;
+    stored: an_answer_cannot_be_stored, a_conversation_cannot_be_added_to, there_is_no_room_for_an_answer;
     upstream: nobody_listens, reset_after_the_request_was_sent, the_provider_refuses, the_provider_is_busy,
         the_provider_fails_before_output, the_first_byte_is_late, a_stream_that_breaks, a_stream_without_usage,
         garbage_and_endless_lines, a_link_that_cannot_be_fetched, a_compressed_answer, the_provider_ignores_the_limit,

@@ -1,6 +1,6 @@
 //! Who takes part: clients over HTTP, callers of the store itself, an operator, a reader. Each
-//! notes what it was told at the moment it was told; a crash between two awaits leaves the notes as
-//! they are.
+//! notes what it learned at the moment it learned it; a crash between two awaits leaves the notes
+//! as they are.
 
 use super::outside::{Attempt, Customer, Fate, Gift, Outside, Raw, Seen, lock};
 use axum::Router;

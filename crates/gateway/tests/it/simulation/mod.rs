@@ -1,6 +1,6 @@
 //! A simulation of the whole till, from one number: the real gateway, its real store on SQLite,
 //! journal, settler, sweeper, poller and recovery, with a scheduler, a clock, a provider and a disk
-//! that belong to the test. Lives end in crashes between any two awaits; what the clients were told
+//! that belong to the test. Lives end in crashes between any two awaits; what the clients learned
 //! is then compared with what the ledger says.
 //!
 //! `make simulate SEEDS=10000` runs more of it, `make simulate SEED=7` one again, with everything

@@ -1,6 +1,6 @@
-//! The world outside of the gateway: its clock, its clients and their memory of what they were
-//! told, the provider, the disk. It survives the crashes of a simulation, and what it remembers is
-//! what the oracle goes by.
+//! The world outside of the gateway: its clock, its clients and their memory of what they
+//! learned, the provider, the disk. It survives the crashes of a simulation, and what it remembers
+//! is what the oracle goes by.
 
 use super::draw::Draw;
 use super::provider::{self, Plan, Received};
@@ -60,7 +60,7 @@ pub enum Seen {
     Left,
 }
 
-/// What a crash may have done to something that was told to a client.
+/// What a crash may have done to something that a client learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Whole,
@@ -243,8 +243,8 @@ impl Outside {
         }
         for raw in lock(&self.raws).iter_mut().filter(|raw| raw.fate == Fate::Whole && raw.granted) {
             let last = raw.said.last().map_or(0, |(_, at)| *at);
-            let kept = how == Crash::Killed || last < journalled;
-            if raw.closed && (last < committed || (kept && raw.durable.is_some())) {
+            let durable = how == Crash::Killed || last < journalled;
+            if raw.closed && (last < committed || (durable && raw.durable.is_some())) {
                 continue;
             }
             raw.fate = Fate::CutOff(how, now);

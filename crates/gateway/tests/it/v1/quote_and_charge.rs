@@ -105,25 +105,25 @@ struct Made {
     charged: Option<String>,
 }
 
-async fn told(house: &House, query: &str, body: &Value) -> Value {
+async fn quote(house: &House, query: &str, body: &Value) -> Value {
     let url = house.url(&format!("/v1/quote?endpoint=/v1/chat/completions{query}"));
     let reply = house.http.post(url).bearer_auth(&house.key).json(body).send().await.expect("a reply");
     let status = reply.status();
-    let told: Value = reply.json().await.expect("JSON");
-    assert_eq!(status, 200, "{told}");
-    told
+    let quote: Value = reply.json().await.expect("JSON");
+    assert_eq!(status, 200, "{quote}");
+    quote
 }
 
 async fn make(house: &House, body: Value, quoted: bool) -> Made {
     let mut bound = None;
     if quoted {
-        let told = told(house, "", &body).await;
-        bound = told["hold_nano_usd"].as_i64();
+        let quote = quote(house, "", &body).await;
+        bound = quote["hold_nano_usd"].as_i64();
         // A stream without a limit begins with less than it can come to in the end, if anything
         // says how much that is.
-        match told["most_nano_usd"].as_i64() {
-            Some(most) => assert!(told["kind"] == "upper_bound" && Some(most) >= bound, "{told}"),
-            None => assert!(told["kind"] == "open" && body["max_tokens"].is_null(), "{told}"),
+        match quote["most_nano_usd"].as_i64() {
+            Some(most) => assert!(quote["kind"] == "upper_bound" && Some(most) >= bound, "{quote}"),
+            None => assert!(quote["kind"] == "open" && body["max_tokens"].is_null(), "{quote}"),
         }
     }
     let reply = house.post(&body).send().await.expect("a reply");
@@ -172,7 +172,7 @@ async fn rows(house: &House) -> HashMap<CallId, UsageRow> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_quotes_are_kept() {
+async fn ten_thousand_quotes_hold() {
     let plan =
         Plan { usd: "1000000", catalog: CATALOG, now: Some(PEAK), sim: "estimated_percent = 0", ..Plan::default() };
     let house = Arc::new(House::with(plan).await);
@@ -225,7 +225,7 @@ async fn judge(house: &House, made: &Made, row: &UsageRow) -> String {
     let counters = serde_json::to_value(row.counters).expect("JSON");
     let stated = counters.as_object().expect("an object").iter().filter(|(_, value)| value.as_u64() > Some(0));
     let query: String = stated.map(|(name, value)| format!("&{name}={value}")).collect();
-    let exact = told(house, &query, body).await;
+    let exact = quote(house, &query, body).await;
     assert_eq!(exact["hold_nano_usd"], hold, "the hold is what is quoted: {}", what());
     if charge == 0 {
         return "free".to_owned();

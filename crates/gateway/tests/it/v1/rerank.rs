@@ -49,13 +49,13 @@ async fn documents_come_in_order_whoever_ranks_them() {
             let reply = post(&house, path, &asked(model)).await;
             assert_eq!(reply.status(), 200, "{model}: {}", reply.text().await.unwrap_or_default());
             let call = call_id(&reply);
-            let told: Value = reply.json().await.expect("JSON");
+            let body: Value = reply.json().await.expect("JSON");
             let order: Vec<u64> =
-                told["results"].as_array().expect("results").iter().filter_map(|one| one["index"].as_u64()).collect();
-            assert_eq!(order, [1, 0, 2], "{model}: {told}");
-            assert_eq!((&told["results"][0]["relevance_score"], &told["model"]), (&json!(1.0), &json!(model)));
-            assert_eq!(told["meta"]["billed_units"]["search_units"], json!(1));
-            assert!(told["results"][0]["document"].is_null() && told["id"] == json!(call.to_string()));
+                body["results"].as_array().expect("results").iter().filter_map(|one| one["index"].as_u64()).collect();
+            assert_eq!(order, [1, 0, 2], "{model}: {body}");
+            assert_eq!((&body["results"][0]["relevance_score"], &body["model"]), (&json!(1.0), &json!(model)));
+            assert_eq!(body["meta"]["billed_units"]["search_units"], json!(1));
+            assert!(body["results"][0]["document"].is_null() && body["id"] == json!(call.to_string()));
             let row = house.row(call).await;
             assert_eq!((row.endpoint.as_ref(), row.ending), (path, Ending::Answered));
             // Three documents of eight words, and the question with each of them.
@@ -74,9 +74,9 @@ async fn no_more_than_is_wanted_and_the_documents_when_they_are() {
         body["top_n"] = json!(2);
         body["return_documents"] = json!(true);
         house.sim.clear();
-        let told: Value = post(&house, "/v1/rerank", &body).await.json().await.expect("JSON");
-        assert_eq!(told["results"].as_array().map(Vec::len), Some(2), "{model}");
-        assert_eq!(told["results"][0]["document"], json!({ "text": "a red apple" }));
+        let ranked: Value = post(&house, "/v1/rerank", &body).await.json().await.expect("JSON");
+        assert_eq!(ranked["results"].as_array().map(Vec::len), Some(2), "{model}");
+        assert_eq!(ranked["results"][0]["document"], json!({ "text": "a red apple" }));
         let sent = house.sim.received()[0].json();
         assert_eq!(sent["documents"][1], json!("a red apple"), "{model}: plain texts");
         assert_ne!(sent["return_documents"], json!(true), "{model}: nobody sends back what we have");

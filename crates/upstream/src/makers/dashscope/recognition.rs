@@ -1,6 +1,6 @@
 //! Transcripts of DashScope (Qwen-ASR): a conversation whose one message is the recording, as a
 //! data link that is made while it is sent. It takes 10 MB of that; models for files by their
-//! address are asked in another way, which is told when the catalog is loaded.
+//! address are asked in another way, which is reported when the catalog is loaded.
 
 use super::video::CODES;
 use crate::chat::{bearer, post};
@@ -71,10 +71,10 @@ impl Transcriber for DashScopeRecognition {
         // Where it counts tokens only: 25 of them are a second.
         let by_tokens = || usage["prompt_tokens_details"]["audio_tokens"].as_f64().map(|tokens| tokens / 25.0);
         let seconds = if usage["seconds"].is_number() { None } else { by_tokens() };
-        let told = LengthReport { usage, seconds }.told();
-        let transcript = Transcript { text: text.to_owned(), millis: told.millis, ..Transcript::default() };
+        let usage = LengthReport { usage, seconds }.read();
+        let transcript = Transcript { text: text.to_owned(), millis: usage.millis, ..Transcript::default() };
         let body = transcript.write(ask.request.format, false, false).ok_or_else(Fault::garbage)?;
-        Ok(Heard { body, told })
+        Ok(Heard { body, usage })
     }
 
     fn fault(&self, reply: &WholeReply) -> Fault {

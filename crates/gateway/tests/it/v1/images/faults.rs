@@ -18,8 +18,8 @@ async fn an_answer_without_a_picture_is_free_and_not_asked_again() {
             assert_eq!(reply.headers()["x-should-retry"], "false", "{model} {scenario}");
             let (status, error) = free(&house, reply).await;
             // A task says of each picture why it is not there.
-            let told = (model, scenario) == ("wan-pictures", "none");
-            let code = if told { "upstream_error" } else { "upstream_invalid_reply" };
+            let explained = (model, scenario) == ("wan-pictures", "none");
+            let code = if explained { "upstream_error" } else { "upstream_invalid_reply" };
             assert_eq!((status, &error["code"]), (502, &json!(code)), "{model} {scenario}");
             let asked = house.sim.received().iter().filter(|one| one.method == "POST").count();
             assert_eq!(asked, 1, "{model} {scenario}");
@@ -99,7 +99,7 @@ async fn a_content_refusal_has_its_own_code_is_free_and_final() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_and_failures_of_a_provider_are_told_as_what_they_are() {
+async fn limits_and_failures_of_a_provider_are_reported_as_what_they_are() {
     let house = house().await;
     for model in MAKERS {
         for (scenario, status, repeats) in

@@ -20,7 +20,7 @@ async fn a_picture_is_made_shown_and_charged() {
     assert_eq!((row.charge.nano(), row.hold.nano(), row.estimated), (EACH, EACH, false));
     assert_eq!((row.counters.calls, row.counters.input), (1, 1), "one prompt token as an accounting entry");
     assert!(row.raw_usage.expect("the provider's report").contains("1065"));
-    // What was left out is asked for as it is priced; the newer models refuse to be told a format.
+    // What was left out is asked for as it is priced; the newer models refuse a format.
     let sent = house.sim.received().pop().expect("sent").json();
     let expected = json!({
         "model": "sim-image-new", "prompt": "a cat", "n": 1, "size": "1024x1024", "quality": "medium",
@@ -144,7 +144,7 @@ async fn a_model_of_pictures_is_refused_where_it_is_not_offered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_fields_pass_to_openai_and_are_told_of_elsewhere() {
+async fn unknown_fields_pass_to_openai_and_are_reported_elsewhere() {
     let house = house().await;
     let more = json!({ "user": "u-1", "background": "opaque" });
     made(&house, "pictures", "a cat", more.clone()).await;

@@ -80,9 +80,9 @@ async fn each_makers_words_decide_whose_fault_it_is() {
         ] {
             house.sim.clear();
             let body = json!({ "model": model, "input": format!("[[sim:{scenario}]]"), "voice": voice });
-            let (got, error, told) = refused(&house, &body).await;
+            let (got, error, retry) = refused(&house, &body).await;
             assert_eq!((got, error["code"].as_str()), (status, Some(code)), "{model} {scenario}: {error}");
-            assert_eq!(told.as_deref(), once, "{model} {scenario}");
+            assert_eq!(retry.as_deref(), once, "{model} {scenario}");
             let said = error.to_string();
             for secret in ["sim-guard.internal", "acc-sim-12345678", "sim-worker", "sim-0f1e"] {
                 assert!(!said.contains(secret), "{model} {scenario}: {said}");

@@ -54,7 +54,7 @@ async fn each_is_asked_in_its_own_words() {
     assert_eq!(sent.json()["input"], json!({ "text": input, "voice": "Cherry", "language_type": "German" }));
 }
 
-/// The last event repeats the whole audio unless it is told not to; some do it all the same.
+/// The last event repeats the whole audio unless it is asked not to; some do it all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn audio_that_is_sent_twice_goes_out_once() {
     let house = house().await;
@@ -66,7 +66,7 @@ async fn audio_that_is_sent_twice_goes_out_once() {
             let (_, millis) = probed(&bytes, format);
             assert!((millis - 2_700).abs() <= 50, "{format} in {pieces}: {millis}");
             assert_eq!(row.counters.audio_output, 50);
-            assert!(row.raw_usage.is_some_and(|raw| raw.contains("usage_characters")), "its report is kept");
+            assert!(row.raw_usage.is_some_and(|raw| raw.contains("usage_characters")), "its report is stored");
         }
     }
 }
