@@ -63,7 +63,7 @@ test('what may have been made is not asked for again by the SDK itself', async (
   assert.equal((await house.received(mark)).length, 1);
 });
 
-test('a refusal of the text is told', async () => {
+test('a refusal of the text is reported', async () => {
   const body = { model: 'demo-speech', voice: 'alloy', input: '[[sim:moderated]]' };
   await assert.rejects(client.audio.speech.create(body), (error) => error.code === 'content_policy_violation');
 });

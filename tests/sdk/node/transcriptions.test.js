@@ -66,7 +66,7 @@ test('a stream', async () => {
 });
 
 test('lists and nested fields', async () => {
-  const told = await client.audio.transcriptions.create({
+  const transcript = await client.audio.transcriptions.create({
     model: 'demo-whisper',
     file: await file(1),
     response_format: 'verbose_json',
@@ -74,16 +74,16 @@ test('lists and nested fields', async () => {
     language: 'en',
     chunking_strategy: 'auto',
   });
-  assert.equal(told.words[0].word, 'sim');
+  assert.equal(transcript.words[0].word, 'sim');
 });
 
 test('a translation', async () => {
-  const told = await client.audio.translations.create({ model: 'demo-whisper', file: await file(0.2) });
-  assert.match(told.text, /^sim heard/);
+  const transcript = await client.audio.translations.create({ model: 'demo-whisper', file: await file(0.2) });
+  assert.match(transcript.text, /^sim heard/);
 });
 
 test('the AI SDK transcribes', async () => {
   const openai = createOpenAI({ apiKey: house.key, baseURL: `${house.baseUrl}/v1` });
-  const told = await transcribe({ model: openai.transcription('demo-whisper'), audio: wav(1.5), maxRetries: 0 });
-  assert.equal(told.text, `sim heard ${wav(1.5).length} bytes`);
+  const transcript = await transcribe({ model: openai.transcription('demo-whisper'), audio: wav(1.5), maxRetries: 0 });
+  assert.equal(transcript.text, `sim heard ${wav(1.5).length} bytes`);
 });
