@@ -25,7 +25,7 @@ pub struct Board {
 impl Board {
     pub fn new(settings: TaskSettings) -> Board {
         let (open, looks, warned_at) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Board { settings, open, looks, bell: Notify::new(), warned_at: warned_at }
+        Board { settings, open, looks, bell: Notify::new(), warned_at }
     }
 
     /// Whether it is time to tell something about a provider's tasks again: a log line for each of
