@@ -24,11 +24,14 @@ pub fn quote(config: &Path, asked: &QuoteArgs, out: &Output) -> anyhow::Result<E
     let endpoint = asked.endpoint.as_str();
     let body = std::fs::read(&asked.file).with_context(|| asked.file.display().to_string())?;
     let catalog = configured(config).map_err(|trouble| anyhow!(trouble))?;
-    let stream_hold = settings(config)?.limits.stream_hold;
+    let settings = settings(config)?;
+    let stream_hold = settings.limits.stream_hold;
     let offers = of_catalog(&catalog).map_err(|mistakes| anyhow!(listed(&mistakes)))?;
     let serving = Serving { catalog, offers, providers: HashMap::new() };
     let catalog = &serving.catalog;
-    let request = read(&Shop { serving: &serving, caller: None }, endpoint, body.into()).map_err(in_words)?;
+    let picture_links = settings.images.copy_to.is_some();
+    let shop = Shop { serving: &serving, caller: None, picture_links };
+    let request = read(&shop, endpoint, body.into()).map_err(in_words)?;
     let name = request.model();
     let model = catalog.model(name).with_context(|| format!("the catalog has no model `{name}`"))?;
     if !model.supports(request.endpoint_type()) {

@@ -22,6 +22,8 @@ use tollgate_wire::error::Code;
 pub struct Shop<'a> {
     pub serving: &'a Serving,
     pub caller: Option<&'a Caller>,
+    /// Links are handed over to pictures whose maker has none.
+    pub picture_links: bool,
 }
 
 /// Reads a call as far as its price depends on it: from the parts of its path that vary and its

@@ -23,6 +23,7 @@ use crate::shutdown::Shutdown;
 use crate::who::key_cache::KeyCache;
 use crate::work::conversation::ConversationDesk;
 use crate::work::image::ImageDesk;
+use crate::work::image::shelf::PictureShelf;
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
 use crate::workers::{poller, reload, settler, upkeep, webhooks};
@@ -76,8 +77,10 @@ pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: Wo
     let opened = Store::open(place(&loaded.settings), options, world.for_store()).await?;
     let secrets = secrets(&opened.store, &loaded.settings, &world).await?;
     let copies = CopyStore::open(&loaded.settings.video, &client)?;
+    let pictures = PictureShelf::open(&loaded.settings.images, loaded.settings.storage.disk_reserve, &client)?;
+    let shelves = Shelves { copies, pictures };
     let (abandoned, inbox) = mpsc::unbounded_channel();
-    let app = build(loaded.settings, loaded.serving, opened.store, client, world, (secrets, copies), abandoned);
+    let app = build(loaded.settings, loaded.serving, opened.store, client, world, (secrets, shelves), abandoned);
     let settling = keep(settler::run(app.till.clone(), inbox));
     upkeep(&app);
     app.tracker.spawn(webhooks::run(app.clone()));
@@ -160,13 +163,20 @@ fn client_settings(settings: &Settings) -> ClientSettings {
     }
 }
 
+/// Where files of customers are kept.
+#[derive(Default)]
+pub(crate) struct Shelves {
+    copies: Option<CopyStore>,
+    pictures: Option<PictureShelf>,
+}
+
 pub(crate) fn build(
     settings: Settings,
     serving: Serving,
     store: Store,
     client: Client,
     world: World,
-    (secrets, copies): (Secrets, Option<CopyStore>),
+    (secrets, Shelves { copies, pictures }): (Secrets, Shelves),
     abandoned: mpsc::UnboundedSender<Abandoned>,
 ) -> Arc<App> {
     let connecting = client_settings(&settings);
@@ -217,7 +227,8 @@ pub(crate) fn build(
         copies,
     };
     let spool = Arc::new(spool);
-    let images = ImageDesk { outside: video.outside.clone(), spool: spool.clone() };
+    let images =
+        ImageDesk { outside: video.outside.clone(), spool: spool.clone(), shelf: pictures, secrets: secrets.clone() };
     Arc::new(App {
         images: Arc::new(images),
         conversations: Arc::new(conversations),

@@ -224,6 +224,7 @@ fn unanswered(why: Unanswered) -> Fault {
     match why {
         Unanswered::Connection => Fault::reset(),
         Unanswered::Upload => Fault::upload_broken(),
+        Unanswered::OwnFile => Fault::own_file(),
         Unanswered::UploadLate => Fault::upload_late(),
         Unanswered::Late => Fault::late(),
     }

@@ -4,6 +4,10 @@
 
 use crate::books;
 use crate::house::{House, Plan, chat, streamed};
+use crate::media::{
+    killed_after_media, killed_while_an_upload_arrives, killed_while_media_are_made, killed_while_media_pass,
+    the_disk_fills_up_while_an_upload_arrives,
+};
 use crate::postgres::{Own, Server};
 use crate::process::{HANG, signal};
 use crate::seen::{Seen, read};
@@ -34,6 +38,11 @@ cases!(
     killed_while_the_provider_thinks,
     killed_in_mid_stream,
     killed_in_mid_audio,
+    killed_while_an_upload_arrives,
+    killed_while_media_are_made,
+    killed_while_media_pass,
+    killed_after_media,
+    the_disk_fills_up_while_an_upload_arrives,
     killed_while_it_settles,
     terminated_with_streams_open,
     a_replica_starts_beside_another,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 /// A small disk with room for the journal and some twenty MiB of what customers store.
 #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says what cannot be tested here")]
-fn mounted(disk: &std::path::Path) -> bool {
+pub fn mounted(disk: &std::path::Path) -> bool {
     let mount =
         std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=96m", "tollgate-test"]).arg(disk).output();
     if mount.as_ref().is_ok_and(|done| done.status.success()) {

@@ -91,10 +91,12 @@ pub async fn read(mut reply: Response, leave_after: Option<usize>) -> Seen {
     let status = reply.status().as_u16();
     let (call, charge) = (header("x-request-id").unwrap_or_default(), header("x-tollgate-charge-usd"));
     let replayed = header("idempotency-replayed").is_some();
-    let streams = header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
+    let kind = header("content-type").unwrap_or_default();
+    let streams = kind.starts_with("text/event-stream");
+    let sounds = kind.starts_with("audio/");
     let mut text = Vec::new();
     for pieces in 0.. {
-        if streams && leave_after.is_some_and(|limit| pieces >= limit) {
+        if (streams || sounds) && leave_after.is_some_and(|limit| pieces >= limit) {
             return Seen::Left { call, words: words(&String::from_utf8_lossy(&text)) };
         }
         match reply.chunk().await {
@@ -109,13 +111,17 @@ pub async fn read(mut reply: Response, leave_after: Option<usize>) -> Seen {
     if status != 200 {
         return failed(call, status, &serde_json::from_str(&text).unwrap_or_default());
     }
+    if sounds {
+        return Seen::Answered { call, charge, replayed };
+    }
     if !streams {
         let whole: Value = serde_json::from_str(&text).expect("a whole body is JSON");
         if whole["jsonrpc"] == "2.0" {
             return tool(&whole["result"], replayed);
         }
         let kinds = ["chat.completion", "video", "social.result"];
-        assert!(kinds.iter().any(|kind| whole["object"] == *kind), "{whole}");
+        // Pictures and vectors come as a list.
+        assert!(kinds.iter().any(|kind| whole["object"] == *kind) || whole["data"].is_array(), "{whole}");
         return Seen::Answered { call, charge, replayed };
     }
     let last = text.trim_end().rsplit("\n\n").next().unwrap_or_default();

@@ -32,6 +32,7 @@ mod stored_refusal;
 pub mod task;
 mod till;
 mod tokens;
+mod waits;
 mod work;
 
 pub use abandoned::Abandoned;
@@ -43,7 +44,7 @@ pub use dispatch::note;
 pub use meter::{Meter, context_len, fitted};
 pub use need::{Need, OpenEnd, Priced};
 pub use open::{Call, OpenCall};
-pub use pass::{BrokenOff, HELD, Passed, Rewrite};
+pub use pass::{BrokenOff, CLIENT_CLOSED, HELD, Passed, Rewrite};
 pub use quote::{Quote, Terms, quote};
 pub use reader::{BrokenEvents, EventReader, EventsEnd};
 pub use refused::{Needed, why_refused};

@@ -239,12 +239,6 @@ impl OpenCall {
         self.till.store.mark(Mark { call: self.id, account: self.caller.account.id, charge, most, row });
     }
 
-    /// What is charged if the call ends with what its meter shows.
-    pub fn due(&self) -> Money {
-        let bill = self.bill();
-        bill.most.unwrap_or(bill.charge)
-    }
-
     /// What the meter comes to at the frozen price.
     fn bill(&self) -> Bill {
         if self.meter.is_empty() {

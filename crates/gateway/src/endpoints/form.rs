@@ -288,6 +288,7 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
     }
 }
 
-fn named(refusal: Refusal, name: &str) -> Refusal {
+/// The same, about this field.
+pub fn named(refusal: Refusal, name: &str) -> Refusal {
     Refusal { param: refusal.param.or_else(|| Some(name.to_owned())), ..refusal }
 }

@@ -262,6 +262,20 @@ pub fn json(value: &impl Serialize) -> Response {
     }
 }
 
+/// Where this client reaches us: what the operator says, else what the client itself says.
+pub fn base(app: &App, parts: &Parts) -> String {
+    if let Some(url) = &app.settings.public_url {
+        return url.clone();
+    }
+    let named = parts.headers.get(header::HOST).and_then(|value| value.to_str().ok());
+    let named = named.or_else(|| parts.uri.authority().map(|authority| authority.as_str()));
+    let plain = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
+    match named.filter(plain) {
+        Some(host) => format!("http://{host}"),
+        None => format!("http://{}", app.settings.listen),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

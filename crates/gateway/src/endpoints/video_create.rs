@@ -1,7 +1,8 @@
 //! `POST /v1/videos` and `POST /v1/video/generations`: one handler. JSON and multipart/form-data
 //! say the same thing.
 
-use super::video_tasks::{base, json_bytes, own, unknown};
+use super::reading::base;
+use super::video_tasks::{json_bytes, own, unknown};
 use super::{form, reading};
 use crate::app::App;
 use crate::call::task::{Made, TaskAsk, create_task};

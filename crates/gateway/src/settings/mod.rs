@@ -4,6 +4,7 @@
 
 mod fetch;
 mod fit;
+mod images;
 mod pages;
 mod read;
 mod social;
@@ -14,6 +15,7 @@ mod webhooks;
 
 pub use fetch::FetchSettings;
 pub use fit::METRICS_CONNECTIONS;
+pub use images::ImageSettings;
 pub use pages::{Origin, Pages};
 pub use read::{ConfigSource, catalog_files, catalog_paths};
 pub(crate) use read::{file_mistake, whole_mistake};
@@ -49,6 +51,7 @@ pub struct Settings {
     pub limits: ServerLimits,
     pub social: SocialSettings,
     pub video: VideoSettings,
+    pub images: ImageSettings,
     /// Where clients reach us; left out, the host a request names.
     pub public_url: Option<String>,
     /// The secrets that sign links and webhooks.

@@ -5,7 +5,8 @@
 //! environment comes in as a value, read once by the executable.
 
 use super::{
-    FetchSettings, Pages, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings, VideoSettings,
+    CopyTo, FetchSettings, ImageSettings, Pages, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings,
+    VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};
@@ -69,6 +70,7 @@ impl ConfigSource {
             limits: ServerLimits::default(),
             social: SocialSettings::read(form),
             video: VideoSettings::read(form, self),
+            images: ImageSettings::default(),
             tasks: TaskSettings::read(form),
             fetch: FetchSettings::read(form),
             storage: StorageSettings::read(form),
@@ -83,7 +85,10 @@ impl ConfigSource {
         let mut table = form.table("limits");
         let limits = limits(&mut table);
         table.finish();
-        Settings { limits, secrets_file, ..settings }
+        // Where replicas share a database they have no folder in common that we know of.
+        let alone = (settings.database == "sqlite").then(|| CopyTo::Folder(settings.data_dir.join("pictures")));
+        let images = ImageSettings::read(form, self, alone);
+        Settings { limits, secrets_file, images, ..settings }
     }
 
     pub(crate) fn providers(&self, form: &mut Form<'_>) -> HashMap<String, Option<Provider>> {

@@ -134,8 +134,8 @@ impl VideoSettings {
     }
 }
 
-/// A folder beside the file, or `s3://BUCKET/PREFIX` with the table `[video.s3]`.
-fn copy_to(form: &mut Form<'_>, source: &ConfigSource) -> Option<CopyTo> {
+/// A folder beside the file, or `s3://BUCKET/PREFIX` with the table `s3` beside it.
+pub(super) fn copy_to(form: &mut Form<'_>, source: &ConfigSource) -> Option<CopyTo> {
     let place = form.opt_text("copy_to");
     let mut table = form.table("s3");
     let region = table.text_or("region", "us-east-1");

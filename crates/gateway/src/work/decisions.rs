@@ -2,7 +2,7 @@
 //! probabilities. Client and provider may each speak either of two formats.
 
 use super::texts;
-use crate::call::{Begun, Call, Meter, Need, Priced, WholeAnswer, Work};
+use crate::call::{Begun, Call, HELD, Meter, Need, Priced, WholeAnswer, Work};
 use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
@@ -120,7 +120,8 @@ impl Work for DecisionCall {
         let request = decides.request(provider, &call.id.to_string(), body).ok_or_else(texts::unable)?;
         let reply = texts::ask(call, provider, request, |reply| decides.fault(reply)).await;
         let reply = reply.map_err(|fault| decides.after(fault))?;
-        let bytes = reply.whole(provider.settings.max_reply_bytes, call.deadline).await?;
+        // The words of the questions and numbers: however many there are, they fit into this.
+        let bytes = reply.whole(HELD.min(provider.settings.max_reply_bytes), call.deadline).await?;
         let counted = self.0.counted(call.model.chat.image_tokens);
         let read = DecisionReply::read(decides.form, bytes.clone(), &self.0, &call.model.name, counted);
         let read = read.map_err(|_| match UpstreamError::read(&bytes) {

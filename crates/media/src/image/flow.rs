@@ -329,6 +329,7 @@ impl Pass {
                 self.entry = None;
                 self.writer.forget();
             }
+            _ if self.writer.spoil(&mut self.out) => {}
             _ => {
                 let field = format!("data[{}]", self.writer.entries().saturating_sub(1));
                 self.tally.warn(field, "The provider's picture cannot be decoded; it is not charged.");

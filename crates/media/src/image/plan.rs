@@ -22,6 +22,8 @@ pub struct ImageRules {
     pub format: PictureFormat,
     /// The provider hands over base64 and nothing else.
     pub base64_only: bool,
+    /// The gateway keeps pictures, and hands over links to them.
+    pub links: bool,
     /// Previews before the finished picture are passed on. They cost at the provider.
     pub partials: bool,
     /// Pictures that an edit may bring along; 0: there are no edits.
@@ -71,8 +73,11 @@ impl ImagePlan {
         let shape = shape(&asked, rules)?;
         let quality = quality(&asked, rules)?;
         let format = asked.response_format.unwrap_or(rules.format);
-        if format == PictureFormat::Url && rules.base64_only {
-            let text = "The model's provider hands over pictures as `b64_json` only.";
+        if format == PictureFormat::Url && rules.base64_only && (asked.stream || !rules.links) {
+            let text = match rules.links {
+                true => "The model's provider streams pictures as `b64_json` only; without `stream` there are links.",
+                false => "The model's provider hands over pictures as `b64_json` only, and this gateway keeps none.",
+            };
             return Err(Problem::new(Code::UnsupportedValue, "response_format", text));
         }
         let partials = asked.partial_images.unwrap_or(0);
@@ -185,6 +190,7 @@ mod tests {
             qualities: vec!["low".to_owned(), "medium".to_owned()],
             format: PictureFormat::Base64,
             base64_only: true,
+            links: false,
             partials: false,
             sources: 2,
             masks: false,

@@ -1,6 +1,7 @@
 //! A request for pictures, from JSON or from the fields of a form. Errors name the field; what is
 //! not known here is preserved for providers that may know it.
 
+use crate::tree;
 use serde_json::{Map, Value};
 use tollgate_wire::Problem;
 use tollgate_wire::error::Code;
@@ -72,12 +73,7 @@ pub struct ImageRequest {
 impl ImageRequest {
     /// From a JSON body.
     pub fn from_json(body: &[u8], edit: bool) -> Result<ImageRequest, Problem> {
-        let value: Value =
-            serde_json::from_slice(body).map_err(|_| Problem::not_json("The body is not a valid JSON object."))?;
-        let Value::Object(members) = value else {
-            return Err(Problem::not_json("The body is not a valid JSON object."));
-        };
-        ImageRequest::from_members(members, edit)
+        ImageRequest::from_members(tree::members(body, usize::MAX)?, edit)
     }
 
     /// From members, wherever they stood.
@@ -87,6 +83,11 @@ impl ImageRequest {
             request.take(&name, value)?;
         }
         request.check()
+    }
+
+    /// Bytes of texts that are kept until it is answered, beside those of its pictures.
+    pub fn kept_texts(&self) -> usize {
+        self.prompt.len() + self.others.iter().map(|(name, value)| name.len() + tree::texts(value)).sum::<usize>()
     }
 
     /// What every request must have.

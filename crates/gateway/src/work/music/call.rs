@@ -51,10 +51,9 @@ impl Work for MusicCall {
         call.first_byte_at = Some(call.till.world.now_ms());
         call.meter = used(&song, 0, true, None);
         let AudioAnswer { body, reader, left, .. } = answer;
-        let known = song.seconds.is_none();
         let mut flow = MusicFlow::new(reader, song, created);
         let first = flow.write(&audio);
-        Ok(Begun::Passing(Box::new(Passed { known, content_type: JSON, first, body, rewrite: Box::new(flow), left })))
+        Ok(Begun::Passing(Box::new(Passed { content_type: JSON, first, body, rewrite: Box::new(flow), left })))
     }
 }
 

@@ -154,7 +154,6 @@ impl SocialCall {
         let (rewrite, first) = begun.map_err(|judged| self.without_data(judged))?;
         self.charge(call);
         Ok(Begun::Passing(Box::new(Passed {
-            known: true,
             content_type: HeaderValue::from_static("application/json"),
             first,
             body,

@@ -59,7 +59,7 @@ impl Work for SpeechCall {
             false => speech.format.content_type(ask.rate),
         };
         let content_type = HeaderValue::try_from(content_type).map_err(|_| Fault::garbage())?;
-        Ok(Begun::Passing(Box::new(Passed { known: true, content_type, first, body, rewrite: Box::new(flow), left })))
+        Ok(Begun::Passing(Box::new(Passed { content_type, first, body, rewrite: Box::new(flow), left })))
     }
 }
 

@@ -96,7 +96,7 @@ impl TranscriptionCall {
                 rewrite.see(&start);
                 let left = most.saturating_sub(start.len());
                 let rewrite = Box::new(rewrite);
-                let passed = Passed { known: true, content_type, first: start, body: rest, rewrite, left };
+                let passed = Passed { content_type, first: start, body: rest, rewrite, left };
                 return Ok(Begun::Passing(Box::new(passed)));
             }
             HeldReply::Large { start, rest } => {
@@ -160,7 +160,7 @@ impl TranscriptionCall {
         let left = provider.settings.max_reply_bytes.saturating_sub(first.len());
         let rewrite = Box::new(Streaming::new(events, measuring));
         let first = first.freeze();
-        Ok(Begun::Passing(Box::new(Passed { known: true, content_type: EVENTS, first, body, rewrite, left })))
+        Ok(Begun::Passing(Box::new(Passed { content_type: EVENTS, first, body, rewrite, left })))
     }
 }
 

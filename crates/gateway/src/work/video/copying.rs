@@ -3,10 +3,10 @@
 //! the file does. While it is made nobody else has the task; whoever dies over it leaves the task
 //! to whoever takes it next, and a copy made twice is the same copy.
 
-use super::copies::Uncopied;
 use super::file::{FileOrigin, FileVariant};
 use super::{CopyStore, MadeVideo, StoredResult, VideoDesk, VideoPlan};
 use crate::call::task::{TaskHabits, Watched, millis, put_back};
+use crate::work::shelf::Uncopied;
 use futures_util::stream;
 use std::sync::Arc;
 use tokio::time::Instant;

@@ -2,6 +2,7 @@
 //! the provider received, and what was promised to survive which crash. It reads the usage log and
 //! the balances and nothing else; the audit runs beside it.
 
+use super::media;
 use super::outside::{Attempt, Fate, Outside, Raw, Request, Seen, lock};
 use super::provider::{Ending, PROMPT};
 use super::tasks;
@@ -75,6 +76,7 @@ fn check_attempt(attempt: &Attempt, request: &Request, rows: &Rows) -> Option<St
     }
     let lost_power = matches!(attempt.fate, Fate::InDoubt | Fate::CutOff(Crash::PowerCut, _));
     let right = match &attempt.seen {
+        _ if media::is_media(request.model) => media::is_right(attempt, request, row, lost_power),
         Some((Seen::Failed { status, .. }, _)) if *status != 200 => charge == 0,
         _ if lost_power => true,
         Some((Seen::Answered { charge: seen, .. }, _)) => {

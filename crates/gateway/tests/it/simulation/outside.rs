@@ -3,6 +3,7 @@
 //! is what the oracle goes by.
 
 use super::draw::Draw;
+use super::media;
 use super::provider::{self, Plan, Received};
 use super::tasks::Ordered;
 use std::pin::Pin;
@@ -258,16 +259,19 @@ impl Outside {
 
 fn request(draw: &mut Draw, lives: u32) -> Request {
     use provider::Ending::{Cut, Fine, NoReport, Reset, ServerError, Silence};
-    let streams = draw.percent(60);
+    let model = draw.one(&["plain", "plain", "stubborn", "by-the-call", "vectors", "pictures", "voice"]);
+    let media = media::is_media(model);
+    let streams = draw.percent(60) && !media;
     let idem = draw.percent(40);
     let words = draw.between(1, 30);
     Request {
         customer: usize::from(draw.percent(35)),
-        model: draw.one(&["plain", "plain", "stubborn", "by-the-call"]),
+        model,
         streams,
         idem,
         copies: if idem { draw.between(1, 3) } else { 1 },
-        leaves_after: (streams && !idem && draw.percent(30)).then(|| usize::try_from(draw.below(words)).expect("few")),
+        leaves_after: ((streams || model == "voice") && !idem && draw.percent(30))
+            .then(|| usize::try_from(draw.below(words)).expect("few")),
         born: u32::try_from(draw.below(u64::from(lives))).expect("few"),
         wait_ms: draw.below(3_000),
         plan: Plan {

@@ -3,16 +3,14 @@
 //! call is its hold and is never passed; the use of the call, stated to the quote afterwards, comes
 //! to its charge, to the nano-dollar.
 
+use crate::generated::{Seed, end, lanes, rows};
 use crate::house::{House, Plan, call_id};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use tollgate_store::{CallId, Ending, UsagePage, UsageRow};
+use tollgate_store::{CallId, Ending, UsageRow};
 
 const CALLS: usize = 10_000;
-/// So many at a time.
-const LANES: usize = 48;
 /// The demo, and a model whose tiers change within a few words.
 const CATALOG: &str = concat!(
     include_str!("../../../../../catalog/demo.toml"),
@@ -49,18 +47,7 @@ const MODELS: [&str; 11] = [
     "demo-cut",
 ];
 
-/// SplitMix64: the same calls in every run.
-struct Seed(u64);
-
 impl Seed {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-
     fn body(&mut self) -> Value {
         let model = MODELS[usize::try_from(self.below(MODELS.len() as u64)).expect("small")];
         let words = "coin ".repeat(usize::try_from(self.below(40)).expect("small"));
@@ -134,43 +121,6 @@ async fn make(house: &House, body: Value, quoted: bool) -> Made {
     Made { body, bound, call, charged }
 }
 
-/// Runs `work` for every number below `count`, many at a time.
-async fn lanes<T, W, F>(count: usize, work: W) -> Vec<T>
-where
-    T: Send + 'static,
-    F: Future<Output = T> + Send + 'static,
-    W: Fn(usize) -> F + Send + Sync + 'static,
-{
-    let (work, next) = (Arc::new(work), Arc::new(AtomicUsize::new(0)));
-    let mut set = tokio::task::JoinSet::new();
-    for _ in 0..LANES {
-        let (work, next) = (work.clone(), next.clone());
-        set.spawn(async move {
-            let mut done = Vec::new();
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                if at >= count {
-                    return done;
-                }
-                done.push(work(at).await);
-            }
-        });
-    }
-    set.join_all().await.into_iter().flatten().collect()
-}
-
-async fn rows(house: &House) -> HashMap<CallId, UsageRow> {
-    house.quiet().await;
-    let mut all = HashMap::new();
-    let mut page = UsagePage { before: None, limit: 500 };
-    loop {
-        let rows = house.running().app.store.usage(Some(house.account), page).await.expect("rows");
-        let Some(last) = rows.last() else { return all };
-        page.before = Some(last.call);
-        all.extend(rows.into_iter().map(|row| (row.call, row)));
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_quotes_hold() {
     let plan =
@@ -204,12 +154,8 @@ async fn ten_thousand_quotes_hold() {
     for expected in ["answered", "upstream_fault", "free", "priority", "peak", "long", "longer", "estimated"] {
         assert!(seen.get(expected).is_some_and(|count| *count > 50), "{expected} was hardly seen: {seen:?}");
     }
-    // The house would look up every call one by one; the rows were counted above.
-    let report = house.running().app.store.verify().await.expect("verified");
-    assert_eq!(report.breaches, []);
-    let mut house = Arc::into_inner(house).expect("nobody else has it");
-    house.checked = true;
-    house.running.take().expect("running").stop().await;
+    drop((made, rows));
+    end(house).await;
 }
 
 /// Holds one call to its quotes; says what kind of call it was.
