@@ -8,5 +8,5 @@ mod usage;
 
 pub use count::{AudioFormat, OutputCount, base64_bytes};
 pub use form::{LiveFault, LiveForm, LiveFrame};
-pub use scan::{BadEvent, event_type, strict_event_type};
+pub use scan::{BadEvent, EventParts, event_parts, event_type, strict_event_type};
 pub use usage::live_usage;
