@@ -36,6 +36,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         new_secrets: false,
         tasks: TaskSettings::default(),
         fetch: FetchSettings::default(),
+        realtime: crate::settings::RealtimeSettings::default(),
         storage: crate::settings::StorageSettings::default(),
         limits: ServerLimits::default(),
     };

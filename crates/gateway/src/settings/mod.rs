@@ -7,6 +7,7 @@ mod fit;
 mod images;
 mod pages;
 mod read;
+mod realtime;
 mod social;
 mod storage;
 mod tasks;
@@ -19,6 +20,7 @@ pub use images::ImageSettings;
 pub use pages::{Origin, Pages};
 pub use read::{ConfigSource, catalog_files, catalog_paths};
 pub(crate) use read::{file_mistake, whole_mistake};
+pub use realtime::RealtimeSettings;
 pub use social::SocialSettings;
 pub use storage::StorageSettings;
 pub use tasks::TaskSettings;
@@ -60,6 +62,7 @@ pub struct Settings {
     pub new_secrets: bool,
     pub tasks: TaskSettings,
     pub fetch: FetchSettings,
+    pub realtime: RealtimeSettings,
     pub storage: StorageSettings,
 }
 

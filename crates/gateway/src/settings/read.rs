@@ -5,7 +5,8 @@
 //! environment comes in as a value, read once by the executable.
 
 use super::{
-    CopyTo, FetchSettings, ImageSettings, Pages, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings,
+    CopyTo, FetchSettings, ImageSettings, Pages, RealtimeSettings, ServerLimits, Settings, SocialSettings, StorageSettings,
+    TaskSettings,
     VideoSettings,
 };
 use ipnet::IpNet;
@@ -73,6 +74,7 @@ impl ConfigSource {
             images: ImageSettings::default(),
             tasks: TaskSettings::read(form),
             fetch: FetchSettings::read(form),
+            realtime: RealtimeSettings::read(form),
             storage: StorageSettings::read(form),
             public_url: public_url(form),
             secrets_file: PathBuf::new(),

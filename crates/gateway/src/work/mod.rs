@@ -9,6 +9,7 @@ pub mod given;
 pub mod image;
 pub mod music;
 mod put_down;
+pub mod realtime;
 pub mod rerank;
 pub mod shelf;
 pub mod social;

@@ -469,6 +469,8 @@ impl House {
         let held = |row: &&UsageRow| row.hold > Money::ZERO;
         let of = |start: &'static str| rows.values().filter(held).filter(move |row| row.endpoint.starts_with(start));
         assert!(self.sim.videos() <= of("/v1/video").count(), "a video was made without a hold");
+        let responses = self.sim.received().iter().filter(|seen| seen.method == "WS").count();
+        assert!(responses <= of("/v1/realtime").count(), "a response was made without a hold");
         // What the source refuses once is asked once more.
         let asked: u32 = of("/v1/social").map(|row| 2 * row.attempts).sum();
         assert!(social <= asked, "the source was asked {social} times, for {asked} there was a hold");
@@ -508,6 +510,11 @@ impl House {
     /// Stops the gateway as SIGTERM does, and opens it again over the same data.
     pub async fn restart(&mut self) {
         self.running.take().expect("running").stop().await;
+        self.restart_stopped().await;
+    }
+
+    /// Opens it again after somebody has stopped it.
+    pub async fn restart_stopped(&mut self) {
         // In one process the data folder is free once the last connection has let go of it.
         for attempt in 0.. {
             let loaded = self.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));

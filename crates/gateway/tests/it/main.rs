@@ -46,6 +46,7 @@ mod v1 {
     mod paused_routes;
     mod quote;
     mod quote_and_charge;
+    pub mod realtime;
     mod receipts;
     mod reports;
     mod rerank;

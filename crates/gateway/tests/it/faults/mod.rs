@@ -11,6 +11,7 @@ mod ledger;
 mod recordings;
 mod refused;
 mod repeated;
+mod sessions;
 mod speech;
 mod stored;
 mod upstream;
@@ -58,6 +59,8 @@ cases! {
     images: the_client_leaves_in_mid_picture, the_provider_dies_in_mid_picture, an_answer_with_pictures_is_too_large,
         an_answer_with_pictures_is_lost, a_task_of_pictures_is_never_over, a_stream_of_pictures_breaks,
         a_picture_cannot_be_kept;
+    sessions: a_session_without_money, the_handshake_of_a_session_fails, the_provider_breaks_a_session_off, the_client_leaves_a_session,
+        the_money_runs_out_in_a_session, a_stop_with_sessions_open;
     videos: a_creation_without_an_answer, a_task_fails, a_task_is_completed, the_poller_dies_before_the_commit,
         two_replicas_poll_one_task, a_replica_writes_after_its_lease, success_after_we_said_failed, the_state_goes_back,
         the_link_has_expired;
@@ -66,7 +69,7 @@ cases! {
 }
 
 /// Rows of the table.
-const ROWS: usize = 102;
+const ROWS: usize = 108;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];
