@@ -24,4 +24,10 @@ pub trait LiveForm: Send {
 
     /// A GA event as the frames that this side gets.
     fn write(&mut self, event: String) -> Result<Vec<LiveFrame>, LiveFault>;
+
+    /// What follows without being asked: events that this side says, and frames that it gets. To be
+    /// asked for when a session begins and after each `read` and `write`.
+    fn more(&mut self) -> (Vec<String>, Vec<LiveFrame>) {
+        (Vec::new(), Vec::new())
+    }
 }
