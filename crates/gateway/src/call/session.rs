@@ -19,8 +19,8 @@ use super::{Till, why_uncovered};
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::who::caller::Caller;
-use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Instant;
 use tollgate_catalog::{Model, Money};
@@ -214,13 +214,13 @@ impl SessionCall {
     }
 
     /// The answer to what was asked for; pending for ever when nothing was.
-    pub async fn extended(&mut self) -> Result<(), Refusal> {
-        let Some(cover) = self.cover.as_mut() else { return std::future::pending().await };
-        let answer = poll_fn(|cx| cover.poll(cx)).await;
-        answer.map_err(|refused| {
+    pub fn poll_extended(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
+        let Some(cover) = self.cover.as_mut() else { return Poll::Pending };
+        let answer = ready!(cover.poll(cx));
+        Poll::Ready(answer.map_err(|refused| {
             let refusal = self.refused(&refused, Money::ZERO);
             Refusal { message: why_uncovered(refusal.code).to_owned(), ..refusal }
-        })
+        }))
     }
 
     fn refused(&self, refused: &HoldRefused, more: Money) -> Refusal {
@@ -244,12 +244,19 @@ impl SessionCall {
         self.report = Some((usage, raw));
     }
 
-    /// What of it is charged is known elsewhere, exactly.
-    pub fn measured(&mut self, used: Counters, raw: String) {
-        self.counted = used;
-        self.report = None;
-        let raw_usage = Some(self.labelled(Some(&raw)));
-        self.call.meter = Meter::Known { used, estimated: false, raw_usage };
+    /// It is charged for this, whatever passed.
+    pub fn measured(&mut self, item: &str, used: Counters, estimated: bool, raw: &str) {
+        self.response = Some(item.to_owned());
+        let raw_usage = Some(self.labelled(Some(raw)));
+        self.call.first_byte_at = Some(self.call.till.world.now_ms());
+        self.call.meter = Meter::Known { used, estimated, raw_usage };
+    }
+
+    /// Holds for all that this needs, if that is more than was held for.
+    pub async fn cover_all(&mut self, priced: &impl Priced) -> Result<(), Refusal> {
+        let need = priced.need(&self.call.model)?;
+        let covered = self.call.cover_all(need).await;
+        covered.map_err(|(refused, more)| self.refused(&refused, more))
     }
 
     /// The usage as the row keeps it: with the names of session and response.

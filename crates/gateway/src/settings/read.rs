@@ -5,7 +5,8 @@
 //! environment comes in as a value, read once by the executable.
 
 use super::{
-    FetchSettings, Pages, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings, VideoSettings,
+    FetchSettings, Pages, RealtimeSettings, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings,
+    VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};
@@ -71,6 +72,7 @@ impl ConfigSource {
             video: VideoSettings::read(form, self),
             tasks: TaskSettings::read(form),
             fetch: FetchSettings::read(form),
+            realtime: RealtimeSettings::read(form),
             storage: StorageSettings::read(form),
             public_url: public_url(form),
             secrets_file: PathBuf::new(),

@@ -54,7 +54,7 @@ impl Caller {
         found.would_hold(Money::from_nano(1), Money::from_nano(1), false, now).err()
     }
 
-    fn works_at(&self, now: Millis) -> bool {
+    pub fn works_at(&self, now: Millis) -> bool {
         // Revoked is revoked at once, whatever the clock of whoever did it says.
         self.key.revoked_at.is_none() && self.key.expires_at.is_none_or(|at| at > now)
     }

@@ -20,5 +20,5 @@ pub use gemini::{
 };
 pub use qwen::{QwenAudio, QwenProvider};
 pub use resample::Resampler;
-pub use scan::{BadEvent, event_type, strict_event_type};
+pub use scan::{BadEvent, EventParts, event_parts, event_type, strict_event_type};
 pub use usage::live_usage;

@@ -23,6 +23,29 @@ pub fn event_type(text: &str) -> Option<&str> {
     None
 }
 
+/// What metering needs of an event that carries output, without reading it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventParts<'a> {
+    pub response_id: &'a str,
+    /// As it stands between its quotes.
+    pub delta: &'a str,
+}
+
+/// These parts of an event; nothing where it is no JSON object. What it does not have is empty.
+pub fn event_parts(text: &str) -> Option<EventParts<'_>> {
+    let mut scan = Scan::new(text)?;
+    let mut parts = EventParts::default();
+    while let Some((name, value)) = scan.member()? {
+        let text = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or_default();
+        match name {
+            "response_id" => parts.response_id = text,
+            "delta" => parts.delta = text,
+            _ => {}
+        }
+    }
+    Some(parts)
+}
+
 /// The `type` of a client's event, which is looked through to its end: nobody may mean another
 /// type than the one that was checked.
 pub fn strict_event_type(text: &str) -> Result<&str, BadEvent> {
@@ -138,6 +161,15 @@ mod tests {
             assert_eq!(event_type(text), Some("a.b"), "{text}");
             assert_eq!(strict_event_type(text), Ok("a.b"), "{text}");
         }
+    }
+
+    #[test]
+    fn output_is_found_beside_its_response() {
+        let text = r#"{"type":"x.delta","response_id":"resp_1","item_id":"i","delta":"a\"b","n":1}"#;
+        let parts = event_parts(text).expect("an event");
+        assert_eq!((parts.response_id, parts.delta), ("resp_1", "a\\\"b"));
+        assert_eq!(event_parts("{\"delta\":1}"), Some(EventParts::default()));
+        assert_eq!(event_parts("nothing"), None);
     }
 
     #[test]
