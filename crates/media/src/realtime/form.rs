@@ -30,4 +30,13 @@ pub trait LiveForm: Send {
     fn more(&mut self) -> (Vec<String>, Vec<LiveFrame>) {
         (Vec::new(), Vec::new())
     }
+
+    /// Which form it is, where two sides of one form can do without the middle's words.
+    fn kind(&self) -> &'static str {
+        ""
+    }
+
+    /// The other side has the same form: each event carries the frame that it was made from, and
+    /// that is what the other side gets.
+    fn pair(&mut self) {}
 }

@@ -164,11 +164,19 @@ impl OpenSession {
             ending: None,
             shared,
         };
+        let (mut client_form, mut server_form) = (opening.form, dialled.form);
+        if let (Some(ours), Some(theirs)) = (&mut client_form, &mut server_form)
+            && !ours.kind().is_empty()
+            && ours.kind() == theirs.kind()
+        {
+            ours.pair();
+            theirs.pair();
+        }
         let relay = Relay {
             client: Line::new(client, Role::Server, settings.message_bytes).await,
             server: Line::new(server, Role::Client, settings.provider_message_bytes).await,
-            client_form: opening.form,
-            server_form: dialled.form,
+            client_form,
+            server_form,
             pace: ClientPace::new(&settings, Instant::now()),
             resume_at: None,
             blocked: None,
@@ -254,7 +262,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             match self.client_form.as_mut().map(|form| form.write(event.as_str().to_owned())) {
                 None => self.client.say_text(event),
                 Some(Ok(frames)) => frames.into_iter().for_each(|frame| self.client.say(message(frame), None)),
-                Some(Err(_)) => {}
+                // There is no other way to say it in this form.
+                Some(Err(fault)) => {
+                    return Next::Over(LastWords::plain(CloseCode::Invalid, &fault.0));
+                }
             }
         }
         match &self.talk.ending {

@@ -6,27 +6,21 @@ use super::super::form::{LiveFault, LiveForm, LiveFrame};
 use super::super::json::parse;
 use super::super::resample::Resampler;
 use super::super::scan::event_type;
-use super::keys::get;
+use super::keys::{camel, get, unknown};
 use super::provider::carrying;
 use super::setup::to_session;
 use super::usage::to_gemini;
-use super::{CARRIED, RAW};
+use super::{CARRIED, FORM};
 
 /// Silence that ends a turn whose audio has ended, in milliseconds.
 const SILENCE_MS: usize = 1_000;
 
-/// How a client is to be served.
-#[derive(Clone, Debug, Default)]
-pub struct GeminiClientSettings {
-    /// The model that writes down what the client says, where the provider needs to be told one.
-    pub transcriber: Option<String>,
-    /// The provider is Gemini too: frames are carried through.
-    pub carry: bool,
-}
-
 /// One client of Gemini Live.
 pub struct GeminiClient {
-    settings: GeminiClientSettings,
+    /// The model that writes down what the client says, where the provider needs to be given one.
+    transcriber: Option<String>,
+    /// The provider is Gemini too: frames are carried through.
+    carry: bool,
     set_up: bool,
     answered: bool,
     writes_input: bool,
@@ -60,9 +54,10 @@ fn parse_frame(frame: &LiveFrame) -> Result<Value, LiveFault> {
 }
 
 impl GeminiClient {
-    pub fn new(settings: GeminiClientSettings) -> GeminiClient {
+    pub fn new(transcriber: Option<String>) -> GeminiClient {
         GeminiClient {
-            settings,
+            transcriber,
+            carry: false,
             set_up: false,
             answered: false,
             writes_input: false,
@@ -82,7 +77,7 @@ impl GeminiClient {
         }
         self.writes_input = !get(setup, "inputAudioTranscription").is_null();
         self.writes_output = !get(setup, "outputAudioTranscription").is_null();
-        let session = to_session(setup, self.settings.transcriber.as_deref(), !self.settings.carry)?;
+        let session = to_session(setup, self.transcriber.as_deref(), !self.carry)?;
         Ok(vec![json!({"type": "session.update", "session": session})])
     }
 
@@ -162,7 +157,7 @@ impl GeminiClient {
                     "type": "message", "role": "user", "content": [{"type": "input_image", "image_url": url}],
                 });
                 events.push(json!({"type": "conversation.item.create", "item": item}));
-            } else if self.settings.carry {
+            } else if self.carry {
                 events.push(json!({
                     "type": "input_audio_buffer.append", "audio": data["data"], "gemini_mime": get(data, "mimeType"),
                 }));
@@ -176,14 +171,14 @@ impl GeminiClient {
             events.push(json!({"type": "conversation.item.create", "item": item}));
             self.ask(&mut events);
         }
-        if !get(input, "activityStart").is_null() && self.responding && !self.settings.carry {
+        if !get(input, "activityStart").is_null() && self.responding && !self.carry {
             events.push(json!({"type": "response.cancel"}));
         }
         if !get(input, "activityEnd").is_null() {
             events.push(json!({"type": "input_audio_buffer.commit"}));
             self.ask(&mut events);
         }
-        if *get(input, "audioStreamEnd") == true && !self.settings.carry {
+        if *get(input, "audioStreamEnd") == true && !self.carry {
             let silence = "A".repeat(SILENCE_MS * 48 / 3 * 4);
             events.push(json!({"type": "input_audio_buffer.append", "audio": silence}));
         }
@@ -192,7 +187,7 @@ impl GeminiClient {
 
     /// The provider is to answer, as soon as it is through with what it says now.
     fn ask(&mut self, events: &mut Vec<Value>) {
-        if self.responding && !self.settings.carry {
+        if self.responding && !self.carry {
             if !std::mem::replace(&mut self.wants, true) {
                 events.push(json!({"type": "response.cancel"}));
             }
@@ -204,7 +199,7 @@ impl GeminiClient {
     fn tools(&mut self, answer: &Value) -> Vec<Value> {
         let answers = get(answer, "functionResponses").as_array().into_iter().flatten();
         let mut events: Vec<Value> = answers.map(output).collect();
-        if self.responding && !self.settings.carry {
+        if self.responding && !self.carry {
             self.wants = true;
         } else {
             events.push(json!({"type": "response.create"}));
@@ -312,6 +307,7 @@ impl GeminiClient {
 impl LiveForm for GeminiClient {
     fn read(&mut self, frame: LiveFrame) -> Result<Vec<String>, LiveFault> {
         let message = parse_frame(&frame)?;
+        check_members(&message)?;
         let (setup, content) = (get(&message, "setup"), get(&message, "clientContent"));
         let (input, tools) = (get(&message, "realtimeInput"), get(&message, "toolResponse"));
         let events = if setup.is_object() {
@@ -329,9 +325,11 @@ impl LiveForm for GeminiClient {
         };
         let mut out: Vec<String> = events.iter().map(Value::to_string).collect();
         let rebuilt = events.last().is_some_and(|event| !event["gemini_mime"].is_null());
-        if self.settings.carry && !rebuilt {
+        if self.carry && !rebuilt {
             out.pop();
-            let last = events.into_iter().last().unwrap_or_else(|| json!({"type": RAW}));
+            // One that is passed on as it is, for the frame in it.
+            let bare = || json!({"type": "output_audio_buffer.clear"});
+            let last = events.into_iter().last().unwrap_or_else(bare);
             out.push(carrying(last, message));
         }
         Ok(out)
@@ -340,10 +338,10 @@ impl LiveForm for GeminiClient {
     fn write(&mut self, event: String) -> Result<Vec<LiveFrame>, LiveFault> {
         let kind = event_type(&event).unwrap_or_default().to_string();
         let mut event = parse(&event)?;
-        let frames = if self.settings.carry && kind != "error" {
+        let frames = if self.carry && kind != "error" {
             let carried = event.as_object_mut().and_then(|event| event.remove(CARRIED));
             carried.into_iter().collect()
-        } else if self.settings.carry && !event[CARRIED].is_null() {
+        } else if self.carry && !event[CARRIED].is_null() {
             vec![event[CARRIED].take()]
         } else {
             self.server_event(&kind, &event)?
@@ -351,9 +349,40 @@ impl LiveForm for GeminiClient {
         Ok(frames.into_iter().map(|frame| LiveFrame::Text(frame.to_string())).collect())
     }
 
+    fn kind(&self) -> &'static str {
+        FORM
+    }
+
+    fn pair(&mut self) {
+        self.carry = true;
+    }
+
     fn more(&mut self) -> (Vec<String>, Vec<LiveFrame>) {
         (std::mem::take(&mut self.own), Vec::new())
     }
+}
+
+/// One message says one thing, in one spelling: nobody may read another message than the one that
+/// was counted.
+fn check_members(message: &Value) -> Result<(), LiveFault> {
+    let known = ["setup", "clientContent", "realtimeInput", "toolResponse"];
+    if let Some(name) = unknown(message, &known) {
+        let name: String = name.chars().take(64).collect();
+        return Err(LiveFault(format!("{name}: a message is {}", known.join(", "))));
+    }
+    if message.as_object().is_none_or(|members| members.len() != 1) {
+        return Err(LiveFault(format!("a message is one of {}", known.join(", "))));
+    }
+    for inner in message.as_object().into_iter().flatten().map(|(_, inner)| inner) {
+        let names = inner.as_object().into_iter().flatten().map(|(name, _)| name);
+        if let Some(twice) = names.into_iter().find(|name| {
+            let other = camel(name);
+            other != **name && inner.get(&other).is_some()
+        }) {
+            return Err(LiveFault(format!("{}: it is there in two spellings", camel(twice))));
+        }
+    }
+    Ok(())
 }
 
 /// What a function has answered.

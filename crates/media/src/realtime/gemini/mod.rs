@@ -14,11 +14,13 @@ mod setup;
 mod turn;
 mod usage;
 
-pub use client::{GeminiClient, GeminiClientSettings, gemini_setup_model};
+pub use client::{GeminiClient, gemini_setup_model};
 pub use provider::{GeminiProvider, GeminiProviderSettings};
 pub use usage::GeminiUsage;
 
 /// The member of an event that carries a frame of Gemini.
 const CARRIED: &str = "gemini";
+/// What both forms are called.
+const FORM: &str = "gemini";
 /// An event that says nothing but the frame it carries.
 const RAW: &str = "gemini.raw";

@@ -14,7 +14,7 @@ use super::keys::{get, set};
 use super::setup::{check, dropped, to_setup};
 use super::turn::Turn;
 use super::usage::{GeminiUsage, Report};
-use super::{CARRIED, RAW};
+use super::{CARRIED, FORM, RAW};
 
 /// Frames that wait for the provider to be set up.
 const WAITING: usize = 4 << 20;
@@ -26,18 +26,16 @@ const CALLS: usize = 1_000;
 pub struct GeminiProviderSettings {
     /// What ids of this session are made from.
     pub id: String,
-    /// The name that the client knows the model by.
-    pub shown_model: String,
-    /// The name that Gemini knows it by.
+    /// The name that Gemini knows the model by.
     pub model: String,
     pub usage: GeminiUsage,
-    /// The client is Gemini's too: frames are carried through.
-    pub carry: bool,
 }
 
 /// One session with Gemini Live.
 pub struct GeminiProvider {
     settings: GeminiProviderSettings,
+    /// The client is Gemini's too: frames are carried through.
+    carry: bool,
     session: Value,
     warnings: Vec<String>,
     turn: Turn,
@@ -66,8 +64,9 @@ impl GeminiProvider {
     pub fn new(settings: GeminiProviderSettings) -> GeminiProvider {
         let turn = Turn::new(&settings.id);
         GeminiProvider {
-            session: ga::session(&format!("sess_{}", settings.id), &settings.shown_model),
+            session: ga::session(&format!("sess_{}", settings.id), &settings.model),
             settings,
+            carry: false,
             warnings: Vec::new(),
             turn,
             sent_setup: false,
@@ -166,7 +165,7 @@ impl GeminiProvider {
         };
         let rate = event["gemini_mime"].as_str().unwrap_or("audio/pcm;rate=24000");
         let mut frames = Vec::new();
-        if self.is_manual() && !self.hears && !self.settings.carry {
+        if self.is_manual() && !self.hears && !self.carry {
             frames.push(json!({"realtimeInput": {"activityStart": {}}}));
         }
         self.hears = true;
@@ -453,7 +452,7 @@ impl LiveForm for GeminiProvider {
         self.message(&message);
         let mut events = self.turn.take();
         // Handles of sessions are the operator's.
-        if self.settings.carry && get(&message, "sessionResumptionUpdate").is_null() {
+        if self.carry && get(&message, "sessionResumptionUpdate").is_null() {
             let last = match events.pop() {
                 Some(last) => parse(&last)?,
                 None => json!({"type": RAW}),
@@ -466,7 +465,7 @@ impl LiveForm for GeminiProvider {
     fn write(&mut self, event: String) -> Result<Vec<LiveFrame>, LiveFault> {
         self.begin();
         let mut event = parse(&event)?;
-        if !self.settings.carry {
+        if !self.carry {
             return self.client_event(&event);
         }
         let carried = event.as_object_mut().and_then(|event| event.remove(CARRIED));
@@ -484,6 +483,14 @@ impl LiveForm for GeminiProvider {
             (None, None) if ours => self.client_event(&event),
             (None, None) => Ok(Vec::new()),
         }
+    }
+
+    fn kind(&self) -> &'static str {
+        FORM
+    }
+
+    fn pair(&mut self) {
+        self.carry = true;
     }
 
     fn more(&mut self) -> (Vec<String>, Vec<LiveFrame>) {

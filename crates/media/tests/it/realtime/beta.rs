@@ -48,16 +48,20 @@ fn deltas_change_their_type_and_nothing_else() {
 #[test]
 fn items_come_once_to_a_beta_client() {
     let mut client = BetaClient::new();
-    let item = json!({"id": "i", "role": "assistant", "type": "message", "content": [{"type": "output_text", "text": "x"}]});
+    let item =
+        json!({"id": "i", "role": "assistant", "type": "message", "content": [{"type": "output_text", "text": "x"}]});
     let added = json!({"type": "conversation.item.added", "item": item});
     let (got, _) = write(&mut client, &added);
     assert_eq!((kinds(&got)[0], &got[0]["item"]["content"][0]["type"]), ("conversation.item.created", &json!("text")));
     let (got, _) = write(&mut client, &json!({"type": "conversation.item.done", "item": item}));
     assert!(got.is_empty());
-    let (got, _) = write(&mut client, &json!({"type": "response.done", "response": {
-        "id": "r", "output": [item], "output_modalities": ["text"], "max_output_tokens": 5,
-        "audio": {"output": {"voice": "marin", "format": {"type": "audio/pcm", "rate": 24_000}}}, "usage": null,
-    }}));
+    let (got, _) = write(
+        &mut client,
+        &json!({"type": "response.done", "response": {
+            "id": "r", "output": [item], "output_modalities": ["text"], "max_output_tokens": 5,
+            "audio": {"output": {"voice": "marin", "format": {"type": "audio/pcm", "rate": 24_000}}}, "usage": null,
+        }}),
+    );
     let shown = json!({
         "id": "r", "modalities": ["text"], "max_output_tokens": 5, "voice": "marin", "output_audio_format": "pcm16",
         "output": [{"id": "i", "role": "assistant", "type": "message", "content": [{"type": "text", "text": "x"}]}],
@@ -69,7 +73,8 @@ fn items_come_once_to_a_beta_client() {
 #[test]
 fn a_beta_provider_is_understood() {
     let mut provider = BetaProvider::new();
-    let (got, _) = write(&mut provider, &json!({"type": "response.create", "response": {"output_modalities": ["text"]}}));
+    let (got, _) =
+        write(&mut provider, &json!({"type": "response.create", "response": {"output_modalities": ["text"]}}));
     assert_eq!(got, [json!({"type": "response.create", "response": {"modalities": ["text"]}})]);
     let item = json!({"id": "i", "role": "user", "type": "message", "status": "completed", "content": []});
     let (said, _) = read(&mut provider, &json!({"type": "conversation.item.created", "item": item}));

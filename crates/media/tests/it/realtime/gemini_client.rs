@@ -5,11 +5,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tollgate_media::realtime::{
-    GeminiClient, GeminiClientSettings, GeminiProvider, GeminiProviderSettings, LiveForm as _, gemini_setup_model,
+    GeminiClient, GeminiProvider, GeminiProviderSettings, LiveForm as _, gemini_setup_model,
 };
 
 fn client(carry: bool) -> GeminiClient {
-    GeminiClient::new(GeminiClientSettings { transcriber: Some("gpt-4o-transcribe".to_string()), carry })
+    let mut client = GeminiClient::new(Some("gpt-4o-transcribe".to_string()));
+    if carry {
+        client.pair();
+    }
+    client
 }
 
 fn set_up(client: &mut GeminiClient, setup: &Value) -> Value {
@@ -65,6 +69,16 @@ fn what_has_no_word_over_there_is_refused_by_name() {
         let refused = client(false).read(frame(&json!({"setup": setup}))).expect_err("refused");
         assert!(refused.0.starts_with(field), "{refused:?}");
     }
+    let mut ready = client(false);
+    set_up(&mut ready, &json!({"model": "models/x"}));
+    for odd in [
+        json!({"clientContent": {}, "realtimeInput": {"text": "unpaid"}}),
+        json!({"clientContent": {"turnComplete": false, "turn_complete": true}}),
+        json!({"telepathy": {}}),
+        json!({}),
+    ] {
+        assert!(ready.read(frame(&odd)).is_err(), "{odd}");
+    }
     let early = client(false).read(frame(&json!({"realtimeInput": {"text": "x"}}))).expect_err("refused");
     assert!(early.0.starts_with("setup"), "{early:?}");
     assert!(gemini_setup_model(&frame(&json!({"setup": {}}))).is_err());
@@ -74,7 +88,8 @@ fn what_has_no_word_over_there_is_refused_by_name() {
 fn what_it_says_is_asked_and_what_is_answered_is_shown() {
     let mut client = client(false);
     set_up(&mut client, &json!({"model": "models/x", "outputAudioTranscription": {}}));
-    let content = json!({"client_content": {"turns": [{"role": "user", "parts": [{"text": "hi"}]}], "turn_complete": true}});
+    let content =
+        json!({"client_content": {"turns": [{"role": "user", "parts": [{"text": "hi"}]}], "turn_complete": true}});
     let (said, _) = read(&mut client, &content);
     assert_eq!(kinds(&said), ["conversation.item.create", "response.create"]);
     assert_eq!(said[0]["item"]["content"], json!([{"type": "input_text", "text": "hi"}]));
@@ -122,7 +137,8 @@ fn functions_go_there_and_back() {
     let item = json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{\"a\":1}"});
     let (frames, _) = write(&mut client, &json!({"type": "response.output_item.done", "item": item}));
     assert_eq!(frames, [json!({"toolCall": {"functionCalls": [{"id": "c", "name": "f", "args": {"a": 1}}]}})]);
-    let answer = json!({"tool_response": {"function_responses": [{"id": "c", "name": "f", "response": {"output": "7"}}]}});
+    let answer =
+        json!({"tool_response": {"function_responses": [{"id": "c", "name": "f", "response": {"output": "7"}}]}});
     let (said, _) = read(&mut client, &answer);
     assert_eq!(kinds(&said), ["conversation.item.create"]);
     assert_eq!(said[0]["item"], json!({"type": "function_call_output", "call_id": "c", "output": "7"}));
@@ -137,11 +153,11 @@ fn between_two_geminis_frames_stay_as_they_are() {
     let mut client = client(true);
     let mut provider = GeminiProvider::new(GeminiProviderSettings {
         id: "s".to_string(),
-        shown_model: "mine".to_string(),
         model: "theirs".to_string(),
-        carry: true,
         ..GeminiProviderSettings::default()
     });
+    assert_eq!(client.kind(), provider.kind());
+    provider.pair();
     // The core bounds the answer with an update of its own.
     let bound = json!({"type": "session.update", "session": {"type": "realtime", "max_output_tokens": 64}});
     assert_eq!(write(&mut provider, &bound).0, Vec::<Value>::new());
@@ -159,7 +175,8 @@ fn between_two_geminis_frames_stay_as_they_are() {
     };
     let ready = json!({"setupComplete": {}});
     assert_eq!(back(&mut provider, &mut client, &ready), [ready.clone()]);
-    let content = json!({"client_content": {"turns": [{"role": "user", "parts": [{"text": "hi"}]}], "turn_complete": true}});
+    let content =
+        json!({"client_content": {"turns": [{"role": "user", "parts": [{"text": "hi"}]}], "turn_complete": true}});
     assert_eq!(pass(&mut client, &mut provider, &content), [content.clone()]);
     let audio = json!({"realtimeInput": {"audio": {"data": "AAAA", "mimeType": "audio/pcm;rate=16000"}}});
     assert_eq!(pass(&mut client, &mut provider, &audio), [audio.clone()]);

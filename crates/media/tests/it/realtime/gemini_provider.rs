@@ -7,10 +7,8 @@ use tollgate_media::realtime::{GeminiProvider, GeminiProviderSettings, GeminiUsa
 fn provider(usage: GeminiUsage) -> GeminiProvider {
     let mut provider = GeminiProvider::new(GeminiProviderSettings {
         id: "s1".to_string(),
-        shown_model: "gemini-live".to_string(),
         model: "gemini-3.1-live".to_string(),
         usage,
-        carry: false,
     });
     let (said, sent) = provider.more();
     assert!(sent.is_empty() && said[0].contains("session.created"), "{said:?}");
@@ -110,7 +108,10 @@ fn an_answer_is_told_in_order_with_its_usage() {
         ]
     );
     let response = &last[5]["response"];
-    assert_eq!((&response["status"], &response["output"][0]["content"][0]["transcript"]), (&json!("completed"), &json!("Hi")));
+    assert_eq!(
+        (&response["status"], &response["output"][0]["content"][0]["transcript"]),
+        (&json!("completed"), &json!("Hi"))
+    );
     let read = live_usage(&response["usage"]).expect("usage");
     let parts = (read.input, read.audio_input, read.cache_read, read.output, read.audio_output);
     assert_eq!(parts, (4, 12, 4, 3, 9));
