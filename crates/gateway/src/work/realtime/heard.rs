@@ -48,7 +48,7 @@ impl Talk {
                 Box::pin(self.committed(read["item_id"].as_str().unwrap_or_default())).await;
                 self.to_client.push(event);
             }
-            _ if kind.ends_with(".delta") && !kind.starts_with(TRANSCRIPT) => {
+            _ if kind.starts_with("response.") => {
                 let id = event_parts(&event).ok_or_else(garbage)?.response_id.to_owned();
                 return Ok(self.pass_output(&id, event));
             }
@@ -70,9 +70,17 @@ impl Talk {
 
     /// Output of a response, if it is held for; else it is given back.
     pub fn pass_output(&mut self, id: &str, event: Utf8Bytes) -> Withheld {
+        if id.is_empty() {
+            self.to_client.push(event);
+            return None;
+        }
         // What belongs to no response that is paid for is not passed on.
         let one = self.running.get_mut(id).filter(|one| !one.cancelled)?;
         let parts = event_parts(&event).unwrap_or_default();
+        if parts.delta.is_empty() {
+            self.to_client.push(event);
+            return None;
+        }
         let before = one.count.clone();
         one.count.delta(event_type(&event).unwrap_or_default(), parts.delta.as_bytes());
         let (text, audio) = one.count.tokens(self.spoken);
@@ -181,7 +189,10 @@ impl Talk {
                 _ => call.settle(Ending::Answered, "completed"),
             }
         }
-        self.to_client.push(event);
+        self.to_client.push(match status {
+            "failed" => without_ids(read.clone()),
+            _ => event,
+        });
         // What the next one reads is known now.
         if self.ending.is_none() {
             self.covers_input().await;
@@ -240,6 +251,14 @@ impl Talk {
         }
         self.listening.end("session_ended");
     }
+}
+
+/// A response that failed, in the provider's words but without its ids and addresses.
+fn without_ids(mut event: Value) -> Utf8Bytes {
+    if let Some(message) = event.pointer_mut("/response/status_details/error/message") {
+        *message = json!(safe_text(message.as_str().unwrap_or_default(), 1_024));
+    }
+    event.to_string().into()
 }
 
 fn cancel(id: &str) -> Utf8Bytes {

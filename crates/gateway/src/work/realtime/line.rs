@@ -45,9 +45,11 @@ pub enum Heard {
 
 pub struct Line<T> {
     socket: WebSocketStream<Counted<T>>,
-    out: VecDeque<(Message, Option<BodyShare>)>,
+    out: VecDeque<Message>,
     waiting: usize,
     unflushed: bool,
+    /// What the messages in the queue take of the budget for all bodies.
+    rooms: Vec<BodyShare>,
     /// When a message was last taken, or there was none.
     moved_at: Instant,
     heard_at: Instant,
@@ -67,6 +69,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Line<T> {
             out: VecDeque::new(),
             waiting: 0,
             unflushed: false,
+            rooms: Vec::new(),
             moved_at: now,
             heard_at: now,
             pinged_at: now,
@@ -77,17 +80,24 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Line<T> {
         self.waiting < ROOM
     }
 
-    /// Puts a message into the queue; its room in the budget stays with it.
-    pub fn say(&mut self, message: Message, room: Option<BodyShare>) {
+    /// Puts a message into the queue.
+    pub fn say(&mut self, message: Message) {
         if self.out.is_empty() && !self.unflushed {
             self.moved_at = Instant::now();
         }
         self.waiting += message.len();
-        self.out.push_back((message, room));
+        self.out.push_back(message);
+    }
+
+    /// The messages that were said last take this of the budget until they are written.
+    pub fn keep(&mut self, room: Option<BodyShare>) {
+        if !self.out.is_empty() {
+            self.rooms.extend(room);
+        }
     }
 
     pub fn say_text(&mut self, text: impl Into<Utf8Bytes>) {
-        self.say(Message::Text(text.into()), None);
+        self.say(Message::Text(text.into()));
     }
 
     /// Writes what waits and, if it may, reads what comes.
@@ -133,7 +143,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Line<T> {
             if socket.as_mut().poll_ready(cx)?.is_pending() {
                 return Poll::Pending;
             }
-            let Some((message, _room)) = self.out.pop_front() else { break };
+            let Some(message) = self.out.pop_front() else { break };
             self.waiting -= message.len();
             socket.as_mut().start_send(message)?;
             self.unflushed = true;
@@ -144,6 +154,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Line<T> {
                 return Poll::Pending;
             }
             self.unflushed = false;
+            self.rooms.clear();
             self.moved_at = Instant::now();
         }
         Poll::Ready(Ok(()))
@@ -168,7 +179,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Line<T> {
         }
         if now - self.pinged_at >= every {
             self.pinged_at = now;
-            self.say(Message::Ping(Bytes::new()), None);
+            self.say(Message::Ping(Bytes::new()));
         }
         let stalled = (!self.out.is_empty() || self.unflushed) && now - self.moved_at > STALLED;
         now - self.heard_at <= silence && !stalled
@@ -177,7 +188,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Line<T> {
     /// Says the last words and closes, within bounds. What the other side says meanwhile is
     /// nobody's any more.
     pub async fn close(mut self, code: CloseCode, reason: String) {
-        self.say(Message::Close(Some(CloseFrame { code, reason: reason.into() })), None);
+        self.say(Message::Close(Some(CloseFrame { code, reason: reason.into() })));
         let saying = async {
             // Until the other side has closed too: a connection that is cut at once may lose the
             // last words.

@@ -15,13 +15,13 @@ use super::pace::ClientPace;
 use super::places::SessionPlace;
 use super::{ENDPOINT, RealtimeDesk};
 use crate::call::{SessionCall, SessionTerms};
-use crate::door::bodies::Whose;
+use crate::door::bodies::{BodyShare, Whose};
 use crate::door::counted::Counted;
 use crate::refusal::Refusal;
 use crate::settings::RealtimeSettings;
 use crate::who::caller::Caller;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -181,6 +181,9 @@ impl OpenSession {
             resume_at: None,
             blocked: None,
             withheld: None,
+            unheard: VecDeque::new(),
+            room_to_client: None,
+            room_to_server: None,
             said_at: Instant::now(),
             began: Instant::now(),
             settings,
@@ -204,8 +207,12 @@ struct Relay<T> {
     resume_at: Option<Instant>,
     /// A request for a response that waits for the one before it.
     blocked: Option<Utf8Bytes>,
-    /// Output that waits for money, with its response.
+    /// Output that waits for money, with its response, and what came after it.
     withheld: Option<(String, Utf8Bytes)>,
+    unheard: VecDeque<Utf8Bytes>,
+    /// What the message that is being read takes of the budget, by the side that it goes to.
+    room_to_client: Option<BodyShare>,
+    room_to_server: Option<BodyShare>,
     /// When anybody last said something.
     said_at: Instant,
     began: Instant,
@@ -250,7 +257,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         for event in self.talk.to_provider.drain(..) {
             match self.server_form.as_mut().map(|form| form.write(event.as_str().to_owned())) {
                 None => self.server.say_text(event),
-                Some(Ok(frames)) => frames.into_iter().for_each(|frame| self.server.say(message(frame), None)),
+                Some(Ok(frames)) => frames.into_iter().for_each(|frame| self.server.say(message(frame))),
                 Some(Err(fault)) => {
                     self.talk.errors += 1;
                     let refusal = Refusal::new(Code::UnsupportedValue, fault.0);
@@ -261,13 +268,15 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         for event in self.talk.to_client.drain(..) {
             match self.client_form.as_mut().map(|form| form.write(event.as_str().to_owned())) {
                 None => self.client.say_text(event),
-                Some(Ok(frames)) => frames.into_iter().for_each(|frame| self.client.say(message(frame), None)),
+                Some(Ok(frames)) => frames.into_iter().for_each(|frame| self.client.say(message(frame))),
                 // There is no other way to say it in this form.
                 Some(Err(fault)) => {
                     return Next::Over(LastWords::plain(CloseCode::Invalid, &fault.0));
                 }
             }
         }
+        self.client.keep(self.room_to_client.take());
+        self.server.keep(self.room_to_server.take());
         match &self.talk.ending {
             Some((_, until)) if self.talk.running.is_empty() || Instant::now() >= *until => {
                 let (words, _) = self.talk.ending.take().expect("looked at just now");
@@ -290,7 +299,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             heard = self.server.heard(hears_server) => self.from_server(heard).await,
             (response, extended) = extended(&mut self.talk.running) => {
                 self.extended(&response, extended);
-                Next::Go
+                self.hear().await
             }
             () = tokio::time::sleep_until(wake) => self.tick(hears_client, hears_server),
             () = shutdown.stopping.cancelled(), if stopping => {
@@ -311,10 +320,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
 
     async fn from_client(&mut self, heard: Heard) -> Next {
         let now = Instant::now();
-        let (frame, _room) = match heard {
+        let (frame, room) = match heard {
             Heard::Text(text, room) => (Message::Text(text), room),
-            Heard::Binary(_, room) if self.client_form.is_none() => {
-                drop(room);
+            Heard::Binary(..) if self.client_form.is_none() => {
                 let words = LastWords::plain(CloseCode::Unsupported, "events are text");
                 return Next::Over(words);
             }
@@ -331,6 +339,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             Heard::Garbage => return Next::Over(LastWords::plain(CloseCode::Protocol, "not a WebSocket message")),
         };
         self.said_at = now;
+        self.room_to_server = room;
         self.resume_at = self.pace.came(frame.len(), now);
         for event in match read(self.client_form.as_deref_mut(), frame) {
             Ok(events) => events,
@@ -348,9 +357,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
 
     async fn from_server(&mut self, heard: Heard) -> Next {
         let garbage = || LastWords::fault(Code::UpstreamInvalidReply, "The provider sent what is no event.");
-        let (frame, _room) = match heard {
+        let (frame, room) = match heard {
             Heard::Text(text, room) => (Message::Text(text), room),
-            Heard::Binary(_, _) if self.server_form.is_none() => return Next::ProviderGone(garbage()),
+            Heard::Binary(..) if self.server_form.is_none() => return Next::ProviderGone(garbage()),
             Heard::Binary(bytes, room) => (Message::Binary(bytes), room),
             Heard::Closed(frame) => return Next::ProviderGone(LastWords::closed_by_provider(frame.as_ref())),
             Heard::Gone => return Next::ProviderGone(LastWords::closed_by_provider(None)),
@@ -362,10 +371,18 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         };
         self.said_at = Instant::now();
         let Ok(events) = read(self.server_form.as_deref_mut(), frame) else { return Next::ProviderGone(garbage()) };
-        for event in events {
+        self.room_to_client = room;
+        self.unheard.extend(events);
+        self.hear().await
+    }
+
+    /// Takes the provider's events one by one, up to one that has to wait for money.
+    async fn hear(&mut self) -> Next {
+        while self.withheld.is_none()
+            && let Some(event) = self.unheard.pop_front()
+        {
             match self.talk.provider_said(event).await {
-                Ok(None) => {}
-                Ok(Some(withheld)) => self.withheld = Some(withheld),
+                Ok(withheld) => self.withheld = withheld,
                 Err(words) => return Next::ProviderGone(words),
             }
         }
@@ -444,7 +461,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
                     match self.client_form.as_mut().map(|form| form.write(event.as_str().to_owned())) {
                         None => self.client.say_text(event),
                         Some(frames) => {
-                            frames.into_iter().flatten().for_each(|frame| self.client.say(message(frame), None));
+                            frames.into_iter().flatten().for_each(|frame| self.client.say(message(frame)));
                         }
                     }
                 }
