@@ -127,11 +127,15 @@ impl LiveForm for BetaClient {
 
 /// A provider of the beta interface.
 #[derive(Default)]
-pub struct BetaProvider;
+pub struct BetaProvider {
+    /// The function that is being called: its item and its name, which is said at its beginning
+    /// only.
+    calls: Option<(Value, Value)>,
+}
 
 impl BetaProvider {
     pub fn new() -> BetaProvider {
-        BetaProvider
+        BetaProvider::default()
     }
 }
 
@@ -178,6 +182,19 @@ impl LiveForm for BetaProvider {
             "conversation.item.retrieved" | "response.output_item.added" => {
                 let mut event = parse(&event)?;
                 item_to_ga(&mut event["item"]);
+                if event["item"]["type"] == "function_call" {
+                    self.calls = Some((event["item"]["id"].clone(), event["item"]["name"].clone()));
+                }
+                event
+            }
+            "response.function_call_arguments.done" => {
+                let mut event = parse(&event)?;
+                if let Some((item, name)) = &self.calls
+                    && event["name"].is_null()
+                    && *item == event["item_id"]
+                {
+                    event["name"] = name.clone();
+                }
                 event
             }
             "response.created" | "response.done" => {

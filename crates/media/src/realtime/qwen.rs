@@ -43,7 +43,7 @@ impl QwenProvider {
     pub fn new(audio: QwenAudio) -> QwenProvider {
         let ear = Resampler::new(24_000, audio.heard_rate);
         let (warnings, errors) = (Vec::new(), Vec::new());
-        QwenProvider { beta: BetaProvider, audio, ear, asked: json!({}), warnings, errors, count: 0 }
+        QwenProvider { beta: BetaProvider::new(), audio, ear, asked: json!({}), warnings, errors, count: 0 }
     }
 
     fn refuse(&mut self, event: &Value, param: &str, message: &str) {

@@ -99,6 +99,11 @@ pub(super) fn says(event: &mut Value) -> bool {
                 "temperature": 0.8, "max_tokens": session["max_output_tokens"],
             });
         }
+        "response.function_call_arguments.done" => {
+            if let Some(object) = event.as_object_mut() {
+                object.remove("name");
+            }
+        }
         "response.created" | "response.done" => response(&mut event["response"]),
         _ => {}
     }
