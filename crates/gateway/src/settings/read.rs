@@ -5,9 +5,8 @@
 //! environment comes in as a value, read once by the executable.
 
 use super::{
-    CopyTo, FetchSettings, ImageSettings, Pages, RealtimeSettings, ServerLimits, Settings, SocialSettings, StorageSettings,
-    TaskSettings,
-    VideoSettings,
+    CopyTo, FetchSettings, ImageSettings, Pages, RealtimeSettings, ServerLimits, Settings, SocialSettings,
+    StorageSettings, TaskSettings, VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};

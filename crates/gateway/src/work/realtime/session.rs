@@ -164,11 +164,19 @@ impl OpenSession {
             ending: None,
             shared,
         };
+        let (mut client_form, mut server_form) = (opening.form, dialled.form);
+        if let (Some(ours), Some(theirs)) = (&mut client_form, &mut server_form)
+            && !ours.kind().is_empty()
+            && ours.kind() == theirs.kind()
+        {
+            ours.pair();
+            theirs.pair();
+        }
         let relay = Relay {
             client: Line::new(client, Role::Server, settings.message_bytes).await,
             server: Line::new(server, Role::Client, settings.provider_message_bytes).await,
-            client_form: opening.form,
-            server_form: dialled.form,
+            client_form,
+            server_form,
             pace: ClientPace::new(&settings, Instant::now()),
             resume_at: None,
             blocked: None,
@@ -232,7 +240,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             self.talk.client_said(update.into()).await;
         }
         let next = loop {
-            match self.deliver() {
+            match self.follow().await {
                 Next::Go => {}
                 over => break over,
             }
@@ -242,6 +250,34 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             }
         };
         self.finish(next).await;
+    }
+
+    /// Delivers what there is, and what the forms of both sides say by themselves after it.
+    async fn follow(&mut self) -> Next {
+        loop {
+            match self.deliver() {
+                Next::Go => {}
+                over => return over,
+            }
+            let more = |form: &mut Option<Box<dyn LiveForm>>| form.as_mut().map(|form| form.more()).unwrap_or_default();
+            let (asked, to_client) = more(&mut self.client_form);
+            let (said, to_server) = more(&mut self.server_form);
+            to_client.into_iter().for_each(|frame| self.client.say(message(frame)));
+            to_server.into_iter().for_each(|frame| self.server.say(message(frame)));
+            if asked.is_empty() && said.is_empty() {
+                return Next::Go;
+            }
+            for event in asked {
+                if let Some(waiting) = self.talk.client_said(event.into()).await {
+                    self.blocked = Some(waiting);
+                }
+            }
+            self.unheard.extend(said.into_iter().map(Utf8Bytes::from));
+            match self.hear().await {
+                Next::Go => {}
+                over => return over,
+            }
+        }
     }
 
     /// Puts what the talk has to say into the queues of both sides.
@@ -261,7 +297,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             match self.client_form.as_mut().map(|form| form.write(event.as_str().to_owned())) {
                 None => self.client.say_text(event),
                 Some(Ok(frames)) => frames.into_iter().for_each(|frame| self.client.say(message(frame))),
-                Some(Err(_)) => {}
+                // There is no other way to say it in this form.
+                Some(Err(fault)) => {
+                    return Next::Over(LastWords::plain(CloseCode::Invalid, &fault.0));
+                }
             }
         }
         self.client.keep(self.room_to_client.take());
