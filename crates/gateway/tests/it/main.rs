@@ -22,6 +22,7 @@ mod pricing;
 mod reload;
 mod simulation;
 mod stop;
+mod tls;
 mod v1 {
     mod balance;
     mod chat_completions;
