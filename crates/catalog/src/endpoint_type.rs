@@ -41,7 +41,7 @@ pub const ENDPOINT_TYPES: &[EndpointType] = &[
         units: &[BillingUnit::AudioDuration, BillingUnit::PerCall, BillingUnit::Tokens],
         by_tokens: Some(Face::AudioInput),
     },
-    EndpointType { name: "realtime", units: &[BillingUnit::Tokens], by_tokens: None },
+    EndpointType { name: "realtime", units: &[BillingUnit::Tokens], by_tokens: Some(Face::AudioOutput) },
     text("gemini"),
     EndpointType {
         name: "music-generation",

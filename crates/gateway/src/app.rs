@@ -12,6 +12,7 @@ use crate::settings::Settings;
 use crate::who::Register;
 use crate::work::conversation::ConversationDesk;
 use crate::work::image::ImageDesk;
+use crate::work::realtime::RealtimeDesk;
 use crate::work::social::SocialDesk;
 use crate::work::video::VideoDesk;
 use std::ops::Deref;
@@ -26,11 +27,12 @@ pub struct App {
     pub social: Arc<SocialDesk>,
     pub video: Arc<VideoDesk>,
     pub images: Arc<ImageDesk>,
+    pub realtime: Arc<RealtimeDesk>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) published: Published,
     pub(crate) price_list: PriceList,
     pub(crate) price_versions: PriceVersions,
-    pub(crate) ids: ids::Maker,
+    pub(crate) ids: Arc<ids::Maker>,
     /// Memory for the bodies of all requests in flight.
     pub bodies: Arc<Bodies>,
     /// Room for the files of uploads in flight.

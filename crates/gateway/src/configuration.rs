@@ -6,7 +6,7 @@ use crate::door::tls::TlsPair;
 use crate::endpoints;
 use crate::sale::{Serving, music, offers, recordings, speech};
 use crate::settings::{ConfigSource, Settings, catalog_files, file_mistake, whole_mistake};
-use crate::work::{decisions, embeddings, image, rerank};
+use crate::work::{decisions, embeddings, image, realtime, rerank};
 use crate::world::Millis;
 use std::collections::HashMap;
 use std::path::Path;
@@ -115,6 +115,7 @@ const NEEDED: &[(&str, Ability)] = &[
     (embeddings::ENDPOINT_TYPE, Ability::Embeddings),
     (rerank::ENDPOINT_TYPE, Ability::Rerank),
     (decisions::ENDPOINT_TYPE, Ability::Decisions),
+    (realtime::ENDPOINT_TYPE, Ability::Realtime),
 ];
 
 /// Every route leads to a provider that can do what is routed to it. Videos are held to their

@@ -24,6 +24,7 @@ use crate::shutdown::Shutdown;
 use crate::who::key_cache::KeyCache;
 use crate::work::conversation::ConversationDesk;
 use crate::work::image::ImageDesk;
+use crate::work::realtime::{RealtimeDesk, SessionPlaces};
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
 use crate::workers::{poller, reload, settler, upkeep, webhooks};
@@ -184,7 +185,7 @@ pub(crate) fn build(
     let (secrets, world) = (Arc::new(secrets), world.trusting(store.clock()));
     let metrics = Metrics::default();
     metrics.audited(world.steady_ms());
-    let ids = ids::Maker::new(world.for_store());
+    let ids = Arc::new(ids::Maker::new(world.for_store()));
     let till = Arc::new(Till {
         limits: settings.limits.clone(),
         keys: KeyCache::new(&world),
@@ -218,7 +219,15 @@ pub(crate) fn build(
     };
     let spool = Arc::new(spool);
     let images = ImageDesk { outside: video.outside.clone(), spool: spool.clone() };
+    let realtime = RealtimeDesk {
+        till: till.clone(),
+        settings: settings.realtime.clone(),
+        bodies: bodies.clone(),
+        ids: ids.clone(),
+        places: SessionPlaces::default(),
+    };
     Arc::new(App {
+        realtime: Arc::new(realtime),
         images: Arc::new(images),
         conversations: Arc::new(conversations),
         social: Arc::new(social),

@@ -39,6 +39,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         fetch: FetchSettings::default(),
         storage: crate::settings::StorageSettings::default(),
         limits: ServerLimits::default(),
+        realtime: crate::settings::RealtimeSettings::default(),
     };
     set(&mut settings);
     let serving = Serving {

@@ -1,5 +1,6 @@
 //! The formats and rules of what is not a conversation: families of video models, pictures, social
-//! data, speech, transcripts, music, the length of audio files, embeddings, rerank, decisions.
+//! data, speech, transcripts, music, the length of audio files, embeddings, rerank, decisions,
+//! realtime sessions.
 //!
 //! No input or output, no clock, no prices, no accounts. This room knows no chat dialect.
 
@@ -11,6 +12,7 @@ pub mod decide;
 pub mod embed;
 pub mod image;
 pub mod music;
+pub mod realtime;
 pub mod rerank;
 pub mod social;
 pub mod speech;

@@ -2,7 +2,7 @@
 //! `GET /_sim/received[?since=ID]`, `DELETE /_sim/received`, `GET /_sim/count`,
 //! `GET /_sim/scenarios`, `GET /_sim/videos` (scenarios of video tasks, how many tasks there are,
 //! how often each maker was asked about them), `PUT /_sim/videos?hold=true` (all tasks run until
-//! `hold=false`), `PUT /_sim/social?path=PART&scenario=NAME`.
+//! `hold=false`), `GET /_sim/sessions` (sockets), `PUT /_sim/social?path=PART&scenario=NAME`.
 
 use bytes::Bytes;
 use http::{Method, Response};
@@ -25,8 +25,15 @@ pub(crate) fn answer(world: &World, method: &Method, path: &str, query: &str) ->
         }
         ("DELETE", "/_sim/received") => {
             records.clear();
+            world.sessions.clear();
             world.asked.clear();
             json!({"cleared": true})
+        }
+        ("GET", "/_sim/sessions") => {
+            let named: serde_json::Map<_, _> =
+                crate::realtime::scenarios().map(|(name, meaning)| (name.to_string(), Value::from(meaning))).collect();
+            let list: Vec<_> = world.sessions.all().iter().map(crate::SeenSession::show).collect();
+            json!({"scenarios": named, "open": world.sessions.open(), "sessions": list})
         }
         ("GET", "/_sim/count") => {
             let counts = records.counts();

@@ -38,7 +38,8 @@
 //! module `social`. Makers of pictures are played at `/v1/images/…` and beside the videos of
 //! theirs: see the module `image`. Video makers are played too, below `/video/…` and `/v1/videos`:
 //! see [`video`]. So are makers of speech: see [`voice_scenarios`], and those who write recordings
-//! down: see [`hearing_scenarios`]. Providers of embeddings are in the module `vectors`.
+//! down: see [`hearing_scenarios`]. Providers of embeddings are in the module `vectors`,
+//! those that are talked to over a WebSocket in the module `realtime`.
 //!
 //! The reply is the same for the same request; only its `id` counts up (`same_id` keeps even that).
 
@@ -52,6 +53,7 @@ mod fast;
 mod fault;
 mod hear;
 mod image;
+mod realtime;
 mod record;
 mod refusal;
 mod reply;
@@ -75,6 +77,7 @@ mod it;
 
 pub use hear::scenarios as hearing_scenarios;
 pub use image::scenarios as image_scenarios;
+pub use realtime::{SeenSession, scenarios as realtime_scenarios};
 pub use record::{Counts, Received};
 pub use scenario::scenarios;
 pub use server::{Sim, SimSettings};

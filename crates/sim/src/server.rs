@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::realtime::{self, Floor, SeenSession};
 use crate::record::{Counts, Received, Records};
 use crate::reply;
 use crate::social::Orders;
@@ -66,6 +67,7 @@ pub(crate) struct World {
     pub asked: crate::video::Rates,
     pub gate: crate::video::Gate,
     pub pictures: crate::image::Shelf,
+    pub sessions: crate::realtime::Sessions,
 }
 
 impl Sim {
@@ -82,6 +84,7 @@ impl Sim {
             asked: crate::video::Rates::default(),
             gate: crate::video::Gate::default(),
             pictures: crate::image::Shelf::default(),
+            sessions: crate::realtime::Sessions::default(),
         });
         let stop = CancellationToken::new();
         let tracker = TaskTracker::new();
@@ -163,9 +166,20 @@ impl Sim {
         self.world.records.counts()
     }
 
+    /// All sessions over sockets, oldest first.
+    pub fn sessions(&self) -> Vec<SeenSession> {
+        self.world.sessions.all()
+    }
+
+    /// How many of them are open.
+    pub fn open_sessions(&self) -> usize {
+        self.world.sessions.open()
+    }
+
     /// Forgets what was received and starts the counts again; ids go on counting.
     pub fn clear(&self) {
         self.world.records.clear();
+        self.world.sessions.clear();
         self.world.asked.clear();
     }
 
@@ -202,19 +216,27 @@ async fn accept(listener: TcpListener, world: Arc<World>, stop: CancellationToke
         if stream.set_nodelay(true).is_err() {
             continue;
         }
-        let (world, stop) = (Arc::clone(&world), stop.clone());
+        let (world, stop, sessions) = (Arc::clone(&world), stop.clone(), tracker.clone());
         tracker.spawn(async move {
+            let ends = stop.clone();
             let reset = Arc::new(AtomicBool::new(false));
             let socket = TokioIo::new(Socket::new(stream, Arc::clone(&reset)));
             let service = service_fn(move |request| {
-                let (world, reset) = (Arc::clone(&world), Arc::clone(&reset));
-                async move { Ok::<_, Infallible>(reply::answer(&world, Reset(reset), request).await) }
+                let (world, reset) = (Arc::clone(&world), Reset(Arc::clone(&reset)));
+                let (stop, tracker) = (stop.clone(), sessions.clone());
+                async move {
+                    Ok::<_, Infallible>(if realtime::is_ours(request.uri().path()) {
+                        realtime::answer(Floor { world, reset, stop, tracker }, request).await
+                    } else {
+                        reply::answer(&world, reset, request).await
+                    })
+                }
             });
             let builder = auto::Builder::new(TokioExecutor::new());
             tokio::select! {
-                () = stop.cancelled() => {}
+                () = ends.cancelled() => {}
                 // A broken connection is the caller's affair; the record already says so.
-                _ended = builder.serve_connection(socket, service) => {}
+                _ended = builder.serve_connection_with_upgrades(socket, service) => {}
             }
         });
     }

@@ -6,13 +6,13 @@
 
 use crate::makers::{
     Anthropic, Ark, CohereEmbeddings, CohereRerank, DashScope, DashScopeRecognition, DashScopeSpeech, ElevenLabsMusic,
-    ElevenLabsSpeech, GeminiChat, GeminiEmbeddings, GeminiImages, GeminiSpeech, JinaRerank, Kling, KlingImages,
-    MiniMax, MiniMaxImages, MiniMaxMusic, MiniMaxSpeech, OpenAiChat, OpenAiEmbeddings, OpenAiImages, OpenAiSpeech,
-    OpenAiTranscriber, QwenImages, Scribe, Seedream, Sora, TikHub, Veo,
+    ElevenLabsSpeech, GeminiChat, GeminiEmbeddings, GeminiImages, GeminiLive, GeminiSpeech, JinaRerank, Kling,
+    KlingImages, MiniMax, MiniMaxImages, MiniMaxMusic, MiniMaxSpeech, OpenAiChat, OpenAiEmbeddings, OpenAiImages,
+    OpenAiRealtime, OpenAiSpeech, OpenAiTranscriber, QwenImages, QwenRealtime, Scribe, Seedream, Sora, TikHub, Veo,
 };
 use crate::transcription::Transcriber;
 use crate::video::VideoMaker;
-use crate::{Chat, Decides, Embeddings, ImageMaker, MusicMaker, Rerank, SocialData, SpeechMaker};
+use crate::{Chat, Decides, Embeddings, ImageMaker, MusicMaker, Realtime, Rerank, SocialData, SpeechMaker};
 use std::fmt;
 use tollgate_media::decide::DecisionForm;
 use tollgate_wire::Dialect;
@@ -34,6 +34,7 @@ pub struct ProviderKind {
     pub embeddings: Option<&'static dyn Embeddings>,
     pub rerank: Option<&'static dyn Rerank>,
     pub decides: Option<Decides>,
+    pub realtime: Option<&'static dyn Realtime>,
 }
 
 /// Something that a kind of provider can do.
@@ -49,6 +50,7 @@ pub enum Ability {
     Embeddings,
     Rerank,
     Decisions,
+    Realtime,
 }
 
 /// Every kind of provider there is.
@@ -62,6 +64,7 @@ pub static KINDS: &[ProviderKind] = &[
         embeddings: Some(&OpenAiEmbeddings::OWN),
         rerank: Some(&JinaRerank),
         decides: Some(Decides { form: DecisionForm::Decisions, path: "/decisions" }),
+        realtime: Some(&OpenAiRealtime),
         ..ProviderKind::named("openai")
     },
     ProviderKind {
@@ -75,6 +78,7 @@ pub static KINDS: &[ProviderKind] = &[
         speech: Some(&GeminiSpeech),
         image: Some(&GeminiImages),
         embeddings: Some(&GeminiEmbeddings),
+        realtime: Some(&GeminiLive),
         ..ProviderKind::named("gemini")
     },
     ProviderKind { social: Some(&TikHub), ..ProviderKind::named("tikhub") },
@@ -87,6 +91,7 @@ pub static KINDS: &[ProviderKind] = &[
         transcription: Some(&DashScopeRecognition),
         image: Some(&QwenImages),
         embeddings: Some(&OpenAiEmbeddings { path: "/compatible-mode/v1/embeddings", most: 10, packs: false }),
+        realtime: Some(&QwenRealtime),
         ..ProviderKind::named("dashscope")
     },
     ProviderKind {
@@ -144,6 +149,7 @@ impl ProviderKind {
             embeddings: None,
             rerank: None,
             decides: None,
+            realtime: None,
         }
     }
 
@@ -159,12 +165,13 @@ impl ProviderKind {
             Ability::Embeddings => self.embeddings.is_some(),
             Ability::Rerank => self.rerank.is_some(),
             Ability::Decisions => self.decides.is_some(),
+            Ability::Realtime => self.realtime.is_some(),
         }
     }
 }
 
 impl Ability {
-    pub const ALL: [Ability; 10] = [
+    pub const ALL: [Ability; 11] = [
         Ability::Chat,
         Ability::Video,
         Ability::Social,
@@ -175,6 +182,7 @@ impl Ability {
         Ability::Embeddings,
         Ability::Rerank,
         Ability::Decisions,
+        Ability::Realtime,
     ];
 }
 
@@ -191,6 +199,7 @@ impl fmt::Display for Ability {
             Ability::Embeddings => "embeddings",
             Ability::Rerank => "rerank",
             Ability::Decisions => "decisions",
+            Ability::Realtime => "realtime",
         })
     }
 }
@@ -217,13 +226,13 @@ mod tests {
         };
         let rows: Vec<String> = KINDS.iter().map(row).collect();
         let expected = [
-            "openai: chat, video, images, speech, transcription, embeddings, rerank, decisions",
+            "openai: chat, video, images, speech, transcription, embeddings, rerank, decisions, realtime",
             "openai-responses: chat",
             "anthropic: chat",
-            "gemini: chat, video, images, speech, embeddings",
+            "gemini: chat, video, images, speech, embeddings, realtime",
             "tikhub: social data",
             "social-source: social data",
-            "dashscope: chat, video, images, speech, transcription, embeddings",
+            "dashscope: chat, video, images, speech, transcription, embeddings, realtime",
             "ark: chat, video, images, embeddings",
             "kling: video, images",
             "minimax: chat, video, images, speech, music",

@@ -9,6 +9,7 @@
 //! all that the request allows, an honest provider cannot outgrow it; one that surely has is one
 //! that ignores limits, and is stopped at the operator's cost.
 
+use super::need::Need;
 use super::open::OpenCall;
 use super::tokens::surely_above;
 use std::future::Future;
@@ -146,12 +147,25 @@ fn covered(tokens: u64, more: Money, granted: Money) -> u64 {
 }
 
 impl OpenCall {
+    /// Holds for all that is needed now, before it is used. Refused with what would have been
+    /// needed.
+    pub async fn cover_all(&mut self, need: Need) -> Result<(), (HoldRefused, Money)> {
+        let bound = self.quote.bound(&self.model, need).map_or(Money::MAX, |bound| bound.amount);
+        let more = bound.checked_sub(self.quote.amount).unwrap_or(Money::ZERO).max(Money::ZERO);
+        self.cover_need(need, more).await
+    }
+
     /// Holds for so many input tokens more, before anything is sent: what a link leads to is known
     /// only when it was fetched. Refused with what would have been needed.
     pub async fn cover_input(&mut self, tokens: u64) -> Result<(), (HoldRefused, Money)> {
         let Some((need, more)) = self.quote.more_input(&self.model, tokens) else {
             return Err((HoldRefused::Insufficient { available: Money::ZERO }, Money::MAX));
         };
+        self.cover_need(need, more).await
+    }
+
+    /// Holds for a need that is larger than what was quoted, and costs so much more.
+    async fn cover_need(&mut self, need: Need, more: Money) -> Result<(), (HoldRefused, Money)> {
         if !more.is_zero() {
             let step = self.extensions + 1;
             let extend = Extend { call: self.id, account: self.caller.account.id, step, more, least: more };

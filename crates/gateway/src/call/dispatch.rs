@@ -27,7 +27,43 @@ impl Serving {
     }
 }
 
-pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> Result<Begun, Refusal> {
+/// What is tried at one route after the other.
+pub trait Attempts: Sync {
+    /// What there is when a route has begun to answer.
+    type Begun: Send;
+
+    /// It costs money wherever it is begun: see [`Work::once`].
+    fn costs_at_once(&self) -> bool {
+        false
+    }
+
+    /// Tries one route.
+    fn attempt_at(
+        &self,
+        call: &mut Call,
+        provider: &Arc<Provider>,
+        route: &Route,
+    ) -> impl Future<Output = Result<Self::Begun, Fault>> + Send;
+}
+
+impl<W: Work> Attempts for W {
+    type Begun = Begun;
+
+    fn costs_at_once(&self) -> bool {
+        self.once()
+    }
+
+    fn attempt_at(
+        &self,
+        call: &mut Call,
+        provider: &Arc<Provider>,
+        route: &Route,
+    ) -> impl Future<Output = Result<Begun, Fault>> + Send {
+        self.attempt(call, provider, route)
+    }
+}
+
+pub async fn dispatch<A: Attempts>(serving: &Serving, call: &mut Call, work: &A) -> Result<A::Begun, Refusal> {
     let mut last = None;
     let mut tried: Option<(&Arc<Provider>, &Route)> = None;
     let model = call.model.clone();
@@ -40,7 +76,7 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
         call.provider = Some(provider.clone());
         call.upstream_model.clone_from(&route.upstream_model);
         call.attempts += 1;
-        match work.attempt(call, provider, route).await {
+        match work.attempt_at(call, provider, route).await {
             Ok(begun) => return Ok(begun),
             // Nothing was sent: the route cannot take this request, and neither counts nor is to
             // blame for that.
@@ -67,7 +103,7 @@ pub async fn dispatch(serving: &Serving, call: &mut Call, work: &impl Work) -> R
     Err(last.map_or_else(
         || Refusal::new(Code::NoRouteAvailable, "No route to this model is available at the moment.").after(5),
         |fault| {
-            let begun = work.once() && fault.may_have_begun();
+            let begun = work.costs_at_once() && fault.may_have_begun();
             let refusal = Refusal::from(fault);
             if begun { refusal.once() } else { refusal }
         },

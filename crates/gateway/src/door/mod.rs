@@ -4,6 +4,7 @@
 pub mod bodies;
 mod connections;
 pub mod cors;
+pub mod counted;
 pub mod peer;
 pub mod server;
 pub mod spool;

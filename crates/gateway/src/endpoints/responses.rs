@@ -6,7 +6,6 @@
 //! last event leaves, unless `store` is false.
 
 pub mod compact;
-mod counted;
 pub mod socket;
 pub mod stored;
 

@@ -6,7 +6,7 @@
 use super::row::{Access, Family, Row};
 use super::{
     account, admin, chat, conversations, decisions, embeddings, gemini, health, images, mcp, models, music, openapi,
-    pricing, quote, receipts, rerank, responses, root, social, speech, transcriptions, videos, webhooks,
+    pricing, quote, realtime, receipts, rerank, responses, root, social, speech, transcriptions, videos, webhooks,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -24,6 +24,7 @@ pub(super) const FAMILIES: &[Family] = &[
     // applications
     chat::FAMILY,
     responses::FAMILY,
+    realtime::FAMILY,
     conversations::FAMILY,
     gemini::FAMILY,
     embeddings::FAMILY,

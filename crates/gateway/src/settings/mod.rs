@@ -6,6 +6,7 @@ mod fetch;
 mod fit;
 mod pages;
 mod read;
+mod realtime;
 mod social;
 mod storage;
 mod tasks;
@@ -18,6 +19,7 @@ pub use fit::METRICS_CONNECTIONS;
 pub use pages::{Origin, Pages};
 pub use read::{ConfigSource, catalog_files, catalog_paths};
 pub(crate) use read::{file_mistake, whole_mistake};
+pub use realtime::RealtimeSettings;
 pub use social::SocialSettings;
 pub use storage::StorageSettings;
 pub use tasks::TaskSettings;
@@ -61,6 +63,7 @@ pub struct Settings {
     pub new_secrets: bool,
     pub tasks: TaskSettings,
     pub fetch: FetchSettings,
+    pub realtime: RealtimeSettings,
     pub storage: StorageSettings,
 }
 

@@ -5,8 +5,8 @@
 //! environment comes in as a value, read once by the executable.
 
 use super::{
-    FetchSettings, Pages, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings, TlsFiles,
-    VideoSettings,
+    FetchSettings, Pages, RealtimeSettings, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings,
+    TlsFiles, VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};
@@ -73,6 +73,7 @@ impl ConfigSource {
             video: VideoSettings::read(form, self),
             tasks: TaskSettings::read(form),
             fetch: FetchSettings::read(form),
+            realtime: RealtimeSettings::read(form),
             storage: StorageSettings::read(form),
             public_url: public_url(form),
             secrets_file: PathBuf::new(),

@@ -54,7 +54,7 @@ impl Caller {
         found.would_hold(Money::from_nano(1), Money::from_nano(1), false, now).err()
     }
 
-    fn works_at(&self, now: Millis) -> bool {
+    pub fn works_at(&self, now: Millis) -> bool {
         // Revoked is revoked at once, whatever the clock of whoever did it says.
         self.key.revoked_at.is_none() && self.key.expires_at.is_none_or(|at| at > now)
     }
@@ -132,7 +132,7 @@ fn key_in_protocol(headers: &HeaderMap) -> Option<&str> {
 /// log.
 fn key_in_query(uri: &Uri) -> Option<&str> {
     let path = uri.path();
-    if !path.starts_with("/v1beta/") && !path.starts_with("/v1/models") {
+    if !["/v1beta/", "/v1/models", "/ws/google.ai."].iter().any(|start| path.starts_with(start)) {
         return None;
     }
     uri.query()?.split('&').find_map(|pair| pair.strip_prefix("key="))
@@ -203,6 +203,7 @@ mod tests {
         for (uri, key) in [
             ("/v1beta/models/gemini-x:generateContent?alt=sse&key=sk-a", Some("sk-a")),
             ("/v1/models?key=sk-a", Some("sk-a")),
+            ("/ws/google.ai.generativelanguage.v1beta.X.Y?key=sk-a", Some("sk-a")),
             ("/v1/usage?key=sk-a", None),
         ] {
             assert_eq!(key_in_query(&Uri::from_static(uri)), key, "{uri}");

@@ -83,6 +83,11 @@ impl KeyCache {
         }
     }
 
+    /// What is known of a key by its hash; nothing for one that nobody has shown lately.
+    pub fn known(&self, hash: &KeyHash) -> Option<Arc<Caller>> {
+        read(&self.known).get(hash).cloned()
+    }
+
     /// Reads a known key anew, for a decision that cannot wait for the next refresh.
     pub async fn read_again(&self, store: &Store, caller: &Caller) -> Result<Arc<Caller>, StoreError> {
         let hash = caller.key.hash;

@@ -8,6 +8,7 @@ pub mod embeddings;
 pub mod given;
 pub mod image;
 pub mod music;
+pub mod realtime;
 pub mod rerank;
 pub mod social;
 pub mod speech;

@@ -470,6 +470,8 @@ impl House {
         let held = |row: &&UsageRow| row.hold > Money::ZERO;
         let of = |start: &'static str| rows.values().filter(held).filter(move |row| row.endpoint.starts_with(start));
         assert!(self.sim.videos() <= of("/v1/video").count(), "a video was made without a hold");
+        let responses = self.sim.received().iter().filter(|seen| seen.method == "WS").count();
+        assert!(responses <= of("/v1/realtime").count(), "a response was made without a hold");
         // What the source refuses once is asked once more.
         let asked: u32 = of("/v1/social").map(|row| 2 * row.attempts).sum();
         assert!(social <= asked, "the source was asked {social} times, for {asked} there was a hold");

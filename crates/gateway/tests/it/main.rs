@@ -44,6 +44,7 @@ mod v1 {
     mod paused_routes;
     mod quote;
     mod quote_and_charge;
+    mod realtime_forms;
     mod receipts;
     mod reports;
     mod rerank;

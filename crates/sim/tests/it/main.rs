@@ -6,6 +6,7 @@ mod faults;
 mod framing;
 mod leaving;
 mod plain;
+mod realtime;
 mod social;
 mod usage;
 mod videos;

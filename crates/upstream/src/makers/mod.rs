@@ -1,7 +1,7 @@
 //! The makers: what each of them is sent and what its answers mean, a file or a folder per maker.
 //! What they can do together stands in `kind.rs`; what is the same for all of one ability, in
-//! `chat/`, `video/`, `image/`, `speech/`, `transcription/`, `music/`, `social.rs`, `embed.rs` and
-//! `rerank.rs`.
+//! `chat/`, `video/`, `image/`, `speech/`, `transcription/`, `music/`, `social.rs`, `embed.rs`,
+//! `rerank.rs` and `realtime.rs`.
 
 mod anthropic;
 mod ark;
@@ -18,11 +18,13 @@ mod tikhub;
 pub(crate) use anthropic::Anthropic;
 pub(crate) use ark::{Ark, Seedream};
 pub(crate) use cohere::{CohereEmbeddings, CohereRerank};
-pub(crate) use dashscope::{DashScope, DashScopeRecognition, DashScopeSpeech, QwenImages};
+pub(crate) use dashscope::{DashScope, DashScopeRecognition, DashScopeSpeech, QwenImages, QwenRealtime};
 pub(crate) use elevenlabs::{ElevenLabsMusic, ElevenLabsSpeech, Scribe};
-pub(crate) use gemini::{GeminiChat, GeminiEmbeddings, GeminiImages, GeminiSpeech, Veo};
+pub(crate) use gemini::{GeminiChat, GeminiEmbeddings, GeminiImages, GeminiLive, GeminiSpeech, Veo};
 pub(crate) use jina::JinaRerank;
 pub(crate) use kling::{Kling, KlingImages};
 pub(crate) use minimax::{MiniMax, MiniMaxImages, MiniMaxMusic, MiniMaxSpeech};
-pub(crate) use openai::{OpenAiChat, OpenAiEmbeddings, OpenAiImages, OpenAiSpeech, OpenAiTranscriber, Sora};
+pub(crate) use openai::{
+    OpenAiChat, OpenAiEmbeddings, OpenAiImages, OpenAiRealtime, OpenAiSpeech, OpenAiTranscriber, Sora,
+};
 pub(crate) use tikhub::TikHub;

@@ -7,23 +7,21 @@
 //! connection forget it. Messages and those waiting are bounded, silence is ended by pings, and
 //! after an hour the connection is over.
 
-use super::counted::Counted;
 use super::{After, ENDPOINT, Which, keeper, respond};
 use crate::app::App;
 use crate::call::{AnswerBody, CallAnswer};
 use crate::door::bodies::{BodyShare, SMALL, Whose};
+use crate::door::counted::Counted;
+use crate::endpoints::upgrade::SocketRequest;
 use crate::endpoints::{chat, reading};
 use crate::refusal::Refusal;
-use crate::who::caller;
 use crate::work::conversation::stored::{self as stored_responses, Keeper, LastResponse, StoreOutcome};
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
-use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use serde_json::json;
 use std::collections::VecDeque;
@@ -32,7 +30,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, Interval};
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
@@ -40,7 +37,6 @@ use tollgate_dialects::CheckedRequest;
 use tollgate_dialects::responses::{ResponseOutline, from_create_event};
 use tollgate_store::Item;
 use tollgate_wire::Dialect;
-use tollgate_wire::error::Code;
 
 /// Requests that wait for the one before them.
 const MOST_WAITING: usize = 8;
@@ -49,8 +45,6 @@ const REMEMBERED: usize = 4 << 20;
 const PING: Duration = Duration::from_secs(15);
 /// A client that has not been heard for so long is gone.
 const SILENCE: Duration = Duration::from_secs(45);
-/// The subprotocol that browsers offer beside their key, one of which a server must take.
-const REALTIME: &str = "realtime";
 const LONGEST: Duration = Duration::from_secs(3_600);
 
 pub async fn open(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -61,20 +55,15 @@ pub async fn open(State(app): State<Arc<App>>, request: Request) -> Response {
 async fn upgrade(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     let (mut parts, _) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
-    let accept = accept_key(&parts.headers)?;
-    // Of what was offered only this is ever named again: another may be a key.
-    let realtime = caller::protocols(&parts.headers).any(|offered| offered == REALTIME);
-    let no_upgrade = || Refusal::new(Code::InvalidRequest, "This connection cannot become a WebSocket; use HTTP/1.1.");
-    let upgraded = parts.extensions.remove::<OnUpgrade>().ok_or_else(no_upgrade)?;
-    let Ok(place) = app.sockets.clone().try_acquire_owned() else {
-        return Err(Refusal::new(Code::Overloaded, "Too many WebSockets are open; try again soon."));
-    };
+    let otherwise = "`GET` opens a WebSocket here; a response is created by `POST`.";
+    let socket = SocketRequest::read(app, &mut parts, otherwise)?;
     // Somebody who cannot pay sends nothing large; once topped up, on a connection of its own.
     let longest = match reading::reads_large(app, &caller).await? {
         Ok(()) => app.settings.limits.body_bytes,
         Err(_) => SMALL,
     };
-    let (worker, account) = (app.clone(), caller.account.id);
+    let (worker, account, reply) = (app.clone(), caller.account.id, socket.reply());
+    let SocketRequest { upgraded, place, .. } = socket;
     app.tracker.spawn(async move {
         let _place = place;
         if let Ok(io) = upgraded.await {
@@ -84,32 +73,7 @@ async fn upgrade(app: &Arc<App>, request: Request) -> Result<Response, Refusal> 
             Session { app: worker, parts, line: Line::new(socket), local: Arc::default() }.run().await;
         }
     });
-    let mut reply = Response::new(Body::empty());
-    *reply.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let headers = reply.headers_mut();
-    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
-    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
-    if realtime {
-        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(REALTIME));
-    }
     Ok(reply)
-}
-
-fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, Refusal> {
-    let is = |name, value: &str| {
-        headers
-            .get(name)
-            .and_then(|found: &HeaderValue| found.to_str().ok())
-            .is_some_and(|found| found.split(',').any(|word| word.trim().eq_ignore_ascii_case(value)))
-    };
-    let key = headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| {
-        is(header::UPGRADE, "websocket") && is(header::CONNECTION, "upgrade") && is(header::SEC_WEBSOCKET_VERSION, "13")
-    });
-    let accept = key.and_then(|key| HeaderValue::try_from(derive_accept_key(key.as_bytes())).ok());
-    accept.ok_or_else(|| {
-        Refusal::new(Code::MethodNotAllowed, "`GET` opens a WebSocket here; a response is created by `POST`.")
-    })
 }
 
 type Slot = Arc<Mutex<Option<LastResponse>>>;

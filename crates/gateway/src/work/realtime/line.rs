@@ -1,0 +1,202 @@
+//! One side's socket. Writing and reading go on together in one task: whatever waits to be written
+//! is in a queue that is bounded in bytes, because nobody reads for it from the other side while it
+//! is full.
+
+use crate::door::bodies::BodyShare;
+use crate::door::counted::Counted;
+use bytes::Bytes;
+use futures_util::{Sink as _, Stream as _};
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+
+/// While so many bytes wait to be written, nothing is read that would add to them.
+const ROOM: usize = 1 << 20;
+/// What is written at once, and read at once; small, for most sessions are quiet most of the time.
+const WRITE_AT_ONCE: usize = 16 << 10;
+const READ_AT_ONCE: usize = 8 << 10;
+/// A side that takes nothing for so long is gone.
+const STALLED: Duration = Duration::from_secs(30);
+/// The last words are given so long.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// What came from a side.
+pub enum Heard {
+    Text(Utf8Bytes, Option<BodyShare>),
+    Binary(Bytes, Option<BodyShare>),
+    Closed(Option<CloseFrame>),
+    /// The connection is over without a word.
+    Gone,
+    /// A message longer than it may be.
+    TooLarge,
+    /// There is no room for all the messages that are coming in.
+    NoRoom,
+    /// Not what a WebSocket may send.
+    Garbage,
+}
+
+pub struct Line<T> {
+    socket: WebSocketStream<Counted<T>>,
+    out: VecDeque<Message>,
+    waiting: usize,
+    unflushed: bool,
+    /// What the messages in the queue take of the budget for all bodies.
+    rooms: Vec<BodyShare>,
+    /// When a message was last taken, or there was none.
+    moved_at: Instant,
+    heard_at: Instant,
+    pinged_at: Instant,
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Line<T> {
+    pub async fn new(io: Counted<T>, role: Role, longest: usize) -> Line<T> {
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(longest))
+            .max_frame_size(Some(longest))
+            .read_buffer_size(READ_AT_ONCE)
+            .write_buffer_size(WRITE_AT_ONCE);
+        let now = Instant::now();
+        Line {
+            socket: WebSocketStream::from_raw_socket(io, role, Some(config)).await,
+            out: VecDeque::new(),
+            waiting: 0,
+            unflushed: false,
+            rooms: Vec::new(),
+            moved_at: now,
+            heard_at: now,
+            pinged_at: now,
+        }
+    }
+
+    pub fn has_room(&self) -> bool {
+        self.waiting < ROOM
+    }
+
+    /// Puts a message into the queue.
+    pub fn say(&mut self, message: Message) {
+        if self.out.is_empty() && !self.unflushed {
+            self.moved_at = Instant::now();
+        }
+        self.waiting += message.len();
+        self.out.push_back(message);
+    }
+
+    /// The messages that were said last take this of the budget until they are written.
+    pub fn keep(&mut self, room: Option<BodyShare>) {
+        if !self.out.is_empty() {
+            self.rooms.extend(room);
+        }
+    }
+
+    pub fn say_text(&mut self, text: impl Into<Utf8Bytes>) {
+        self.say(Message::Text(text.into()));
+    }
+
+    /// Writes what waits and, if it may, reads what comes.
+    pub async fn heard(&mut self, read: bool) -> Heard {
+        std::future::poll_fn(|cx| self.poll(cx, read)).await
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, read: bool) -> Poll<Heard> {
+        if let Poll::Ready(Err(error)) = self.poll_write(cx) {
+            return Poll::Ready(self.broken(&error));
+        }
+        if !read {
+            return Poll::Pending;
+        }
+        loop {
+            let message = match std::task::ready!(Pin::new(&mut self.socket).poll_next(cx)) {
+                None => return Poll::Ready(Heard::Gone),
+                Some(Err(error)) => return Poll::Ready(self.broken(&error)),
+                Some(Ok(message)) => message,
+            };
+            self.heard_at = Instant::now();
+            let room = self.socket.get_mut().message();
+            return Poll::Ready(match message {
+                Message::Text(text) => Heard::Text(text, room),
+                Message::Binary(bytes) => Heard::Binary(bytes, room),
+                Message::Close(frame) => Heard::Closed(frame),
+                // A ping is answered below this; its answer goes out with the next flush.
+                Message::Ping(_) => {
+                    self.unflushed = true;
+                    if let Poll::Ready(Err(error)) = self.poll_write(cx) {
+                        return Poll::Ready(self.broken(&error));
+                    }
+                    continue;
+                }
+                Message::Pong(_) | Message::Frame(_) => continue,
+            });
+        }
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        let mut socket = Pin::new(&mut self.socket);
+        while !self.out.is_empty() {
+            if socket.as_mut().poll_ready(cx)?.is_pending() {
+                return Poll::Pending;
+            }
+            let Some(message) = self.out.pop_front() else { break };
+            self.waiting -= message.len();
+            socket.as_mut().start_send(message)?;
+            self.unflushed = true;
+            self.moved_at = Instant::now();
+        }
+        if self.unflushed {
+            if socket.as_mut().poll_flush(cx)?.is_pending() {
+                return Poll::Pending;
+            }
+            self.unflushed = false;
+            self.rooms.clear();
+            self.moved_at = Instant::now();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn broken(&self, error: &Error) -> Heard {
+        if self.socket.get_ref().is_full() {
+            return Heard::NoRoom;
+        }
+        match error {
+            Error::Capacity(CapacityError::MessageTooLong { .. }) => Heard::TooLarge,
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Heard::Gone,
+            Error::Protocol(_) | Error::Utf8(_) | Error::Capacity(_) => Heard::Garbage,
+            _ => Heard::Gone,
+        }
+    }
+
+    /// Is it time for a ping, or is nobody there any more? `read`: it was listened to.
+    pub fn look(&mut self, now: Instant, read: bool, every: Duration, silence: Duration) -> bool {
+        if !read {
+            self.heard_at = now;
+        }
+        if now - self.pinged_at >= every {
+            self.pinged_at = now;
+            self.say(Message::Ping(Bytes::new()));
+        }
+        let stalled = (!self.out.is_empty() || self.unflushed) && now - self.moved_at > STALLED;
+        now - self.heard_at <= silence && !stalled
+    }
+
+    /// Says the last words and closes, within bounds. What the other side says meanwhile is
+    /// nobody's any more.
+    pub async fn close(mut self, code: CloseCode, reason: String) {
+        self.say(Message::Close(Some(CloseFrame { code, reason: reason.into() })));
+        let saying = async {
+            // Until the other side has closed too: a connection that is cut at once may lose the
+            // last words.
+            while !matches!(
+                self.heard(true).await,
+                Heard::Closed(_) | Heard::Gone | Heard::NoRoom | Heard::TooLarge | Heard::Garbage
+            ) {}
+        };
+        let _ = tokio::time::timeout(LAST_WORDS, saying).await;
+    }
+}

@@ -1,0 +1,43 @@
+//! Realtime sessions as work: a WebSocket on which a client and a model talk, and on which each
+//! response is a call of its own.
+//!
+//! `session.rs` relays between the two sides (`line.rs`). Events pass unread but for those that say
+//! what is to be done (`asked.rs`) and those that say what was done (`heard.rs`). Before a response
+//! may begin there is a hold for it; nothing here knows a price.
+
+mod asked;
+mod checks;
+mod context;
+mod dial;
+mod ending;
+mod heard;
+mod line;
+mod listening;
+mod needs;
+mod pace;
+mod places;
+mod session;
+
+pub use needs::NextResponse;
+pub use places::{SessionPlace, SessionPlaces};
+pub use session::{OpenSession, Opening, first_response};
+
+use crate::call::Till;
+use crate::door::bodies::Bodies;
+use crate::settings::RealtimeSettings;
+use std::sync::Arc;
+use tollgate_store::ids;
+
+/// What a model that is spoken with must offer.
+pub const ENDPOINT_TYPE: &str = "realtime";
+pub const ENDPOINT: &str = "/v1/realtime";
+
+/// What all sessions share.
+pub struct RealtimeDesk {
+    pub till: Arc<Till>,
+    pub settings: RealtimeSettings,
+    /// Memory for the messages of all of them.
+    pub bodies: Arc<Bodies>,
+    pub ids: Arc<ids::Maker>,
+    pub places: SessionPlaces,
+}

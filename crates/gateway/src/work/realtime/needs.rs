@@ -1,0 +1,111 @@
+//! What is held for: the next response of a session, and the next piece of audio that is written
+//! down.
+
+use super::ENDPOINT_TYPE;
+use crate::call::{Need, Priced};
+use crate::refusal::Refusal;
+use crate::sale::recordings;
+use std::borrow::Cow;
+use std::time::Duration;
+use tollgate_catalog::{BillingUnit, Face, Model};
+use tollgate_store::Counters;
+use tollgate_wire::error::Code;
+
+const DEPENDS_ON: &[(Face, &str)] = &[
+    (Face::AudioInput, "the conversation so far, which every response reads again"),
+    (Face::AudioOutput, "how long the response becomes"),
+];
+/// Tokens of a second that is written down, at most: its sound, and its words.
+const LISTENED: u64 = 20;
+
+/// The next response of a session.
+#[derive(Clone, Debug)]
+pub struct NextResponse {
+    pub model: String,
+    /// Tokens that it reads.
+    pub input: u64,
+    /// Tokens that it is held for at first, and may produce at most.
+    pub output: u64,
+    pub ceiling: u64,
+}
+
+impl Priced for NextResponse {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn endpoint_type(&self) -> &'static str {
+        ENDPOINT_TYPE
+    }
+
+    fn need(&self, model: &Model) -> Result<Need, Refusal> {
+        let input = self.input.min(model.context_window.unwrap_or(u64::MAX));
+        Ok(Need {
+            context_len: input,
+            context_max: input,
+            most: Counters { input, output: self.output.min(self.ceiling), calls: 1, ..Counters::default() },
+            exact: false,
+            output_ceiling: self.ceiling,
+            open_end: None,
+            sized_by: "max_output_tokens",
+            depends_on: DEPENDS_ON,
+        })
+    }
+
+    fn attribute(&self, _: &str) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    fn metered(&self, stated: Counters) -> Counters {
+        if stated == Counters::default() { stated } else { Counters { calls: 1, ..stated } }
+    }
+}
+
+/// Audio that a model writes down.
+#[derive(Clone, Debug)]
+pub struct NextTranscript {
+    pub model: String,
+    pub seconds: u64,
+}
+
+impl NextTranscript {
+    /// What so many seconds are charged for, where nobody reports tokens.
+    pub fn counted(model: &Model, seconds: u64) -> Option<Counters> {
+        if model.billing_unit == BillingUnit::Tokens {
+            let audio_input = seconds.checked_mul(LISTENED / 2)?;
+            return Some(Counters { audio_input, calls: 1, ..Counters::default() });
+        }
+        Counters::recording(Duration::from_secs(seconds))
+    }
+}
+
+impl Priced for NextTranscript {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn endpoint_type(&self) -> &'static str {
+        recordings::ENDPOINT_TYPE
+    }
+
+    fn need(&self, model: &Model) -> Result<Need, Refusal> {
+        let too_long = || Refusal::about(Code::InvalidParameter, "audio", "The audio is too long to be priced.");
+        if model.billing_unit == BillingUnit::Tokens {
+            let tokens = self.seconds.checked_mul(LISTENED).ok_or_else(too_long)?;
+            let most = Counters { input: tokens, output: tokens, calls: 1, ..Counters::default() };
+            return Ok(Need {
+                context_len: tokens,
+                context_max: tokens,
+                most,
+                output_ceiling: tokens,
+                ..Need::default()
+            });
+        }
+        let most = Counters::recording(Duration::from_secs(self.seconds)).ok_or_else(too_long)?;
+        Ok(Need { most, exact: true, sized_by: "audio", ..Need::default() })
+    }
+
+    fn attribute(&self, _: &str) -> Option<Cow<'_, str>> {
+        None
+    }
+}

@@ -1,0 +1,42 @@
+//! How one side of a session speaks, where that is not OpenAI's GA interface.
+//!
+//! The middle knows GA events only, as JSON text. A form turns the frames of its side into such
+//! events and such events into its frames. It is a value of one session and may remember what it
+//! needs for that.
+
+use bytes::Bytes;
+
+/// What goes over a socket in one message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LiveFrame {
+    Text(String),
+    Binary(Bytes),
+}
+
+/// A frame that its side should not have sent, in words that its client may read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveFault(pub String);
+
+/// The form of one side.
+pub trait LiveForm: Send {
+    /// What a frame of this side says, as GA events in their order.
+    fn read(&mut self, frame: LiveFrame) -> Result<Vec<String>, LiveFault>;
+
+    /// A GA event as the frames that this side gets.
+    fn write(&mut self, event: String) -> Result<Vec<LiveFrame>, LiveFault>;
+
+    /// What follows without being asked: events that this side says, and frames that it gets. To be
+    /// asked for when a session begins and after each `read` and `write`.
+    fn more(&mut self) -> (Vec<String>, Vec<LiveFrame>) {
+        (Vec::new(), Vec::new())
+    }
+
+    /// Which form it is, where two sides of one form can do without the middle's words.
+    fn kind(&self) -> &'static str {
+        ""
+    }
+
+    /// The other side has the same form: each event carries the frame that it was made from, and
+    /// that is what the other side gets.
+    fn pair(&mut self) {}
+}
