@@ -24,6 +24,7 @@ mod reload;
 mod simulation;
 mod slow;
 mod stop;
+mod tls;
 mod v1 {
     mod balance;
     mod chat_completions;
