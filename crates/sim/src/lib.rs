@@ -52,6 +52,7 @@ mod fast;
 mod fault;
 mod hear;
 mod image;
+mod made;
 mod record;
 mod refusal;
 mod reply;

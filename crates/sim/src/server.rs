@@ -66,6 +66,7 @@ pub(crate) struct World {
     pub asked: crate::video::Rates,
     pub gate: crate::video::Gate,
     pub pictures: crate::image::Shelf,
+    pub recordings: crate::hear::Recordings,
 }
 
 impl Sim {
@@ -82,6 +83,7 @@ impl Sim {
             asked: crate::video::Rates::default(),
             gate: crate::video::Gate::default(),
             pictures: crate::image::Shelf::default(),
+            recordings: crate::hear::Recordings::default(),
         });
         let stop = CancellationToken::new();
         let tracker = TaskTracker::new();
