@@ -53,7 +53,7 @@ cases! {
         a_refund_twice, a_top_up_delivered_five_times_at_once;
     speech: audio_breaks_off, speech_without_audio, audio_is_too_long, the_client_leaves_in_mid_audio, a_stop_in_mid_audio;
     recordings: a_recording_breaks_off, no_room_for_a_recording, a_reply_that_is_no_transcript, a_transcript_breaks_off,
-        the_client_leaves_a_transcript, a_large_transcript;
+        the_client_leaves_a_transcript, a_large_transcript, a_task_of_a_recording_is_lost, the_client_leaves_a_task;
     images: the_client_leaves_in_mid_picture, the_provider_dies_in_mid_picture, an_answer_with_pictures_is_too_large,
         an_answer_with_pictures_is_lost, a_task_of_pictures_is_never_over;
     videos: a_creation_without_an_answer, a_task_fails, a_task_is_completed, the_poller_dies_before_the_commit,
@@ -64,7 +64,7 @@ cases! {
 }
 
 /// Rows of the table.
-const ROWS: usize = 93;
+const ROWS: usize = 95;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];

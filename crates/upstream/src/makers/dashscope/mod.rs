@@ -1,10 +1,14 @@
 //! DashScope: videos, pictures, speech, transcripts.
 
+mod cosyvoice;
+mod files;
 mod image;
 mod recognition;
 mod speech;
 mod video;
 
+use cosyvoice::CosyVoice;
+use files::DashScopeFiles;
 pub(crate) use image::QwenImages;
 pub(crate) use recognition::DashScopeRecognition;
 pub(crate) use speech::DashScopeSpeech;
