@@ -2,7 +2,8 @@
 //! passes piece by piece; what is around it is collected, with an empty text in its place, and is
 //! JSON again. So nobody holds megabytes to read a few facts beside them.
 //!
-//! Documents come alone, as a whole reply, or one in each `data:` line of events.
+//! Documents come alone, as a whole reply, or as events: one in a `data:` line, or over several of
+//! them.
 
 use memchr::memchr2;
 
@@ -49,6 +50,8 @@ pub struct Plucker {
     at: At,
     /// The document so far.
     rest: Vec<u8>,
+    /// Objects and lists of it that are not over.
+    depth: usize,
     /// Where the last text in it begins.
     text_at: usize,
     /// The last text is one of the keys, and a colon came after it.
@@ -69,6 +72,7 @@ impl Plucker {
             events: false,
             at: At::Open,
             rest: Vec::new(),
+            depth: 0,
             text_at: 0,
             wanted: false,
             escape: Vec::new(),
@@ -89,7 +93,7 @@ impl Plucker {
             }
             bytes = &bytes[1..];
             match self.at {
-                At::Line(seen) => self.line(seen, byte),
+                At::Line(seen) => self.line(seen, byte, out),
                 At::Ignored => {
                     if byte == b'\n' {
                         self.at = At::Line(0);
@@ -119,8 +123,13 @@ impl Plucker {
         Ok(())
     }
 
-    fn line(&mut self, seen: usize, byte: u8) {
+    fn line(&mut self, seen: usize, byte: u8, out: &mut Vec<Plucked>) {
         self.at = match byte {
+            // An empty line ends an event, whatever it has come to.
+            b'\n' if seen == 0 => {
+                self.document(out);
+                At::Line(0)
+            }
             b'\n' | b'\r' => At::Line(0),
             _ if DATA.get(seen) != Some(&byte) => At::Ignored,
             _ if seen + 1 == DATA.len() => At::Open,
@@ -131,7 +140,9 @@ impl Plucker {
     fn open(&mut self, byte: u8, out: &mut Vec<Plucked>) -> Result<(), Unplucked> {
         match byte {
             b'\n' if self.events => {
-                self.document(out);
+                if self.depth == 0 {
+                    self.document(out);
+                }
                 self.at = At::Line(0);
             }
             b' ' | b'\t' | b'\r' | b'\n' => {}
@@ -152,6 +163,11 @@ impl Plucker {
                 self.keep(byte)?;
             }
             _ => {
+                self.depth = match byte {
+                    b'{' | b'[' => self.depth + 1,
+                    b'}' | b']' => self.depth.saturating_sub(1),
+                    _ => self.depth,
+                };
                 self.wanted = false;
                 self.keep(byte)?;
             }
@@ -200,6 +216,7 @@ impl Plucker {
     fn document(&mut self, out: &mut Vec<Plucked>) {
         self.wanted = false;
         self.text_at = 0;
+        self.depth = 0;
         if !self.rest.is_empty() {
             out.push(Plucked::Document(std::mem::take(&mut self.rest)));
         }
@@ -252,6 +269,20 @@ mod tests {
             let documents: Vec<(&str, &str)> =
                 found.iter().map(|(long, rest)| (long.as_str(), rest.as_str())).collect();
             assert_eq!(documents, [("aa", r#"{"audio":""}"#), ("bb", r#"{"audio":"","end":true}"#), ("", "[DONE]")]);
+        }
+    }
+
+    #[test]
+    fn a_document_may_stand_in_several_lines() {
+        let text = "data:{\ndata:  \"output\": {\r\ndata: \"data\":\ndata: \"aa\"\nid: 7\ndata: }}\n\n\
+                    data: {\"data\":\"bb\"}\ndata: {\"data\":\"cc\"}\n\ndata: {\"cut\":[\n\ndata: {}\n\n";
+        for piece in [1, 4, 1000] {
+            let found = read(Plucker::events(KEYS, 1000), text, piece).expect("read");
+            let documents: Vec<(&str, &str)> =
+                found.iter().map(|(long, rest)| (long.as_str(), rest.as_str())).collect();
+            let rest = r#"{"output":{"data":""}}"#;
+            let lines = [("bb", r#"{"data":""}"#), ("cc", r#"{"data":""}"#)];
+            assert_eq!(documents, [("aa", rest), lines[0], lines[1], ("", r#"{"cut":["#), ("", "{}")]);
         }
     }
 

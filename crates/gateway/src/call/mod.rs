@@ -78,7 +78,7 @@ pub async fn run<W: Work>(till: &Arc<Till>, caller: Arc<Caller>, ask: CallReques
         Beginning::Refused(bought, refused) => return Err(bought.refuse(till, &ask, &refused)),
     };
     call.granted(&held);
-    let goes_on_without_client = ask.work.goes_on() || serving.bills_on_cancel(&call);
+    let goes_on_without_client = ask.work.goes_on(&serving, &call.model) || serving.bills_on_cancel(&call);
     let rest = answer(serving, call, held, ask.work);
     if goes_on_without_client {
         // This provider bills to the end whatever happens, so the call is read to its end too.

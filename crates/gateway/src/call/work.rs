@@ -39,7 +39,7 @@ pub trait Work: Send + Sync + 'static {
     }
     /// It is made, and billed by its provider, whether or not anybody waits for it: a client that
     /// leaves does not end it, and what comes is read to its end, within bounds.
-    fn goes_on(&self) -> bool {
+    fn goes_on(&self, _: &Serving, _: &Model) -> bool {
         false
     }
     /// Sends the request along one route until the answer begins.

@@ -226,7 +226,7 @@ fn no_room(error: &io::Error) -> Refusal {
 }
 
 fn lost() -> Refusal {
-    Refusal::new(Code::Internal, "The upload could not be put down; nothing is charged for this request.")
+    Refusal::new(Code::Internal, "The upload could not be stored; nothing is charged for this request.")
 }
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ impl DecisionRequest {
             DecisionForm::Decisions => said.text().is_some() || said.is_list(),
         };
         if !fits || said.is_zero() {
-            return Err(Problem::wrong(name, "a text or a list that is not empty"));
+            return Err(Problem::wrong(name, "a string or a list that is not empty"));
         }
         self.count(said, name)?;
         let questions = root.get("questions").ok_or_else(|| Problem::missing("questions"))?;

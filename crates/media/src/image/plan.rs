@@ -108,10 +108,14 @@ impl ImagePlan {
 
 fn sources(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
     if asked.edit && rules.sources == 0 {
-        return Err(Problem::new(Code::UnsupportedValue, "model", "This model makes pictures and changes none."));
+        return Err(Problem::new(
+            Code::UnsupportedValue,
+            "model",
+            "This model does not edit images; send the request to /v1/images/generations.",
+        ));
     }
     if asked.images.len() as u64 > rules.sources {
-        return Err(Problem::wrong("image", &format!("at most {} pictures for this model", rules.sources)));
+        return Err(Problem::wrong("image", &format!("at most {} images for this model", rules.sources)));
     }
     let markup = asked.others.contains_key("markup");
     if asked.mask.is_some() && markup {
@@ -119,7 +123,7 @@ fn sources(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
     }
     if (asked.mask.is_some() || markup) && !(asked.edit && rules.masks) {
         let field = if markup { "markup" } else { "mask" };
-        return Err(Problem::new(Code::UnsupportedValue, field, format!("This model takes no `{field}` here.")));
+        return Err(Problem::new(Code::UnsupportedValue, field, format!("This model does not accept `{field}`.")));
     }
     Ok(())
 }
@@ -132,7 +136,7 @@ fn costly(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
         let drawn = name == "output_format" && value == "svg";
         let costs = drawn || COSTLY.contains(&name.as_str());
         if costs && !off(value) && !priced(name) {
-            let text = format!("`{name}` costs more at the provider and has no price here.");
+            let text = format!("`{name}` is charged extra by the provider and has no price for this model.");
             return Err(Problem::new(Code::UnsupportedValue, name, text));
         }
     }

@@ -114,7 +114,7 @@ impl ImageRequest {
                     return Err(Problem::wrong(name, &format!("at most {LONGEST_PROMPT} characters long")));
                 }
             }
-            "n" => self.n = Some(count(name, &value, "a whole number from 1 on").and_then(|n| at_least_one(name, n))?),
+            "n" => self.n = Some(count(name, &value, "a whole number, 1 or more").and_then(|n| at_least_one(name, n))?),
             "size" => self.size = Some(text(name, value, LONGEST_WORD)?),
             "aspect_ratio" => self.aspect_ratio = Some(text(name, value, LONGEST_WORD)?),
             "resolution" => self.resolution = Some(text(name, value, LONGEST_WORD)?),
@@ -167,7 +167,7 @@ impl ImageRequest {
     /// One more picture that is to be changed.
     pub fn add(&mut self, source: PictureSource) -> Result<(), Problem> {
         if self.images.len() >= MOST_SOURCES {
-            return Err(Problem::wrong("image", &format!("at most {MOST_SOURCES} pictures")));
+            return Err(Problem::wrong("image", &format!("at most {MOST_SOURCES} images")));
         }
         self.images.push(source);
         Ok(())
@@ -181,23 +181,23 @@ fn source(at: &str, value: Value) -> Result<PictureSource, Problem> {
         Value::Object(mut members) => {
             if members.contains_key("file_id") {
                 let field = format!("{at}.file_id");
-                let text = format!("`{field}`: files are not kept here; send the picture or its link.");
+                let text = format!("`{field}` is not supported: send the image itself or its URL.");
                 return Err(Problem::new(Code::UnsupportedValue, &field, text));
             }
             match members.remove("image_url") {
                 Some(Value::String(link)) => link,
                 Some(Value::Object(mut inner)) => match inner.remove("url") {
                     Some(Value::String(link)) => link,
-                    _ => return Err(Problem::wrong(&format!("{at}.image_url"), "a link")),
+                    _ => return Err(Problem::wrong(&format!("{at}.image_url"), "a URL")),
                 },
-                _ => return Err(Problem::wrong(&format!("{at}.image_url"), "a link")),
+                _ => return Err(Problem::wrong(&format!("{at}.image_url"), "a URL")),
             }
         }
-        _ => return Err(Problem::wrong(at, "a link to a picture, or a data link")),
+        _ => return Err(Problem::wrong(at, "the URL of an image, or a data URL")),
     };
     let scheme = link.split(':').next().unwrap_or_default().to_ascii_lowercase();
     if !["http", "https", "data"].contains(&scheme.as_str()) {
-        return Err(Problem::wrong(at, "an http(s) address or a data link"));
+        return Err(Problem::wrong(at, "an http(s) URL or a data URL"));
     }
     Ok(PictureSource::Link(link))
 }
@@ -206,7 +206,7 @@ fn text(name: &str, value: Value, most: usize) -> Result<String, Problem> {
     match value {
         Value::String(text) if text.len() <= most => Ok(text),
         Value::String(_) => Err(Problem::wrong(name, &format!("at most {most} bytes long"))),
-        _ => Err(Problem::wrong(name, "a text")),
+        _ => Err(Problem::wrong(name, "a string")),
     }
 }
 
@@ -220,7 +220,7 @@ fn count(name: &str, value: &Value, wanted: &str) -> Result<u64, Problem> {
 }
 
 fn at_least_one(name: &str, n: u64) -> Result<u64, Problem> {
-    if n == 0 { Err(Problem::wrong(name, "a whole number from 1 on")) } else { Ok(n) }
+    if n == 0 { Err(Problem::wrong(name, "a whole number, 1 or more")) } else { Ok(n) }
 }
 
 fn switch(name: &str, value: &Value) -> Result<bool, Problem> {

@@ -55,7 +55,7 @@ fn text(fields: &mut Map<String, Value>, name: &str, most: usize) -> Result<Opti
         None => Ok(None),
         Some(Value::String(text)) if text.len() <= most => Ok(Some(text)),
         Some(Value::String(_)) => Err(Problem::wrong(name, &format!("at most {most} bytes long"))),
-        Some(_) => Err(Problem::wrong(name, "a text")),
+        Some(_) => Err(Problem::wrong(name, "a string")),
     }
 }
 

@@ -14,6 +14,8 @@ pub struct RankShape {
     pub results: &'static [&'static str],
     /// The first of these that is there.
     pub tokens: &'static [&'static [&'static str]],
+    /// Where the provider says how many searches it bills; empty where it does not.
+    pub units: &'static [&'static str],
     /// The object that is stored as the provider's report.
     pub report: &'static str,
 }
@@ -24,6 +26,8 @@ pub struct Ranking {
     /// Place of a document, and its score as it was written.
     results: Vec<(usize, String)>,
     pub tokens: Option<u64>,
+    /// Searches that the provider bills, where that can be true.
+    pub units: Option<u64>,
     pub raw_usage: Option<String>,
 }
 
@@ -58,10 +62,13 @@ impl Ranking {
         scored.sort_by(|one, other| other.0.total_cmp(&one.0));
         scored.truncate(request.wanted());
         let tokens = shape.tokens.iter().find_map(|path| at(&root, path)).and_then(Node::number);
+        let units = at(&root, shape.units).filter(|_| !shape.units.is_empty()).and_then(Node::number);
+        let billed = request.search_units()..=request.most_search_units();
         let report = root.get(shape.report).map(|node| node.raw).filter(|raw| raw.len() <= MOST_RAW_USAGE);
         Ok(Ranking {
             results: scored.into_iter().map(|(_, place, score)| (place, score.to_owned())).collect(),
             tokens: tokens.filter(|tokens| (1..=tollgate_wire::usage::MOST).contains(tokens)),
+            units: units.filter(|units| billed.contains(units)),
             raw_usage: report.map(str::to_owned),
         })
     }
@@ -115,7 +122,7 @@ mod tests {
     use super::*;
 
     const SHAPE: RankShape =
-        RankShape { results: &["results"], tokens: &[&["usage", "total_tokens"]], report: "usage" };
+        RankShape { results: &["results"], tokens: &[&["usage", "total_tokens"]], units: &[], report: "usage" };
 
     fn request(more: &str) -> RerankRequest {
         let body = format!(r#"{{"model":"m","query":"q","documents":["a",{{"text":"b"}},"c"]{more}}}"#);

@@ -62,7 +62,7 @@ impl SpeechRequest {
         let model = text(&mut fields, "model", NAME)?.ok_or_else(|| Problem::missing("model"))?;
         let input = text(&mut fields, "input", usize::MAX)?.ok_or_else(|| Problem::missing("input"))?;
         if input.is_empty() {
-            return Err(Problem::wrong("input", "a text that is not empty"));
+            return Err(Problem::wrong("input", "a string that is not empty"));
         }
         Ok(SpeechRequest {
             model,
@@ -87,7 +87,7 @@ fn text(fields: &mut Map<String, Value>, name: &str, most: usize) -> Result<Opti
         None => Ok(None),
         Some(Value::String(text)) if text.len() <= most => Ok(Some(text)),
         Some(Value::String(_)) => Err(Problem::wrong(name, &format!("at most {most} bytes long"))),
-        Some(_) => Err(Problem::wrong(name, "a text")),
+        Some(_) => Err(Problem::wrong(name, "a string")),
     }
 }
 

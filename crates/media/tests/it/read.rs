@@ -23,7 +23,8 @@ const SEEDS: &[&str] = &[
     r#"{"model":"u","answers":[{"type":"predicate","probability":0.5},{"type":"refusal"},{"type":"refusal"}],"usage":{"input_tokens":3}}"#,
 ];
 
-const RANKS: RankShape = RankShape { results: &["results"], tokens: &[&["usage", "total_tokens"]], report: "usage" };
+const RANKS: RankShape =
+    RankShape { results: &["results"], tokens: &[&["usage", "total_tokens"]], units: &[], report: "usage" };
 
 fn is_json(bytes: &[u8]) -> bool {
     serde_json::from_slice::<serde_json::Value>(bytes).is_ok()

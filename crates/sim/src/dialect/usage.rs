@@ -44,6 +44,14 @@ pub(super) fn of(dialect: Dialect, said: &Said<'_>, output: u64) -> Value {
                 "totalTokenCount": input.saturating_add(output),
                 "promptTokensDetails": [{"modality": "TEXT", "tokenCount": input}],
             });
+            let made = speech.made.tokens();
+            if made > 0 {
+                let words = output - thoughts;
+                usage["candidatesTokenCount"] = json!(words + made);
+                usage["totalTokenCount"] = json!(input.saturating_add(output + made));
+                usage["candidatesTokensDetails"] =
+                    json!([{"modality": "IMAGE", "tokenCount": made}, {"modality": "TEXT", "tokenCount": words}]);
+            }
             if thoughts > 0 {
                 usage["thoughtsTokenCount"] = json!(thoughts);
             }

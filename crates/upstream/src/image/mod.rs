@@ -5,11 +5,9 @@
 //! Making a picture costs money, so nothing here is ever repeated.
 
 mod body;
-mod link;
 
 pub use body::PictureFile;
 pub(crate) use body::{data_links, dropped, json_with_files, put_size};
-pub use link::open_link;
 
 use crate::video::Asking;
 use crate::{Fault, Outgoing, WholeReply};

@@ -3,9 +3,11 @@
 
 mod events;
 mod report;
+mod tasks;
 
 pub use events::TranscriptEvents;
 pub(crate) use report::LengthReport;
+pub use tasks::{RecordingStanding, StoreUpload, TranscriptionTasks};
 
 use crate::outgoing::outgoing;
 use crate::{Fault, FormPayload, Outgoing, Provider, SpooledFile, WholeReply, making};
@@ -44,13 +46,19 @@ pub trait Transcriber: Sync + std::fmt::Debug {
         false
     }
 
-    /// Whether it takes the file, and this model of it is asked in this way at all.
+    /// Whether it takes the file.
     fn takes(&self, _: &TranscriptionAsk<'_>) -> Result<(), Problem> {
         Ok(())
     }
 
-    /// The names of models that are asked in another way, which this gateway does not speak.
-    fn cannot_ask(&self, _upstream_model: &str) -> Option<String> {
+    /// Who is asked instead for this model, where a kind of provider has another way for some of
+    /// its models.
+    fn of_model(&self, _upstream_model: &str) -> Option<&'static dyn Transcriber> {
+        None
+    }
+
+    /// Its tasks, where it takes files by their address and answers later.
+    fn tasks(&self) -> Option<&'static dyn TranscriptionTasks> {
         None
     }
 

@@ -61,7 +61,7 @@ impl Work for ImageCall {
     }
 
     /// A picture that was begun is made, and billed, for whoever left.
-    fn goes_on(&self) -> bool {
+    fn goes_on(&self, _: &Serving, _: &Model) -> bool {
         true
     }
 

@@ -3,6 +3,7 @@
 use super::asked::AskedMusic;
 use super::flow::{MusicFlow, used};
 use crate::call::{Begun, Call, Meter, Passed, Priced, WholeAnswer, Work};
+use crate::sale::Serving;
 use crate::work::audio::{AudioAnswer, sent};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
@@ -30,6 +31,11 @@ impl Work for MusicCall {
     }
 
     fn once(&self) -> bool {
+        true
+    }
+
+    /// A song that was begun is made, and billed, for whoever left.
+    fn goes_on(&self, _: &Serving, _: &Model) -> bool {
         true
     }
 

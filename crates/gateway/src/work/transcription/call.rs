@@ -4,6 +4,7 @@ use super::asked::AskedTranscription;
 use super::passing::{LargeTranscript, Streaming};
 use crate::call::{Begun, Call, Meter, Passed, Priced, Till, WholeAnswer, Work};
 use crate::door::bodies::{Bodies, BodyShare, Whose};
+use crate::sale::Serving;
 use bytes::{Bytes, BytesMut};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue};
@@ -12,12 +13,12 @@ use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
 use tollgate_media::audio::Measured;
 use tollgate_store::Counters;
-use tollgate_upstream::transcription::{Transcriber, TranscriptEvents, TranscriptionAsk, TranscriptionUsage};
-use tollgate_upstream::{Blame, Fault, HeldReply, Provider, ReplyBody, SpooledFile, WholeReply, is_encoded};
+use tollgate_upstream::transcription::{Heard, Transcriber, TranscriptEvents, TranscriptionAsk, TranscriptionUsage};
+use tollgate_upstream::{Blame, Client, Fault, HeldReply, Provider, ReplyBody, SpooledFile, WholeReply, is_encoded};
 use tollgate_wire::Dropped;
 
 /// Replies up to this size are held and read as a whole.
-const HELD: usize = 1 << 20;
+pub(super) const HELD: usize = 1 << 20;
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 /// Two lengths that differ by more than this, or by a twentieth, are not the same.
 const DIFFERS_MS: u64 = 2_000;
@@ -31,6 +32,8 @@ pub struct TranscriptionCall {
     pub bodies: Arc<Bodies>,
     /// What the fields of the form take.
     pub room: BodyShare,
+    /// For addresses that only providers have written: it reaches public addresses only.
+    pub outside: Client,
 }
 
 /// What is known of an answer's way: for the meter, and for a word to the operator.
@@ -106,12 +109,18 @@ impl TranscriptionCall {
         };
         let reply = WholeReply { status: 200, headers: head, body: bytes };
         let heard = way.maker.heard(&way.ask, &reply)?;
-        call.meter = self.measuring(call, way.provider).meter(heard.usage);
-        Ok(Begun::Whole(WholeAnswer { content_type, body: heard.body, completion: None }))
+        Ok(self.finished(call, way.provider, heard))
+    }
+
+    /// A whole transcript.
+    pub(super) fn finished(&self, call: &mut Call, provider: &Provider, heard: Heard) -> Begun {
+        call.meter = self.measuring(call, provider).meter(heard.usage);
+        let content_type = HeaderValue::from_static(self.asked.request.format.content_type());
+        Begun::Whole(WholeAnswer { content_type, body: heard.body, completion: None })
     }
 
     /// All of a large reply that has to be rewritten, within the memory of bodies.
-    async fn rest(
+    pub(super) async fn rest(
         &self,
         call: &Call,
         start: Bytes,
@@ -165,10 +174,10 @@ impl TranscriptionCall {
 }
 
 /// One attempt along one route.
-struct Way<'a> {
-    maker: &'static dyn Transcriber,
-    provider: &'a Provider,
-    ask: TranscriptionAsk<'a>,
+pub(super) struct Way<'a> {
+    pub maker: &'static dyn Transcriber,
+    pub provider: &'a Provider,
+    pub ask: TranscriptionAsk<'a>,
 }
 
 impl Work for TranscriptionCall {
@@ -184,9 +193,18 @@ impl Work for TranscriptionCall {
         true
     }
 
+    /// A task goes on, and is billed, for whoever left.
+    fn goes_on(&self, serving: &Serving, model: &Model) -> bool {
+        let tasks = |route: &Route| {
+            let kind = serving.providers.get(&route.provider)?.kind;
+            kind.transcriber(&route.upstream_model)?.tasks()
+        };
+        model.routes.iter().any(|route| tasks(route).is_some())
+    }
+
     async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
         let unable = || Fault { blame: Blame::Operator, ..Fault::unreachable() };
-        let maker = provider.kind.transcription.ok_or_else(unable)?;
+        let maker = provider.kind.transcriber(&route.upstream_model).ok_or_else(unable)?;
         let request = &self.asked.request;
         let offered = call.model.transcription.as_ref().is_some_and(|table| table.stream);
         let stream = request.stream && offered && maker.streams();
@@ -203,6 +221,9 @@ impl Work for TranscriptionCall {
         let (model, file, measured) = (route.upstream_model.as_str(), &self.file, &self.measured);
         let ask = TranscriptionAsk { call_id: &call_id, model, request, file, measured, stream, drawn };
         maker.takes(&ask).map_err(Fault::refusal)?;
+        if let Some(tasks) = maker.tasks() {
+            return self.by_task(call, &Way { maker, provider, ask }, tasks).await;
+        }
         let outgoing = maker.request(provider, &ask).ok_or_else(unable)?;
         let reply = call.till.client.send(provider, outgoing).await?;
         if !reply.status().is_success() {

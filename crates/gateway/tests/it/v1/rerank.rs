@@ -95,6 +95,23 @@ async fn every_hundred_documents_are_a_search() {
     }
 }
 
+/// Cohere cuts long documents into pieces and bills each of them as a document.
+#[tokio::test(flavor = "multi_thread")]
+async fn long_documents_are_as_many_searches_as_the_provider_bills() {
+    let house = house().await;
+    for (documents, words, units) in [(100, 499, 1), (100, 500, 2), (60, 999, 2), (50, 2_000, 3), (1, 2_000, 1)] {
+        let body = json!({ "model": "rank-cohere", "query": "q", "documents": vec!["red ".repeat(words); documents] });
+        let quoted: Value = post(&house, "/v1/quote?endpoint=/v1/rerank", &body).await.json().await.expect("JSON");
+        let row = house.row(call_id(&post(&house, "/v1/rerank", &body).await)).await;
+        assert_eq!(row.charge.nano(), units * 2_000_000, "{documents} of {words}");
+        assert!(row.hold >= row.charge && quoted["most_nano_usd"].as_i64() == Some(row.hold.nano()), "{quoted}");
+        // A server that bills by the search and does not cut is paid by the hundred.
+        let plain = json!({ "model": "rank-cohere", "query": "q [[sim:no_usage]]", "documents": body["documents"] });
+        let row = house.row(call_id(&post(&house, "/v1/rerank", &plain).await)).await;
+        assert_eq!(row.charge.nano(), 2_000_000, "{documents} of {words}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_that_is_none_is_free_and_not_repeated() {
     let house = house().await;

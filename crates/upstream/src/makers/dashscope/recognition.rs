@@ -1,7 +1,8 @@
 //! Transcripts of DashScope (Qwen-ASR): a conversation whose one message is the recording, as a
-//! data link that is made while it is sent. It takes 10 MB of that; models for files by their
-//! address are asked in another way, which is reported when the catalog is loaded.
+//! data link that is made while it is sent. It takes 10 MB of that; models that take files by their
+//! address are asked in another way (`files.rs`).
 
+use super::DashScopeFiles;
 use super::video::CODES;
 use crate::chat::{bearer, post};
 use crate::transcription::{Heard, LengthReport, Transcriber, TranscriptionAsk};
@@ -57,11 +58,8 @@ impl Transcriber for DashScopeRecognition {
         Ok(())
     }
 
-    fn cannot_ask(&self, upstream_model: &str) -> Option<String> {
-        let by_address = ["filetrans", "fun-asr", "paraformer"].iter().any(|word| upstream_model.contains(word));
-        by_address.then(|| {
-            format!("{upstream_model:?} takes files by their address only, which this version does not give it")
-        })
+    fn of_model(&self, upstream_model: &str) -> Option<&'static dyn Transcriber> {
+        DashScopeFiles::has(upstream_model).then_some(&DashScopeFiles)
     }
 
     fn heard(&self, ask: &TranscriptionAsk<'_>, reply: &WholeReply) -> Result<Heard, Fault> {

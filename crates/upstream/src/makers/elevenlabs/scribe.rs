@@ -56,6 +56,7 @@ impl Transcriber for Scribe {
             language: object["language_code"].as_str().map(str::to_owned),
             millis: usage.millis,
             words: object["words"].as_array().into_iter().flatten().filter_map(word).collect(),
+            lines: Vec::new(),
         };
         let with_words = ask.request.has("timestamp_granularities[]", "word");
         let body = transcript.write(ask.request.format, false, with_words).ok_or_else(Fault::garbage)?;

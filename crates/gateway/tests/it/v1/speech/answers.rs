@@ -47,6 +47,7 @@ async fn a_reply_is_in_the_format_that_was_asked_for() {
         ("eleven_multilingual_v2", "v1", "mp3 opus wav pcm"),
         ("gemini-2.5-flash-tts", "Kore", "wav pcm"),
         ("qwen3-tts-flash", "Cherry", "wav pcm"),
+        ("cosyvoice-v3-flash", "longanyang", "mp3 opus wav pcm"),
     ];
     for (model, voice, formats) in models {
         for (format, content_type, named) in FORMATS {
@@ -88,6 +89,7 @@ async fn the_first_piece_arrives_before_the_provider_sends_the_second() {
         ("speech-2.8-turbo", "v", "wav"),
         ("eleven_multilingual_v2", "v", "opus"),
         ("qwen3-tts-flash", "Cherry", "pcm"),
+        ("cosyvoice-v3-flash", "longanyang", "mp3"),
         ("gemini-2.5-flash-tts", "Kore", "wav"),
     ] {
         for events in [false, true] {
