@@ -3,7 +3,7 @@
 //!
 //! Only [`TranscriptionTasks::begin`] costs anything.
 
-use super::{Told, TranscriptionAsk};
+use super::{TranscriptionAsk, TranscriptionUsage};
 use crate::{Fault, Outgoing, Provider, WholeReply};
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ pub enum RecordingStanding {
     Done {
         link: String,
         /// What the provider says of it.
-        report: Told,
+        report: TranscriptionUsage,
     },
     /// Nothing was said in the recording.
     Silent,

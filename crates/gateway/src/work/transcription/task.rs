@@ -7,7 +7,7 @@ use crate::call::{Begun, Call};
 use bytes::Bytes;
 use http::HeaderMap;
 use tokio::time::Instant;
-use tollgate_upstream::transcription::{Heard, RecordingStanding, Told, TranscriptionTasks};
+use tollgate_upstream::transcription::{Heard, RecordingStanding, TranscriptionTasks, TranscriptionUsage};
 use tollgate_upstream::video::Asking;
 use tollgate_upstream::{
     Blame, Fault, HeldReply, Outgoing, ReplyBody, WholeReply, is_encoded, open_link, send_to_link,
@@ -37,7 +37,7 @@ impl TranscriptionCall {
         let heard = match over {
             RecordingStanding::Done { link, report } => {
                 let heard = self.behind(call, way, &link).await.map_err(once)?;
-                Heard { told: report, ..heard }
+                Heard { usage: report, ..heard }
             }
             RecordingStanding::Silent | RecordingStanding::Open(_) => self.silence(way)?,
         };
@@ -140,7 +140,7 @@ impl TranscriptionCall {
     fn silence(&self, way: &Way<'_>) -> Result<Heard, Fault> {
         let body = Bytes::from_static(br#"{"transcripts":[]}"#);
         let heard = way.maker.heard(&way.ask, &WholeReply { status: 200, headers: HeaderMap::new(), body })?;
-        Ok(Heard { told: Told::default(), ..heard })
+        Ok(Heard { usage: TranscriptionUsage::default(), ..heard })
     }
 }
 

@@ -95,7 +95,7 @@ impl Transcriber for DashScopeFiles {
         transcript.millis = transcript.millis.or(Some(ask.measured.length.millis()));
         let with_words = ask.request.has("timestamp_granularities[]", "word") && !transcript.words.is_empty();
         let body = transcript.write(ask.request.format, false, with_words).ok_or_else(Fault::garbage)?;
-        Ok(Heard { body, told: LengthReport { usage: &Value::Null, seconds: None }.told() })
+        Ok(Heard { body, usage: LengthReport { usage: &Value::Null, seconds: None }.read() })
     }
 
     fn fault(&self, reply: &WholeReply) -> Fault {
@@ -182,7 +182,7 @@ impl TranscriptionTasks for DashScopeFiles {
         let result = if output["result"].is_object() { &output["result"] } else { &output["results"][0] };
         match (result["transcription_url"].as_str(), result["code"].as_str()) {
             (Some(link), _) if link.len() <= LONGEST_LINK => {
-                let report = LengthReport { usage: &object["usage"], seconds: None }.told();
+                let report = LengthReport { usage: &object["usage"], seconds: None }.read();
                 Ok(RecordingStanding::Done { link: link.to_owned(), report })
             }
             (_, Some(SILENT)) => Ok(RecordingStanding::Silent),
