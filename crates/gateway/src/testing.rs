@@ -40,7 +40,6 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         realtime: crate::settings::RealtimeSettings::default(),
         storage: crate::settings::StorageSettings::default(),
         limits: ServerLimits::default(),
-        realtime: crate::settings::RealtimeSettings::default(),
     };
     set(&mut settings);
     let serving = Serving {
