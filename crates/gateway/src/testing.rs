@@ -32,6 +32,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         pages: crate::settings::Pages::All,
         social: SocialSettings::default(),
         video: VideoSettings::default(),
+        images: crate::settings::ImageSettings::default(),
         public_url: None,
         secrets_file: dir.join("secrets.key"),
         new_secrets: false,
