@@ -74,7 +74,7 @@ async fn idempotency_storm(name: &'static str, plan: Plan<'_>) {
 /// Repeats one request until it has its answer: call, body, and whether it was a replay.
 async fn one_copy(house: Arc<House>, doors: Arc<Semaphore>, key: usize, copy: usize) -> (String, String, bool) {
     let gate = copy % house.gates.len();
-    for _ in 0..600 {
+    for _ in 0..4_800 {
         let permit = doors.acquire().await.expect("open");
         let request = house.post(gate, &chat("plain", &format!("[[sim:tokens=2 think_ms=20]] tag{key}")));
         let reply = request.header("idempotency-key", format!("storm-{key}")).send().await.expect("a reply");

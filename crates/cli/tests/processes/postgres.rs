@@ -76,7 +76,7 @@ impl Own {
 
     /// Starts it again on what the dead one left, at the same address.
     pub async fn restart(&self) {
-        for _ in 0..200 {
+        for _ in 0..480 {
             if self.server.restart().is_ok() {
                 return;
             }

@@ -149,7 +149,7 @@ async fn reading_on_has_limits_of_time_and_size() {
         let config = std::fs::read_to_string(&file).expect("read");
         std::fs::write(&file, config.replace("bill_on_cancel = true", &format!("bill_on_cancel = true\n{limit}")))
             .expect("written");
-        for _ in 0..600 {
+        for _ in 0..2_400 {
             if house.running().app.metrics.catalog_loads.get() > 0 {
                 break;
             }

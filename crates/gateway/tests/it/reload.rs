@@ -5,7 +5,7 @@ use serde_json::json;
 use std::time::Duration;
 
 async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
-    for _ in 0..600 {
+    for _ in 0..2_400 {
         if done().await {
             return;
         }

@@ -79,7 +79,7 @@ async fn call(house: &House, trusted: &CertificateDer<'static>, protocols: &[&st
 }
 
 async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
-    for _ in 0..600 {
+    for _ in 0..2_400 {
         if done().await {
             return;
         }

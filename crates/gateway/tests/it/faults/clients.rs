@@ -82,7 +82,7 @@ pub async fn the_client_never_reads() {
     socket.write_all(head.as_bytes()).await.expect("sent");
     let mut first = [0; 15];
     socket.read_exact(&mut first).await.expect("the status line");
-    for _ in 0..200 {
+    for _ in 0..2_400 {
         if !rows(&house).await.is_empty() {
             break;
         }

@@ -179,7 +179,7 @@ pub async fn a_catalog_that_cannot_be_loaded() {
     let house = House::new().await;
     let stale = || house.running().app.metrics.catalog_stale.get();
     std::fs::write(house.dir.join("catalog/more.toml"), "this is not TOML").expect("written");
-    for _ in 0..600 {
+    for _ in 0..2_400 {
         if stale() == 1 {
             break;
         }

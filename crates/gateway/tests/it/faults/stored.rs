@@ -50,7 +50,7 @@ async fn cut_off_whole(house: &House, body: &Value) -> reqwest::Response {
 
 /// The database is back, and whatever was still to be written is written.
 async fn recovered(house: &House) {
-    for _ in 0..500 {
+    for _ in 0..6_000 {
         if house.running().app.store.ready() {
             break;
         }
@@ -80,7 +80,7 @@ pub async fn an_answer_cannot_be_stored() {
         );
         let path = format!("/v1/responses/{}", last["response"]["id"].as_str().expect("an id"));
         let mut gone = 0;
-        for _ in 0..100 {
+        for _ in 0..6_000 {
             gone = house.get(&path).send().await.expect("a reply").status().as_u16();
             if gone == 404 {
                 break;
@@ -140,7 +140,7 @@ pub async fn a_conversation_cannot_be_added_to() {
         }
         let path = format!("/v1/conversations/{}/items", made["id"].as_str().expect("an id"));
         let mut left = Value::Null;
-        for _ in 0..100 {
+        for _ in 0..6_000 {
             left = house.get(&path).send().await.expect("a reply").json().await.expect("JSON");
             if left["data"] == json!([]) {
                 break;

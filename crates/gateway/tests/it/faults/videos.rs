@@ -34,7 +34,7 @@ pub(super) async fn state(house: &House, id: TaskId) -> TaskState {
 
 /// As its owner sees it, once it has ended.
 pub(super) async fn shown(house: &House, id: TaskId) -> Value {
-    for _ in 0..3_000 {
+    for _ in 0..12_000 {
         if state(house, id).await.is_final() {
             let reply = house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply");
             return reply.json().await.expect("JSON");
@@ -61,7 +61,7 @@ pub(super) async fn hold_at_the_maker(house: &House, hold: bool) {
 
 /// Takes the task for so long, as another replica would; waits while the poller has it.
 async fn take(house: &House, id: TaskId, lease_ms: i64) -> Leased {
-    for _ in 0..3_000 {
+    for _ in 0..60_000 {
         if let Some(leased) = house.running().app.store.take_task(id, lease_ms).await.expect("asked") {
             return leased;
         }

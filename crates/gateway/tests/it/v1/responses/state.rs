@@ -131,7 +131,7 @@ async fn what_is_not_stored_or_not_yours_is_not_found() {
 /// So much later, and the key book has noticed.
 async fn later(house: &House, ms: i64) {
     house.clock.pass(ms);
-    for _ in 0..200 {
+    for _ in 0..2_400 {
         if house.get("/v1/balance").send().await.expect("a reply").status() == 200 {
             return;
         }

@@ -105,7 +105,7 @@ async fn another_host_is_not_asked() {
     assert!(counts.contains("{provider=\"kling\",outcome=\"other_host\"}"), "the operator is warned: {counts}");
     change(&house, &[("tollgate.toml", &config)]).await;
     // They would be looked at within a minute; whoever reads one has it looked at now.
-    for _ in 0..400 {
+    for _ in 0..6_000 {
         for id in &ids {
             house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply");
         }

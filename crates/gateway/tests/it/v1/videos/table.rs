@@ -129,7 +129,7 @@ fn is_whole(says: &str, task: &Value) {
 
 /// A task once it has ended.
 pub async fn finished(house: &House, id: &str) -> Value {
-    for _ in 0..1_000 {
+    for _ in 0..6_000 {
         let task: Value =
             house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply").json().await.expect("JSON");
         if matches!(task["status"].as_str(), Some("completed" | "failed")) {

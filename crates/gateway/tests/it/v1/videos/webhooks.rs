@@ -41,7 +41,7 @@ impl Receiver {
     }
 
     async fn reach(&self, count: usize) -> Vec<(HeaderMap, Bytes)> {
-        for _ in 0..1_000 {
+        for _ in 0..6_000 {
             if self.seen().len() >= count {
                 return self.seen();
             }
