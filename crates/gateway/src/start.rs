@@ -24,7 +24,7 @@ use crate::shutdown::Shutdown;
 use crate::who::key_cache::KeyCache;
 use crate::work::conversation::ConversationDesk;
 use crate::work::image::ImageDesk;
-use crate::work::image::shelf::PictureShelf;
+use crate::work::image::store::PictureStore;
 use crate::work::realtime::{RealtimeDesk, SessionPlaces};
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
@@ -79,10 +79,10 @@ pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: Wo
     let opened = Store::open(place(&loaded.settings), options, world.for_store()).await?;
     let secrets = secrets(&opened.store, &loaded.settings, &world).await?;
     let copies = CopyStore::open(&loaded.settings.video, &client)?;
-    let pictures = PictureShelf::open(&loaded.settings.images, loaded.settings.storage.disk_reserve, &client)?;
-    let shelves = Shelves { copies, pictures };
+    let pictures = PictureStore::open(&loaded.settings.images, loaded.settings.storage.disk_reserve, &client)?;
+    let stores = FileStores { copies, pictures };
     let (abandoned, inbox) = mpsc::unbounded_channel();
-    let app = build(loaded.settings, loaded.serving, opened.store, client, world, (secrets, shelves), abandoned);
+    let app = build(loaded.settings, loaded.serving, opened.store, client, world, (secrets, stores), abandoned);
     let settling = keep(settler::run(app.till.clone(), inbox));
     upkeep(&app);
     app.tracker.spawn(webhooks::run(app.clone()));
@@ -169,9 +169,9 @@ fn client_settings(settings: &Settings) -> ClientSettings {
 
 /// Where files of customers are kept.
 #[derive(Default)]
-pub(crate) struct Shelves {
+pub(crate) struct FileStores {
     copies: Option<CopyStore>,
-    pictures: Option<PictureShelf>,
+    pictures: Option<PictureStore>,
 }
 
 pub(crate) fn build(
@@ -180,7 +180,7 @@ pub(crate) fn build(
     store: Store,
     client: Client,
     world: World,
-    (secrets, Shelves { copies, pictures }): (Secrets, Shelves),
+    (secrets, FileStores { copies, pictures }): (Secrets, FileStores),
     abandoned: mpsc::UnboundedSender<Abandoned>,
 ) -> Arc<App> {
     let connecting = client_settings(&settings);
@@ -232,7 +232,7 @@ pub(crate) fn build(
     };
     let spool = Arc::new(spool);
     let images =
-        ImageDesk { outside: video.outside.clone(), spool: spool.clone(), shelf: pictures, secrets: secrets.clone() };
+        ImageDesk { outside: video.outside.clone(), spool: spool.clone(), store: pictures, secrets: secrets.clone() };
     let realtime = RealtimeDesk {
         till: till.clone(),
         settings: settings.realtime.clone(),

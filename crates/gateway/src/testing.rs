@@ -5,7 +5,7 @@ use crate::sale::Serving;
 use crate::secrets::Secrets;
 use crate::settings::SocialSettings;
 use crate::settings::VideoSettings;
-use crate::settings::{FetchSettings, ServerLimits, Settings, TaskSettings};
+use crate::settings::{FetchSettings, ImageSettings, ServerLimits, Settings, TaskSettings};
 use crate::world::World;
 use std::sync::Arc;
 use tollgate_store::{AccountId, DataLocation, KeyId, Options, Store, Task, TaskId, TaskState};
@@ -32,7 +32,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         pages: crate::settings::Pages::All,
         social: SocialSettings::default(),
         video: VideoSettings::default(),
-        images: crate::settings::ImageSettings::default(),
+        images: ImageSettings::default(),
         public_url: None,
         secrets_file: dir.join("secrets.key"),
         new_secrets: false,
@@ -57,7 +57,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         opened.store,
         client,
         world,
-        (secrets, crate::start::Shelves::default()),
+        (secrets, crate::start::FileStores::default()),
         abandoned,
     )
 }

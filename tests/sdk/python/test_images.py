@@ -3,6 +3,7 @@
 import base64
 import io
 import struct
+import urllib.request
 import zlib
 
 import openai
@@ -60,6 +61,17 @@ def test_several_pictures(house, client):
 def test_a_picture_by_link(house, client):
     result = client.images.generate(model="demo-image-url", prompt="a gate")
     assert result.data[0].url.startswith("http") and result.data[0].b64_json == ""
+
+
+def test_a_picture_by_a_link_of_ours(house, client):
+    """Its maker hands over base64 only; the link opens without a key."""
+    raw = client.images.with_raw_response.generate(model="demo-image", prompt="a gate", response_format="url")
+    [one] = raw.parse().data
+    assert one.b64_json == "" and one.url.startswith(house.base_url)
+    with urllib.request.urlopen(one.url, timeout=30) as reply:
+        assert reply.headers["content-type"] == "image/png"
+        assert opens(base64.b64encode(reply.read()))
+    assert charged(house, raw) == EACH
 
 
 @pytest.mark.parametrize("count", [1, 2, 16])

@@ -36,7 +36,8 @@ def test_a_streamed_reply_writes_a_file_that_plays(house, client, till, tmp_path
 
 def test_a_whole_reply_is_the_bytes(house, client):
     reply = client.audio.speech.create(model="demo-speech", voice="nova", input="Hi.", speed=1.5)
-    assert reply.content[:2] == b"\xff\xf3" and reply.response.headers["x-tollgate-charge-usd"] == "0.000045"
+    # What breaks off on its way is free, so the charge is told by the log only.
+    assert reply.content[:2] == b"\xff\xf3" and "x-tollgate-charge-usd" not in reply.response.headers
     pieces = b"".join(client.audio.speech.create(model="demo-speech", voice="nova", input="Hi.").iter_bytes(100))
     assert pieces == reply.content
 

@@ -143,7 +143,7 @@ async fn of_json(
             *source = PictureSource::File(files.len() - 1);
         }
     }
-    // What is left of the request is a copy; while it is long, the room of the body is taken for it.
+    // What is left of the request is a copy; while it is long, the body's room is taken for it.
     let room = if request.kept_texts() > SMALL { RequestRoom::Body(bytes) } else { RequestRoom::None };
     Ok(Asked { request, files, idem, room })
 }

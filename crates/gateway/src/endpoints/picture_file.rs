@@ -3,11 +3,11 @@
 
 use super::reading;
 use super::row::{Access, Row};
-use super::stored_file::{from_shelf, outside};
+use super::stored_file::{from_store, outside};
 use crate::app::App;
 use crate::refusal::Refusal;
-use crate::work::image::shelf::{check, ended};
-use crate::work::shelf::{Missing, asked};
+use crate::work::files::{Missing, asked};
+use crate::work::image::store::{check, ended};
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use http::{HeaderMap, header};
@@ -40,11 +40,11 @@ async fn picture(
 
 async fn deliver(app: &App, name: &str, query: &str, headers: &HeaderMap) -> Result<Response, Refusal> {
     check(&app.secrets, name, query, app.world.now_ms().div_euclid(1000))?;
-    let shelf = app.images.shelf.as_ref().ok_or_else(ended)?;
+    let store = app.images.store.as_ref().ok_or_else(ended)?;
     // A range of something that may have changed could be put together wrongly.
     let range = headers.get(header::RANGE).filter(|_| !headers.contains_key(header::IF_RANGE));
-    match shelf.get(name, range.and_then(|value| asked(value.to_str().ok()?))).await {
-        Ok((file, kind)) => Ok(from_shelf(file, kind.mime())),
+    match store.get(name, range.and_then(|value| asked(value.to_str().ok()?))).await {
+        Ok((file, kind)) => Ok(from_store(file, kind.mime())),
         Err(Missing::Outside(length)) => Ok(outside(Some(length))),
         Err(Missing::Gone) => Err(ended()),
         Err(Missing::Trouble(error)) => {

@@ -1,13 +1,13 @@
 //! Files that we keep, as replies: whole or in ranges, and such that nothing in them runs in our
 //! origin.
 
-use crate::work::shelf::Shelved;
+use crate::work::files::StoredFile;
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 
-/// A file from the shelf. What it is called is our own word.
-pub fn from_shelf(file: Shelved, content_type: &'static str) -> Response {
+/// A file of ours. What it is called is our own word.
+pub fn from_store(file: StoredFile, content_type: &'static str) -> Response {
     let mut reply = Response::new(Body::from_stream(file.pieces));
     let mut length = file.length;
     if let Some((first, last)) = file.range {

@@ -3,12 +3,12 @@
 //! provider's link, as the operator has set it.
 
 use super::reading;
-use super::stored_file::{dressed, from_shelf, outside};
+use super::stored_file::{dressed, from_store, outside};
 use super::video_tasks::{own, unknown};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::settings::Delivery;
-use crate::work::shelf::{self, Missing};
+use crate::work::files::{self, Missing};
 use crate::work::video::file::{self, FileOrigin, FileVariant, PassingFile};
 use crate::work::video::{StoredPlan, StoredResult, links};
 use axum::body::Body;
@@ -55,8 +55,8 @@ async fn deliver(app: &App, id: &str, query: &str, parts: &Parts) -> Result<Resp
     // right.
     let range = parts.headers.get(header::RANGE).filter(|_| !parts.headers.contains_key(header::IF_RANGE));
     if let (Some(copies), Some(copy), FileVariant::Video) = (&app.video.copies, &result.copy, variant) {
-        match copies.get(copy, range.and_then(|value| shelf::asked(value.to_str().ok()?))).await {
-            Ok(copy) => return Ok(from_shelf(copy, MP4)),
+        match copies.get(copy, range.and_then(|value| files::asked(value.to_str().ok()?))).await {
+            Ok(copy) => return Ok(from_store(copy, MP4)),
             Err(Missing::Outside(length)) => return Ok(outside(Some(length))),
             // It has been taken away; perhaps the provider still has it.
             Err(Missing::Gone) => {}

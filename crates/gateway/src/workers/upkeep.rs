@@ -2,7 +2,7 @@
 //! again at its next turn.
 
 use crate::app::App;
-use crate::work::shelf::Swept;
+use crate::work::files::SweptFiles;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;
@@ -97,8 +97,8 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             if let Some(shelf) = &app.video.copies {
                 swept("copies of videos", shelf.sweep(app.world.sure_ms()).await);
             }
-            if let Some(shelf) = &app.images.shelf {
-                swept("pictures", shelf.sweep(app.world.sure_ms()).await);
+            if let Some(store) = &app.images.store {
+                swept("pictures", store.sweep(app.world.sure_ms()).await);
             }
             Ok(())
         }
@@ -106,7 +106,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
     }
 }
 
-fn swept(what: &str, swept: Swept) {
+fn swept(what: &str, swept: SweptFiles) {
     if swept.gone > 0 {
         tracing::info!(what, gone = swept.gone, "files taken away after their time");
     }

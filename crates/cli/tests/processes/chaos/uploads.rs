@@ -116,7 +116,7 @@ async fn recordings_of_gigabytes_and_many_at_once() {
     let taken = Arc::new(AtomicU64::new(0));
     let (port, _sink) = sink(taken.clone()).await;
     let limits = format!(
-        "spool_bytes = \"20GiB\"\n[provider.sink]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:{port}/v1\"\n\
+        "spool_bytes = \"20GiB\"\nbody_time = \"1h\"\n[provider.sink]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:{port}/v1\"\n\
          first_byte_time = \"120s\"\nidle_time = \"120s\"\n"
     );
     let house = House::new(Plan { usd: "100", catalog: CATALOG, limits: &limits, ..Plan::default() }).await;

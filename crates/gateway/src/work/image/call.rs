@@ -2,7 +2,7 @@
 
 use super::ImageCall;
 use super::answer::{Gathered, PassedFlow};
-use super::shelved::OwnLinks;
+use super::linked::OwnLinks;
 use crate::call::{Begun, Call, Meter, Passed, Priced, Till, Work};
 use crate::refusal::Refusal;
 use crate::sale::Serving;
@@ -75,7 +75,7 @@ impl Work for ImageCall {
         // What its maker is asked for is what it has.
         let as_made = keeps.then(|| ImagePlan { format: PictureFormat::Base64, ..asked.clone() });
         let plan = as_made.as_ref().unwrap_or(asked);
-        let shelf = self.desk.shelf.as_ref().filter(|_| keeps);
+        let store = self.desk.store.as_ref().filter(|_| keeps);
         let making = Making {
             plan,
             maker,
@@ -87,7 +87,7 @@ impl Work for ImageCall {
             till: call.till.clone(),
             call_id: call.id.to_string(),
             account: call.caller.account.id,
-            links: shelf.map(|shelf| OwnLinks { shelf, base: &self.base, made: AtomicU64::new(0) }),
+            links: store.map(|store| OwnLinks { store, base: &self.base, made: AtomicU64::new(0) }),
             created: u64::try_from(call.began / 1_000).unwrap_or(0),
             deadline: call.deadline,
         };
@@ -191,7 +191,7 @@ impl Making<'_> {
     pub async fn one(&self, call: &mut Call) -> Result<Begun, Fault> {
         let (body, _) = self.send(self.plan.n, false).await?;
         if let Some(links) = &self.links {
-            let part = self.shelved(links, body, self.plan.n).await?;
+            let part = self.linked(links, body, self.plan.n).await?;
             return self.answer(call, part.gathered);
         }
         self.read(call, body).await

@@ -19,7 +19,7 @@ const TASK: usize = 1 << 20;
 const LONGEST_LINK: usize = 8 << 10;
 
 /// What one of several requests brought.
-pub(super) struct Part {
+pub(super) struct PicturesPart {
     pub gathered: Gathered,
     pub failure: Option<Fault>,
 }
@@ -28,13 +28,13 @@ impl Making<'_> {
     /// One request for each picture. Each may fail alone.
     pub async fn several(&self) -> Result<Gathered, Fault> {
         let parts = stream::iter(0..self.plan.n).map(|_| self.single()).buffered(PARALLEL);
-        let parts: Vec<Result<Part, Fault>> = parts.collect().await;
+        let parts: Vec<Result<PicturesPart, Fault>> = parts.collect().await;
         let mut whole =
             Gathered::new(self.writer(), PictureTally { asked: self.plan.n, ..PictureTally::default() }, Bytes::new());
         let mut worst: Option<Fault> = None;
         for part in parts {
             match part {
-                Ok(Part { gathered, failure }) => {
+                Ok(PicturesPart { gathered, failure }) => {
                     whole.tally.delivered += gathered.tally.delivered;
                     whole.tally.broken += gathered.tally.broken;
                     whole.tally.surplus += gathered.tally.surplus;
@@ -57,10 +57,10 @@ impl Making<'_> {
     }
 
     /// One request for one picture, put down as it comes.
-    async fn single(&self) -> Result<Part, Fault> {
+    async fn single(&self) -> Result<PicturesPart, Fault> {
         let (mut body, _) = self.send(1, false).await?;
         if let Some(links) = &self.links {
-            return self.shelved(links, body, 1).await;
+            return self.linked(links, body, 1).await;
         }
         let mut flow = self.flow(1);
         let mut left = self.most_bytes(1);
@@ -87,7 +87,7 @@ impl Making<'_> {
         let found = self.found(&rest).await;
         let failure = found.as_ref().err().cloned().or_else(|| found.as_ref().ok()?.failure.clone());
         match self.gather(gathered, found).await {
-            Ok(gathered) => Ok(Part { gathered, failure }),
+            Ok(gathered) => Ok(PicturesPart { gathered, failure }),
             Err(fault) => Err(fault),
         }
     }

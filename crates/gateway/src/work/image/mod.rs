@@ -6,9 +6,9 @@ mod answer;
 mod ask;
 mod call;
 mod gather;
+mod linked;
 mod links;
-pub mod shelf;
-mod shelved;
+pub mod store;
 mod stream;
 
 pub use ask::{ENDPOINT_TYPE, ImageAsk};
@@ -17,8 +17,8 @@ use crate::door::bodies::BodyShare;
 use crate::door::spool::SpoolDisk;
 use crate::secrets::Secrets;
 use bytes::Bytes;
-use shelf::PictureShelf;
 use std::sync::Arc;
+use store::PictureStore;
 use tollgate_upstream::{Client, PictureFile};
 
 /// What pictures need beside the till.
@@ -28,7 +28,7 @@ pub struct ImageDesk {
     /// Where pictures lie until all of them are there.
     pub(crate) spool: Arc<SpoolDisk>,
     /// Where pictures are kept that are handed over by links of ours; nowhere: there are none.
-    pub shelf: Option<PictureShelf>,
+    pub store: Option<PictureStore>,
     pub(crate) secrets: Arc<Secrets>,
 }
 
@@ -66,6 +66,6 @@ impl ImageDesk {
 
     /// Whether links can be handed over to pictures whose maker has none.
     pub fn has_links(&self) -> bool {
-        self.shelf.is_some()
+        self.store.is_some()
     }
 }

@@ -2,7 +2,7 @@
 //! task's id, so that making it twice changes nothing; it is retained for as long as the operator says.
 
 use crate::settings::VideoSettings;
-use crate::work::shelf::{Missing, Shelf, Shelved, Swept, Uncopied};
+use crate::work::files::{FileStore, Missing, StoredFile, SweptFiles, Uncopied};
 use bytes::Bytes;
 use futures_util::Stream;
 use object_store::GetRange;
@@ -14,7 +14,7 @@ use tollgate_upstream::{Client, Fault};
 /// Where copies are.
 #[derive(Clone, Debug)]
 pub struct CopyStore {
-    shelf: Shelf,
+    files: FileStore,
     /// As many copies are made at once.
     places: Arc<Semaphore>,
 }
@@ -30,11 +30,11 @@ fn own(name: &str) -> bool {
 }
 
 impl CopyStore {
-    /// The shelf of these settings; `None` where nothing is copied.
+    /// The store of these settings; `None` where nothing is copied.
     pub fn open(settings: &VideoSettings, client: &Client) -> std::io::Result<Option<CopyStore>> {
         let Some(place) = &settings.copy_to else { return Ok(None) };
         let places = Arc::new(Semaphore::new(settings.copies_at_once));
-        Ok(Some(CopyStore { shelf: Shelf::open(place, settings.keep, own, client)?, places }))
+        Ok(Some(CopyStore { files: FileStore::open(place, settings.keep, own, client)?, places }))
     }
 
     /// A place for one more copy, if there is one.
@@ -44,7 +44,7 @@ impl CopyStore {
 
     /// When a copy made at this time (milliseconds) is taken away, in unix seconds.
     pub fn ends(&self, made_ms: i64) -> Option<i64> {
-        self.shelf.ends(made_ms)
+        self.files.ends(made_ms)
     }
 
     /// Copies a file, piece by piece; gives the name of the copy.
@@ -55,21 +55,21 @@ impl CopyStore {
         cut: impl Future<Output = Uncopied>,
     ) -> Result<String, Uncopied> {
         let id = id.to_string();
-        self.shelf.put(&file_name(&id), pieces, cut).await?;
+        self.files.put(&file_name(&id), pieces, cut).await?;
         Ok(id)
     }
 
-    pub async fn get(&self, copy: &str, range: Option<GetRange>) -> Result<Shelved, Missing> {
-        self.shelf.get(&file_name(copy), range).await
+    pub async fn get(&self, copy: &str, range: Option<GetRange>) -> Result<StoredFile, Missing> {
+        self.files.get(&file_name(copy), range).await
     }
 
     /// Takes a copy away; that there is none is fine.
     pub async fn remove(&self, copy: &str) -> object_store::Result<()> {
-        self.shelf.remove(&file_name(copy)).await
+        self.files.remove(&file_name(copy)).await
     }
 
     /// Takes away what is past its time.
-    pub async fn sweep(&self, now_ms: i64) -> Swept {
-        self.shelf.sweep(now_ms, &mut |_, _| ()).await
+    pub async fn sweep(&self, now_ms: i64) -> SweptFiles {
+        self.files.sweep(now_ms, &mut |_, _| ()).await
     }
 }

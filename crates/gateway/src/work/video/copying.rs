@@ -6,7 +6,7 @@
 use super::file::{FileOrigin, FileVariant};
 use super::{CopyStore, MadeVideo, StoredResult, VideoDesk, VideoPlan};
 use crate::call::task::{TaskHabits, Watched, millis, put_back};
-use crate::work::shelf::Uncopied;
+use crate::work::files::Uncopied;
 use futures_util::stream;
 use std::sync::Arc;
 use tokio::time::Instant;

@@ -1,5 +1,5 @@
-//! Pictures, vectors and speech in a simulation: how they are asked for, what the provider sends, and
-//! what they may have cost in the end. A picture and vectors come whole; speech passes piece by
+//! Pictures, vectors and speech in a simulation: how they are asked for, what the provider sends,
+//! and what they may have cost in the end. A picture and vectors come whole; speech passes piece by
 //! piece, and half of it is none.
 
 use super::outside::{Attempt, Fate, Request, Seen};

@@ -1,7 +1,7 @@
-//! Quote = hold ≥ charge on ten thousand generated calls for pictures, recordings, speech and songs:
-//! every unit they are sold by, sizes on both sides of each class, qualities, numbers, seconds at
-//! the rounding edges, characters of one to four bytes, answers that come in part or not at all.
-//! What each must cost is computed here once more, from the prices below and nothing else.
+//! Quote = hold ≥ charge on ten thousand generated calls for pictures, recordings, speech and
+//! songs: every unit they are sold by, sizes on both sides of each class, qualities, numbers,
+//! seconds at the rounding edges, characters of one to four bytes, answers that come in part or not
+//! at all. What each must cost is computed here once more, from the prices below and nothing else.
 
 use crate::generated::{Seed, end, lanes, rows};
 use crate::house::{House, Plan, call_id};

@@ -64,11 +64,11 @@ async fn a_link_of_ours_opens_without_a_key_until_it_ends() {
     assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 9);
     house.later(DAY + 1_000).await;
     ended(&house, &link).await;
-    let shelf = house.running().app.images.shelf.as_ref().expect("a shelf");
+    let store = house.running().app.images.store.as_ref().expect("a store");
     let real = std::fs::metadata(folder.read_dir().expect("a folder").next().expect("a file").expect("read").path());
     let real = real.expect("facts").modified().expect("a time");
     let real = real.duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_millis();
-    let swept = shelf.sweep(i64::try_from(real).expect("small") + DAY + 3_600_000).await;
+    let swept = store.sweep(i64::try_from(real).expect("small") + DAY + 3_600_000).await;
     assert_eq!((swept.gone, swept.failed), (9, 0), "{swept:?}");
     assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 0);
 }

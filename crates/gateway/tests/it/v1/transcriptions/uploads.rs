@@ -27,7 +27,8 @@ async fn a_large_upload_is_on_disk_while_it_comes_and_gone_afterwards() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_uploads_at_once_take_little_memory() {
-    let house = House::with(Plan { catalog: CATALOG, usd: "1000", ..Plan::default() }).await;
+    let config = "[limits]\nbody_time = \"1h\"\n".to_owned();
+    let house = House::with(Plan { catalog: CATALOG, config, usd: "1000", ..Plan::default() }).await;
     let mut uploads: Vec<Upload> = (0..100).map(|_| Upload::begin(&house, "whisper", 120_000)).collect();
     for upload in &mut uploads {
         upload.send(3 << 19).await;

@@ -1,13 +1,13 @@
 //! Pictures of our own, for callers who want a link from a maker that has none: kept for a while on
-//! a shelf with room for so many bytes of each account and of all together, and reached by links
+//! a files with room for so many bytes of each account and of all together, and reached by links
 //! that we sign. Names say whose a file is, so what is taken is counted again after a start.
 
 use crate::door::spool::has_room;
 use crate::refusal::Refusal;
 use crate::secrets::Secrets;
 use crate::settings::ImageSettings;
+use crate::work::files::{FileStore, Missing, StoredFile, SweptFiles, Uncopied};
 use crate::work::put_down;
-use crate::work::shelf::{Missing, Shelf, Shelved, Swept, Uncopied};
 use object_store::GetRange;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -24,8 +24,8 @@ const OWNER: usize = 16;
 
 /// Where pictures are kept.
 #[derive(Debug)]
-pub struct PictureShelf {
-    shelf: Shelf,
+pub struct PictureStore {
+    files: FileStore,
     account_bytes: u64,
     total_bytes: u64,
     /// The disk must have so much left beside it.
@@ -51,9 +51,9 @@ impl Taken {
     }
 }
 
-/// Why a picture is not on the shelf.
+/// Why a picture is not on the files.
 #[derive(Debug)]
-pub enum NotShelved {
+pub enum NotStored {
     /// There is no room for it, for this account or for anybody.
     Full,
     Trouble(Uncopied),
@@ -83,13 +83,13 @@ fn read_name(name: &str) -> Option<(&str, PictureKind)> {
     (good && known).then_some((owner, kind))
 }
 
-impl PictureShelf {
-    /// The shelf of these settings; `None` where no pictures are kept.
-    pub fn open(settings: &ImageSettings, disk_reserve: u64, client: &Client) -> std::io::Result<Option<PictureShelf>> {
+impl PictureStore {
+    /// The files of these settings; `None` where no pictures are kept.
+    pub fn open(settings: &ImageSettings, disk_reserve: u64, client: &Client) -> std::io::Result<Option<PictureStore>> {
         let Some(place) = &settings.copy_to else { return Ok(None) };
         let own = |name: &str| read_name(name).is_some();
-        Ok(Some(PictureShelf {
-            shelf: Shelf::open(place, Some(settings.keep), own, client)?,
+        Ok(Some(PictureStore {
+            files: FileStore::open(place, Some(settings.keep), own, client)?,
             account_bytes: settings.account_bytes,
             total_bytes: settings.total_bytes,
             disk_reserve,
@@ -110,15 +110,15 @@ impl PictureShelf {
         (picture, kind): (SpooledFile, PictureKind),
         now_ms: i64,
         cut: impl Future<Output = Uncopied>,
-    ) -> Result<String, NotShelved> {
+    ) -> Result<String, NotStored> {
         self.counted.get_or_init(async || drop(self.sweep(now_ms).await)).await;
         let (name, bytes) = (file_name(call, place, account, kind), picture.length());
-        if self.shelf.folder().is_some_and(|folder| !has_room(folder, self.disk_reserve, bytes)) {
-            return Err(NotShelved::Full);
+        if self.files.folder().is_some_and(|folder| !has_room(folder, self.disk_reserve, bytes)) {
+            return Err(NotStored::Full);
         }
         self.take(&owner(account), &name, bytes)?;
         let pieces = Box::pin(put_down::pieces(picture));
-        let put = self.shelf.put(&name, pieces, cut).await;
+        let put = self.files.put(&name, pieces, cut).await;
         let mut taken = self.taken();
         match put {
             Ok(()) => {
@@ -133,18 +133,18 @@ impl PictureShelf {
                 if let Some(own) = taken.owners.get_mut(&owner(account)) {
                     *own = own.saturating_sub(bytes);
                 }
-                Err(NotShelved::Trouble(why))
+                Err(NotStored::Trouble(why))
             }
         }
     }
 
     /// Takes room, if there is some.
-    fn take(&self, owner: &str, name: &str, bytes: u64) -> Result<(), NotShelved> {
+    fn take(&self, owner: &str, name: &str, bytes: u64) -> Result<(), NotStored> {
         let mut taken = self.taken();
         let own = taken.owners.get(owner).copied().unwrap_or(0);
         let fits = |used: u64, most: u64| used.checked_add(bytes).is_some_and(|all| all <= most);
         if !fits(own, self.account_bytes) || !fits(taken.total, self.total_bytes) {
-            return Err(NotShelved::Full);
+            return Err(NotStored::Full);
         }
         taken.add(owner, bytes);
         taken.recent.insert(name.to_owned(), (bytes, false));
@@ -153,11 +153,11 @@ impl PictureShelf {
 
     /// Takes away what is past its time, and counts what is left: other processes put files there
     /// too.
-    pub async fn sweep(&self, now_ms: i64) -> Swept {
+    pub async fn sweep(&self, now_ms: i64) -> SweptFiles {
         self.taken().recent.retain(|_, (_, done)| !*done);
         let mut left: HashMap<String, u64> = HashMap::new();
         let swept = self
-            .shelf
+            .files
             .sweep(now_ms, &mut |name, bytes| {
                 let whole = name.split('#').next().unwrap_or(name);
                 // What is being put there counts once, by its name.
@@ -184,15 +184,15 @@ impl PictureShelf {
 
     /// A link that opens as long as the picture is kept.
     pub fn link(&self, secrets: &Secrets, base: &str, name: &str, now_ms: i64) -> String {
-        let expires_at = self.shelf.ends(now_ms).unwrap_or(0);
+        let expires_at = self.files.ends(now_ms).unwrap_or(0);
         let signature = secrets.sign(PURPOSE, &format!("{name} {expires_at}"));
         format!("{base}/v1/images/files/{name}?Expires={expires_at}&Signature={signature}")
     }
 
     /// A picture that a link of ours leads to.
-    pub async fn get(&self, name: &str, range: Option<GetRange>) -> Result<(Shelved, PictureKind), Missing> {
+    pub async fn get(&self, name: &str, range: Option<GetRange>) -> Result<(StoredFile, PictureKind), Missing> {
         let (_, kind) = read_name(name).ok_or(Missing::Gone)?;
-        Ok((self.shelf.get(name, range).await?, kind))
+        Ok((self.files.get(name, range).await?, kind))
     }
 }
 

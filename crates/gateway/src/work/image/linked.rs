@@ -1,14 +1,14 @@
 //! Pictures whose maker hands over base64 and whose caller wants links: taken out of the answer as
-//! bytes while it arrives, put on our own shelf, and told by links of ours. A picture that finds no
+//! bytes while it arrives, put on our own store, and told by links of ours. A picture that finds no
 //! room there is handed over as `b64_json` after all: it is made, and paid.
 
 use super::answer::Gathered;
 use super::call::{Making, broke};
-use super::gather::Part;
-use super::shelf::{NotShelved, PictureShelf};
+use super::gather::PicturesPart;
+use super::store::{NotStored, PictureStore};
 use crate::door::spool::{FileWatch, Spooling};
+use crate::work::files::Uncopied;
 use crate::work::put_down::{self, no_room};
-use crate::work::shelf::Uncopied;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// Where the pictures of a call go.
 pub(super) struct OwnLinks<'a> {
-    pub shelf: &'a PictureShelf,
+    pub store: &'a PictureStore,
     /// Where the caller reaches us.
     pub base: &'a str,
     /// Pictures so far.
@@ -59,7 +59,12 @@ struct Taking {
 
 impl Making<'_> {
     /// The pictures of one answer, told by links of ours.
-    pub(super) async fn shelved(&self, links: &OwnLinks<'_>, mut body: ReplyBody, n: u64) -> Result<Part, Fault> {
+    pub(super) async fn linked(
+        &self,
+        links: &OwnLinks<'_>,
+        mut body: ReplyBody,
+        n: u64,
+    ) -> Result<PicturesPart, Fault> {
         let mut flow = self.flow_as(ResultStyle::Letters, n);
         let mut left = self.most_bytes(n);
         let mut taking = Taking::default();
@@ -88,7 +93,7 @@ impl Making<'_> {
         }
         let found = self.found(&rest).await;
         let failure = found.as_ref().err().cloned().or_else(|| found.as_ref().ok()?.failure.clone());
-        Ok(Part { gathered: self.gather(gathered, found).await?, failure })
+        Ok(PicturesPart { gathered: self.gather(gathered, found).await?, failure })
     }
 
     /// The next letters of the answer.
@@ -130,18 +135,18 @@ impl Making<'_> {
             tokio::time::sleep_until(until).await;
             Uncopied::TooSlow
         };
-        let put = links.shelf.put((&self.call_id, place), self.account, (file.clone(), kind), now, cut).await;
+        let put = links.store.put((&self.call_id, place), self.account, (file.clone(), kind), now, cut).await;
         let mut writer = self.writer();
         match put {
             Ok(name) => {
                 let mut out = Vec::new();
                 writer.open(&mut out);
-                let url = links.shelf.link(&self.desk.secrets, links.base, &name, now);
+                let url = links.store.link(&self.desk.secrets, links.base, &name, now);
                 writer.close(&mut out, &url, Some(prompt.as_bytes()));
                 return Ok(SpooledFile::in_memory(out.into()));
             }
-            Err(NotShelved::Full) => tracing::info!(call = %self.call_id, "there is no room to keep a picture"),
-            Err(NotShelved::Trouble(why)) => tracing::warn!(call = %self.call_id, %why, "a picture could not be kept"),
+            Err(NotStored::Full) => tracing::info!(call = %self.call_id, "there is no room to keep a picture"),
+            Err(NotStored::Trouble(why)) => tracing::warn!(call = %self.call_id, %why, "a picture could not be kept"),
         }
         tally.warn("data".to_owned(), "The gateway could not keep a picture: it is in `b64_json`.");
         let mut spool = self.spooling().await?;

@@ -2,7 +2,7 @@
 //! ourselves, name by name: what else lies there, under whatever name, is nobody's business and
 //! stops nothing. A bucket tells its names through the library, a page at a time.
 
-use super::Shelf;
+use super::FileStore;
 use futures_util::StreamExt as _;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path as Name;
@@ -16,7 +16,7 @@ const UNFINISHED: Duration = Duration::from_secs(24 * 3_600);
 
 /// What became of the files past their time.
 #[derive(Debug, Default)]
-pub struct Swept {
+pub struct SweptFiles {
     pub gone: u64,
     pub failed: u64,
     /// The first reason why.
@@ -26,7 +26,7 @@ pub struct Swept {
 /// Is told of each file that stays: its name and its bytes.
 type Stays<'a> = &'a mut (dyn FnMut(&str, u64) + Send);
 
-impl Swept {
+impl SweptFiles {
     fn count(&mut self, gone: io::Result<()>) {
         match gone {
             Ok(()) => self.gone += 1,
@@ -40,10 +40,10 @@ impl Swept {
     }
 }
 
-impl Shelf {
+impl FileStore {
     /// Takes away what is past its time. What cannot be taken away now is in nobody's way.
-    pub async fn sweep(&self, now_ms: i64, stays: Stays<'_>) -> Swept {
-        let mut swept = Swept::default();
+    pub async fn sweep(&self, now_ms: i64, stays: Stays<'_>) -> SweptFiles {
+        let mut swept = SweptFiles::default();
         match &self.folder {
             Some(folder) => {
                 if let Err(error) = self.sweep_folder(folder, now_ms, &mut swept, stays).await {
@@ -55,7 +55,13 @@ impl Shelf {
         swept
     }
 
-    async fn sweep_folder(&self, folder: &Path, now_ms: i64, swept: &mut Swept, stays: Stays<'_>) -> io::Result<()> {
+    async fn sweep_folder(
+        &self,
+        folder: &Path,
+        now_ms: i64,
+        swept: &mut SweptFiles,
+        stays: Stays<'_>,
+    ) -> io::Result<()> {
         let mut all = tokio::fs::read_dir(folder).await?;
         while let Some(one) = all.next_entry().await? {
             let name = one.file_name();
@@ -89,7 +95,7 @@ impl Shelf {
         }
     }
 
-    async fn sweep_bucket(&self, now_ms: i64, swept: &mut Swept, stays: Stays<'_>) {
+    async fn sweep_bucket(&self, now_ms: i64, swept: &mut SweptFiles, stays: Stays<'_>) {
         let Some(keep) = self.keep else { return };
         let before = now_ms.saturating_sub(millis(keep));
         let prefix = (!self.prefix.is_empty()).then(|| Name::from(self.prefix.as_str()));

@@ -16,16 +16,16 @@ const PART: usize = 5 << 20;
 /// For taking parts back.
 const ABORT: Duration = Duration::from_secs(5);
 
-pub(super) struct ShelfUpload {
+pub(super) struct FileUpload {
     store: Arc<dyn ObjectStore>,
     name: Name,
     /// Once there was more than one part of it.
     parts: Option<Box<dyn MultipartUpload>>,
 }
 
-impl ShelfUpload {
-    pub fn new(store: Arc<dyn ObjectStore>, name: Name) -> ShelfUpload {
-        ShelfUpload { store, name, parts: None }
+impl FileUpload {
+    pub fn new(store: Arc<dyn ObjectStore>, name: Name) -> FileUpload {
+        FileUpload { store, name, parts: None }
     }
 
     pub async fn write(

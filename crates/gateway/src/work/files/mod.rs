@@ -1,11 +1,11 @@
-//! Where files of customers are kept for a while: a folder, or a bucket that speaks S3. What kind of
-//! file it is, and what it is called, says whoever keeps it.
+//! Where files of customers are kept for a while: a folder, or a bucket that speaks S3. What kind
+//! of file it is, and what it is called, says whoever keeps it.
 
 mod s3;
 mod sweep;
 mod upload;
 
-pub use sweep::Swept;
+pub use sweep::SweptFiles;
 
 use crate::settings::CopyTo;
 use bytes::Bytes;
@@ -19,11 +19,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tollgate_upstream::{Client, Fault};
-use upload::ShelfUpload;
+use upload::FileUpload;
 
 /// A place for files of one kind.
 #[derive(Clone, Debug)]
-pub struct Shelf {
+pub struct FileStore {
     store: Arc<dyn ObjectStore>,
     prefix: String,
     /// Where they are files of our own.
@@ -52,7 +52,7 @@ impl From<object_store::Error> for Uncopied {
 }
 
 /// A file that is being read.
-pub struct Shelved {
+pub struct StoredFile {
     pub length: u64,
     /// First and last byte of what is read, if not all.
     pub range: Option<(u64, u64)>,
@@ -70,24 +70,24 @@ pub enum Missing {
     Trouble(object_store::Error),
 }
 
-impl Shelf {
+impl FileStore {
     pub fn open(
         place: &CopyTo,
         keep: Option<Duration>,
         own: fn(&str) -> bool,
         client: &Client,
-    ) -> std::io::Result<Shelf> {
+    ) -> std::io::Result<FileStore> {
         let wrong = |error: object_store::Error| std::io::Error::other(format!("files of customers: {error}"));
         Ok(match place {
             CopyTo::Folder(path) => {
                 // For the owner alone, like all that is made here.
                 std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
                 let store = LocalFileSystem::new_with_prefix(path).map_err(wrong)?.with_fsync(true);
-                Shelf { store: Arc::new(store), prefix: String::new(), folder: Some(path.clone()), keep, own }
+                FileStore { store: Arc::new(store), prefix: String::new(), folder: Some(path.clone()), keep, own }
             }
             CopyTo::S3(bucket) => {
                 let store = s3::open(bucket, client).map_err(wrong)?;
-                Shelf { store, prefix: bucket.prefix.clone(), folder: None, keep, own }
+                FileStore { store, prefix: bucket.prefix.clone(), folder: None, keep, own }
             }
         })
     }
@@ -115,7 +115,7 @@ impl Shelf {
         pieces: impl Stream<Item = Result<Bytes, Fault>> + Unpin,
         cut: impl Future<Output = Uncopied>,
     ) -> Result<(), Uncopied> {
-        let mut upload = ShelfUpload::new(self.store.clone(), self.name(file));
+        let mut upload = FileUpload::new(self.store.clone(), self.name(file));
         let written = tokio::select! {
             written = upload.write(pieces) => written,
             why = cut => Err(why),
@@ -126,7 +126,7 @@ impl Shelf {
         written
     }
 
-    pub async fn get(&self, file: &str, range: Option<GetRange>) -> Result<Shelved, Missing> {
+    pub async fn get(&self, file: &str, range: Option<GetRange>) -> Result<StoredFile, Missing> {
         let asked = range.is_some();
         let found = self.store.head(&self.name(file)).await.map_err(Missing::of)?;
         if range.as_ref().is_some_and(|range| outside(range, found.size)) {
@@ -135,7 +135,7 @@ impl Shelf {
         let options = GetOptions { range, ..GetOptions::default() };
         let got = self.store.get_opts(&self.name(file), options).await.map_err(Missing::of)?;
         let range = asked.then(|| (got.range.start, got.range.end.saturating_sub(1)));
-        Ok(Shelved { length: found.size, range, etag: got.meta.e_tag.clone(), pieces: got.into_stream() })
+        Ok(StoredFile { length: found.size, range, etag: got.meta.e_tag.clone(), pieces: got.into_stream() })
     }
 
     /// Takes a file away; that there is none is fine.
