@@ -23,6 +23,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
     let opened = Store::open(place, Options::default(), world.for_store()).await.expect("a store");
     let mut settings = Settings {
         listen: ([127, 0, 0, 1], 0).into(),
+        tls: None,
         metrics_listen: None,
         data_dir: dir.clone(),
         catalog_dir: dir.clone(),
@@ -31,14 +32,15 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         pages: crate::settings::Pages::All,
         social: SocialSettings::default(),
         video: VideoSettings::default(),
+        images: crate::settings::ImageSettings::default(),
         public_url: None,
         secrets_file: dir.join("secrets.key"),
         new_secrets: false,
         tasks: TaskSettings::default(),
         fetch: FetchSettings::default(),
+        realtime: crate::settings::RealtimeSettings::default(),
         storage: crate::settings::StorageSettings::default(),
         limits: ServerLimits::default(),
-        realtime: crate::settings::RealtimeSettings::default(),
     };
     set(&mut settings);
     let serving = Serving {
@@ -49,7 +51,15 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
     let (abandoned, _) = tokio::sync::mpsc::unbounded_channel();
     let secrets = Secrets::read("a-secret-for-tests-of-thirty-two-characters").expect("a secret");
     let client = crate::start::client(&settings);
-    crate::start::build(settings, serving, opened.store, client, world, (secrets, None), abandoned)
+    crate::start::build(
+        settings,
+        serving,
+        opened.store,
+        client,
+        world,
+        (secrets, crate::start::Shelves::default()),
+        abandoned,
+    )
 }
 
 /// A task that nobody has said anything about.

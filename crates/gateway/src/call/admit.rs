@@ -80,7 +80,9 @@ pub fn find<'a>(
     let wanted = work.endpoint_type();
     if !model.supports(wanted) {
         let accepted = model.supported_endpoint_types.join(", ");
-        let text = format!("The model `{name}` does not accept the format `{wanted}`; it accepts: {accepted}.");
+        let text = format!(
+            "The model `{name}` is not offered at this endpoint (`{wanted}`); its endpoint types are: {accepted}."
+        );
         return Err(Refusal::about(Code::UnsupportedValue, "model", text));
     }
     Ok((model.clone(), group))

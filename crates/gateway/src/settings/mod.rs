@@ -4,17 +4,20 @@
 
 mod fetch;
 mod fit;
+mod images;
 mod pages;
 mod read;
 mod realtime;
 mod social;
 mod storage;
 mod tasks;
+mod tls;
 mod video;
 mod webhooks;
 
 pub use fetch::FetchSettings;
 pub use fit::METRICS_CONNECTIONS;
+pub use images::ImageSettings;
 pub use pages::{Origin, Pages};
 pub use read::{ConfigSource, catalog_files, catalog_paths};
 pub(crate) use read::{file_mistake, whole_mistake};
@@ -22,6 +25,7 @@ pub use realtime::RealtimeSettings;
 pub use social::SocialSettings;
 pub use storage::StorageSettings;
 pub use tasks::TaskSettings;
+pub use tls::TlsFiles;
 pub use video::{Bucket, CopyTo, Delivery, VideoSettings, WebhookSettings};
 pub use webhooks::webhook_address;
 
@@ -39,6 +43,8 @@ pub const DEFAULT_FILE: &str = include_str!("../../../../tollgate.default.toml")
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub listen: SocketAddr,
+    /// TLS on that port; plain HTTP without it.
+    pub tls: Option<TlsFiles>,
     /// An own port for /metrics; without it the page is served to loopback peers on the main port.
     pub metrics_listen: Option<SocketAddr>,
     pub data_dir: PathBuf,
@@ -51,6 +57,7 @@ pub struct Settings {
     pub limits: ServerLimits,
     pub social: SocialSettings,
     pub video: VideoSettings,
+    pub images: ImageSettings,
     /// Where clients reach us; left out, the host a request names.
     pub public_url: Option<String>,
     /// The secrets that sign links and webhooks.
@@ -68,7 +75,12 @@ impl Settings {
     /// of the machine.
     pub fn reached_at(&self) -> Option<String> {
         let listen = Some(self.listen).filter(|listen| !listen.ip().is_unspecified());
-        self.public_url.clone().or_else(|| listen.map(|listen| format!("http://{listen}")))
+        self.public_url.clone().or_else(|| listen.map(|listen| format!("{}://{listen}", self.scheme())))
+    }
+
+    /// How an address of the listening port begins.
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
     }
 }
 
@@ -94,6 +106,8 @@ pub struct ServerLimits {
     pub connections: usize,
     /// Of these, the most of one address; left out, half of them.
     pub connections_per_address: Option<usize>,
+    /// TLS handshakes under way at once.
+    pub handshakes: usize,
     /// Memory for the bodies of all requests in flight; left out, a part of the machine's.
     pub bodies_bytes: Option<usize>,
     /// Calls running at once.
@@ -131,6 +145,7 @@ impl Default for ServerLimits {
             write_time: Duration::from_secs(30),
             connections: 20_000,
             connections_per_address: None,
+            handshakes: 1_024,
             bodies_bytes: None,
             calls: 10_000,
             h2_streams: 256,

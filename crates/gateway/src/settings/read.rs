@@ -5,8 +5,8 @@
 //! environment comes in as a value, read once by the executable.
 
 use super::{
-    FetchSettings, Pages, RealtimeSettings, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings,
-    VideoSettings,
+    CopyTo, FetchSettings, ImageSettings, Pages, RealtimeSettings, ServerLimits, Settings, SocialSettings,
+    StorageSettings, TaskSettings, TlsFiles, VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};
@@ -61,6 +61,7 @@ impl ConfigSource {
         }
         let settings = Settings {
             listen: form.parsed_or("listen", default),
+            tls: TlsFiles::read(form, self),
             metrics_listen: form.opt_parsed("metrics_listen"),
             data_dir: self.beside(&form.text_or("data_dir", "data")),
             catalog_dir: self.beside(&form.text_or("catalog_dir", "catalog")),
@@ -70,6 +71,7 @@ impl ConfigSource {
             limits: ServerLimits::default(),
             social: SocialSettings::read(form),
             video: VideoSettings::read(form, self),
+            images: ImageSettings::default(),
             tasks: TaskSettings::read(form),
             fetch: FetchSettings::read(form),
             realtime: RealtimeSettings::read(form),
@@ -85,7 +87,10 @@ impl ConfigSource {
         let mut table = form.table("limits");
         let limits = limits(&mut table);
         table.finish();
-        Settings { limits, secrets_file, ..settings }
+        // Where replicas share a database they have no folder in common that we know of.
+        let alone = (settings.database == "sqlite").then(|| CopyTo::Folder(settings.data_dir.join("pictures")));
+        let images = ImageSettings::read(form, self, alone);
+        Settings { limits, secrets_file, images, ..settings }
     }
 
     pub(crate) fn providers(&self, form: &mut Form<'_>) -> HashMap<String, Option<Provider>> {
@@ -228,6 +233,7 @@ fn limits(form: &mut Form<'_>) -> ServerLimits {
         write_time: form.duration_or("write_time", default.write_time),
         connections: form.int_or("connections", default.connections, 1..=1_000_000),
         connections_per_address: form.opt_int("connections_per_address", 1..=1_000_000),
+        handshakes: form.int_or("handshakes", default.handshakes, 1..=1_000_000),
         bodies_bytes,
         calls: form.int_or("calls", default.calls, 1..=1_000_000),
         h2_streams: form.int_or("h2_streams", default.h2_streams, 1..=10_000),

@@ -312,7 +312,8 @@ impl House {
     }
 
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.running().address)
+        let running = self.running();
+        format!("{}://{}{path}", running.app.settings.scheme(), running.address)
     }
 
     pub async fn top_up(&self, id: &str, usd: &str) {
@@ -510,6 +511,11 @@ impl House {
     /// Stops the gateway as SIGTERM does, and opens it again over the same data.
     pub async fn restart(&mut self) {
         self.running.take().expect("running").stop().await;
+        self.restart_stopped().await;
+    }
+
+    /// Opens it again after somebody has stopped it.
+    pub async fn restart_stopped(&mut self) {
         // In one process the data folder is free once the last connection has let go of it.
         for attempt in 0.. {
             let loaded = self.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));

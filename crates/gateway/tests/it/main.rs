@@ -4,6 +4,7 @@
 mod api;
 mod endpoints_page;
 mod engine;
+mod generated;
 mod house;
 mod sent;
 mod watch;
@@ -21,7 +22,9 @@ mod openapi;
 mod pricing;
 mod reload;
 mod simulation;
+mod slow;
 mod stop;
+mod tls;
 mod v1 {
     mod balance;
     mod chat_completions;
@@ -32,6 +35,7 @@ mod v1 {
     mod every_object;
     mod every_path;
     mod extension;
+    mod generated_media;
     mod groups;
     mod holds;
     mod idempotency;
@@ -43,6 +47,7 @@ mod v1 {
     mod paused_routes;
     mod quote;
     mod quote_and_charge;
+    pub mod realtime;
     mod realtime_forms;
     mod receipts;
     mod reports;

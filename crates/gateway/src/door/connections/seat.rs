@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::task::AbortHandle;
 
-/// Added to what is under way when a connection is told to go: from then on it begins nothing.
+/// Added to what is under way when a connection is asked to go: from then on it begins nothing.
 const ENDED: usize = 1 << (usize::BITS - 1);
 
 pub struct Seat {
@@ -23,6 +23,8 @@ pub struct Seat {
     asked: AtomicBool,
     proven: AtomicBool,
     stranger: AtomicBool,
+    /// Its TLS handshake is under way.
+    shaking: AtomicBool,
     task: OnceLock<AbortHandle>,
     /// On HTTP/1, the body that the handler of the present request did not read.
     unread: Mutex<Option<Incoming>>,
@@ -42,6 +44,7 @@ impl Seat {
             asked: AtomicBool::new(false),
             proven: AtomicBool::new(false),
             stranger: AtomicBool::new(stranger),
+            shaking: AtomicBool::new(shared.rules.handshakes.is_some()),
             task: OnceLock::new(),
             unread: Mutex::default(),
             lingers: AtomicBool::new(false),
@@ -57,7 +60,7 @@ impl Seat {
         }
     }
 
-    /// The head of a request is whole. `None`: the connection was told to go in this moment.
+    /// The head of a request is whole. `None`: the connection was asked to go in this moment.
     pub fn begin(self: &Arc<Self>, http2: bool) -> Option<RequestUnderWay> {
         if self.busy.fetch_add(1, Ordering::AcqRel) >= ENDED {
             return None;
@@ -70,8 +73,8 @@ impl Seat {
         Some(RequestUnderWay(self.clone()))
     }
 
-    /// The connection has become another one, which is watched by whoever uses it: it is never told
-    /// to go.
+    /// The connection has become another one, which is watched by whoever uses it: it is never
+    /// asked to go.
     pub fn hand_over(&self) {
         self.busy.fetch_add(1, Ordering::AcqRel);
     }
@@ -89,6 +92,15 @@ impl Seat {
             book.strangers -= 1;
         }
         self.shared.remember(&mut book, self.peer);
+    }
+
+    /// The TLS handshake is done. What it waits for next is the head of its first request, within
+    /// the time that began with the connection.
+    pub fn shaken(&self) {
+        let mut book = self.shared.lock();
+        if self.shaking.swap(false, Ordering::Relaxed) && book.seats.contains_key(&self.id) {
+            book.handshakes -= 1;
+        }
     }
 
     /// Who ends the connection.
@@ -123,6 +135,10 @@ impl Seat {
 
     pub(super) fn is_proven(&self) -> bool {
         self.proven.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_shaking(&self) -> bool {
+        self.shaking.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_stranger(&self) -> bool {

@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Places for tests, with tasks that end when they are told to.
+/// Places for tests, with tasks that end when they are asked to.
 struct Hall {
     connections: Connections,
     tasks: JoinSet<()>,
@@ -13,8 +13,14 @@ struct Hall {
 
 impl Hall {
     fn new(most: usize, per_peer: usize) -> Hall {
+        Hall::shaking(most, per_peer, None)
+    }
+
+    /// The same with TLS.
+    fn shaking(most: usize, per_peer: usize, handshakes: Option<usize>) -> Hall {
         let trusted = vec!["10.0.0.0/8".parse().expect("a network")];
-        let rules = ConnectionLimits { most, per_peer, header_time: MINUTE, idle_time: MINUTE * 5, trusted };
+        let rules =
+            ConnectionLimits { most, per_peer, header_time: MINUTE, idle_time: MINUTE * 5, handshakes, trusted };
         Hall { connections: Connections::new(rules, ConnectionMeter::default()), tasks: JoinSet::new() }
     }
 
@@ -65,7 +71,7 @@ async fn silence_ends_a_connection_and_work_does_not() {
     assert!(hall.is_there(&proven), "a connection with a key may wait longer");
     hall.tick(1);
     assert!(!hall.is_there(&proven) && hall.is_there(&asking), "but not for ever");
-    assert!(silent.seat().begin(false).is_none(), "it was told to go");
+    assert!(silent.seat().begin(false).is_none(), "it was asked to go");
 }
 
 /// Half a head, and then nothing: the time of a head is counted from its first byte, also where a
@@ -177,7 +183,7 @@ async fn one_address_has_its_part_and_a_network_of_version_six_is_one() {
 }
 
 #[tokio::test]
-async fn a_socket_that_became_another_thing_is_not_told_to_go() {
+async fn a_socket_that_became_another_thing_is_not_asked_to_go() {
     let mut hall = Hall::new(2, 2);
     let place = hall.place(STRANGER).expect("a place");
     drop(place.seat().begin(false));
@@ -207,4 +213,24 @@ async fn those_who_leave_are_waited_for() {
     drop(crowd);
     assert_eq!(connections.0.leaving.load(Ordering::SeqCst), 0);
     assert_eq!(connections.0.meter.open.get(), 0);
+}
+
+/// Unfinished handshakes are counted by themselves, and each is counted once, however it ends.
+#[tokio::test]
+async fn handshakes_under_way_give_way_to_newcomers_and_nobody_else_does() {
+    let mut hall = Hall::shaking(64, 64, Some(3));
+    let count = |hall: &Hall| hall.connections.0.lock().handshakes;
+    let done = hall.many(STRANGER, 2);
+    done.iter().for_each(|place| place.seat().shaken());
+    assert_eq!(count(&hall), 0);
+    let crowd = hall.many("198.51.100.2", 3);
+    let newcomer = hall.place("198.51.100.3").expect("a place");
+    assert_eq!((hall.left(&done), hall.left(&crowd), count(&hall)), (2, 2, 3));
+    // One that was sent away finishes too late.
+    crowd.iter().for_each(|place| place.seat().shaken());
+    assert_eq!(count(&hall), 1);
+    drop(newcomer);
+    assert_eq!(count(&hall), 0);
+    drop((done, crowd));
+    assert_eq!(count(&hall), 0);
 }
