@@ -66,6 +66,13 @@ def test_the_python_block(environment):
     assert len(done.stdout.splitlines()) == 2 and done.stdout.splitlines()[1]
 
 
+@pytest.mark.skipif(os.environ.get("TOLLGATE_SDKS") != "newest", reason="older SDKs know the beta interface only")
+def test_the_realtime_block(environment):
+    (block,) = blocks("python", "Beyond chat")
+    done = subprocess.run([sys.executable, "-c", block], env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "the toll is paid and the gate opens"), done.stderr
+
+
 def test_the_block_with_other_sdks(environment):
     (block,) = blocks("python", "With another SDK")
     done = subprocess.run([sys.executable, "-c", block], env=environment, capture_output=True, timeout=60, text=True)

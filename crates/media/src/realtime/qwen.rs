@@ -95,6 +95,7 @@ impl LiveForm for QwenProvider {
                 Some("session.created" | "session.updated") => {}
                 Some("response.created" | "response.done") => {
                     let mut event = parse(&event)?;
+                    event["response"]["audio"]["output"]["format"] = json!({"type": "audio/pcm", "rate": 24_000});
                     // A form of usage with plural names; the core reads either, clients one.
                     for side in ["input", "output"] {
                         let usage = &mut event["response"]["usage"];

@@ -423,7 +423,12 @@ impl Session {
             None => self.talk.last_user(),
         };
         let choice = self.choice().marked(own).and_then(|choice| choice.marked(&said));
-        let choice = choice.map_err(|why| Wrong::new("invalid_value", &why))?;
+        let mut choice = choice.map_err(|why| Wrong::new("invalid_value", &why))?;
+        let answered = self.talk.items.last().is_some_and(|entry| entry.item["type"] == "function_call_output");
+        if choice.is("tool") && answered {
+            // It has what it asked for.
+            choice = Choice::of_model("plain").unwrap_or(choice);
+        }
         Ok(self.begin(choice, response, Bytes::from(event.to_string())).await)
     }
 

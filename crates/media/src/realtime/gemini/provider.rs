@@ -184,6 +184,14 @@ impl GeminiProvider {
             self.turn.refuse(event, "previous_item_id", "this model adds items at the end only");
             return;
         }
+        let mixed = match item["type"].as_str() {
+            Some("message") => !self.outputs.is_empty(),
+            _ => !self.turns.is_empty(),
+        };
+        if mixed {
+            let why = "answers of functions and messages need a response.create each: one would undo the other";
+            return self.turn.refuse(event, "item", why);
+        }
         match item["type"].as_str() {
             Some("message") => {
                 let parts = match parts(&item) {
@@ -253,9 +261,6 @@ impl GeminiProvider {
             let value = if self.is_manual() { json!({}) } else { json!(true) };
             frames.push(json!({"realtimeInput": {end: value}}));
         } else if !outputs.is_empty() {
-            if !turns.is_empty() {
-                frames.push(json!({"clientContent": {"turns": turns, "turnComplete": false}}));
-            }
             frames.push(json!({"toolResponse": {"functionResponses": outputs}}));
         } else {
             frames.push(json!({"clientContent": {"turns": turns, "turnComplete": true}}));

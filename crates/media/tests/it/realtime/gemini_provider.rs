@@ -133,6 +133,9 @@ fn functions_are_called_and_answered_in_the_same_turn() {
         let item = json!({"type": "function_call_output", "call_id": "c1", "output": "{\"sun\":true}"});
         let (sent, _) = write(&mut provider, &json!({"type": "conversation.item.create", "item": item}));
         assert!(sent.is_empty());
+        let message = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]});
+        let (_, said) = write(&mut provider, &json!({"type": "conversation.item.create", "item": message}));
+        assert_eq!(said[0]["error"]["param"], "item", "not in one response");
         let (sent, _) = write(&mut provider, &json!({"type": "response.create"}));
         let answer = json!([{"id": "c1", "name": "weather", "response": {"sun": true}}]);
         assert_eq!(sent, [json!({"toolResponse": {"functionResponses": answer}})]);

@@ -51,9 +51,11 @@ fn its_usage_is_read() {
         "input_tokens_details": {"text_tokens": 5, "audio_tokens": 15},
         "output_tokens_details": {"text_tokens": 4, "audio_tokens": 6},
     });
-    let done = json!({"type": "response.done", "response": {"id": "r", "output": [], "modalities": ["text", "audio"], "usage": usage}});
+    let done = json!({"type": "response.done", "response": {"id": "r", "output": [], "modalities": ["text", "audio"], "output_audio_format": "pcm24", "usage": usage}});
     let (said, _) = read(&mut qwen, &done);
     assert_eq!(kinds(&said), ["response.done"]);
+    let format = json!({"type": "audio/pcm", "rate": 24_000});
+    assert_eq!(said[0]["response"]["audio"]["output"]["format"], format);
     assert_eq!(said[0]["response"]["usage"]["output_token_details"]["audio_tokens"], 6);
     let read = live_usage(&said[0]["response"]["usage"]).expect("usage");
     assert_eq!((read.input, read.audio_input, read.output, read.audio_output), (5, 15, 4, 6));
