@@ -42,7 +42,7 @@ impl Pairs {
 
     /// What is left of the rate of bytes that pass, within a round: pieces per second of CPU, and
     /// per second.
-    fn kept(&self, client: Tongue, provider: Tongue, rate: fn(&Figures) -> f64) -> f64 {
+    fn share(&self, client: Tongue, provider: Tongue, rate: fn(&Figures) -> f64) -> f64 {
         let rounds = self.0[&(client, provider)].iter().zip(&self.0[&(provider, provider)]);
         median(rounds.map(|(translated, passed)| rate(translated) / rate(passed)).collect())
     }
@@ -60,18 +60,18 @@ impl Pairs {
         for ((client, provider), rounds) in &self.0 {
             let rate = median(rounds.iter().map(per_second).collect());
             let core = median(rounds.iter().map(per_core).collect());
-            let kept = self.kept(*client, *provider, per_core);
+            let share = self.share(*client, *provider, per_core);
             let (client, provider) = (client.name(), provider.name());
-            println!("{client:>10} {provider:>10} {rate:>10.0} {core:>16.0} {:>12.2} {kept:>16.2}", 1e6 / core);
+            println!("{client:>10} {provider:>10} {rate:>10.0} {core:>16.0} {:>12.2} {share:>16.2}", 1e6 / core);
         }
     }
 
     /// The slowest of them decides, by CPU and by the clock.
     pub fn bars(&self) -> Vec<Bar> {
         let slowest = |what: &str, rate: fn(&Figures) -> f64| {
-            let kept =
-                self.translated().map(|(client, provider)| (self.kept(client, provider, rate), client, provider));
-            let (got, client, provider) = kept.min_by(|one, other| one.0.total_cmp(&other.0))?;
+            let share =
+                self.translated().map(|(client, provider)| (self.share(client, provider, rate), client, provider));
+            let (got, client, provider) = share.min_by(|one, other| one.0.total_cmp(&other.0))?;
             let name = format!("translated events per {what}, slowest: {} from {}", client.name(), provider.name());
             Some(Bar { name, limit: 0.5, at_least: true, got, unit: "×" })
         };
@@ -81,8 +81,8 @@ impl Pairs {
     pub fn json(&self) -> Value {
         let pair = |((client, provider), rounds): (&(Tongue, Tongue), &Vec<Figures>)| {
             let rounds: Vec<_> = rounds.iter().map(Figures::json).collect();
-            let kept = self.kept(*client, *provider, per_core);
-            json!({"client": client.name(), "provider": provider.name(), "to_pass_through": kept, "rounds": rounds})
+            let share = self.share(*client, *provider, per_core);
+            json!({"client": client.name(), "provider": provider.name(), "to_pass_through": share, "rounds": rounds})
         };
         self.0.iter().map(pair).collect()
     }

@@ -69,7 +69,7 @@ impl Tongue {
                 });
                 ("/v1/messages".to_owned(), body)
             }
-            // Kept responses would measure the store.
+            // Stored responses would measure the store.
             Self::Responses => {
                 let body = json!({
                     "model": model, "instructions": system, "input": said, "temperature": 0.2, "max_output_tokens": 256,

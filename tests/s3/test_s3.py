@@ -233,7 +233,7 @@ def test_a_copy_is_deleted_with_its_task(gateway, bucket):
 
 def test_copies_are_taken_away_after_their_time_and_nothing_else_is(gateway, bucket):
     _, _, s3 = bucket
-    s3.put_object(Bucket="videos", Key="other/kept.mp4", Body=b"not ours")
+    s3.put_object(Bucket="videos", Key="other/foreign.mp4", Body=b"not ours")
     # A new ledger knows no time that is certain, and erases nothing before it does.
     gateway.cli("clock", "accept")
     task = gateway.made()
@@ -246,9 +246,9 @@ def test_copies_are_taken_away_after_their_time_and_nothing_else_is(gateway, buc
     time.sleep(2)
     gateway.start('keep = "1s"\n')
     end = time.monotonic() + 60
-    while listed(s3) != ["other/kept.mp4"] and time.monotonic() < end:
+    while listed(s3) != ["other/foreign.mp4"] and time.monotonic() < end:
         time.sleep(0.1)
-    assert listed(s3) == ["other/kept.mp4"]
+    assert listed(s3) == ["other/foreign.mp4"]
     status, _, body = asked("GET", f"{gateway.url}/v1/videos/{task['id']}/content", gateway.key)
     assert (status, body[4:8]) == (200, b"ftyp"), "the provider still has it"
 

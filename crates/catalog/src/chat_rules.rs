@@ -5,7 +5,7 @@
 /// The table `[model."NAME".chat]`. The defaults are those of a current model that refuses nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatRules {
-    /// Takes `temperature`, `top_p` and `top_k`; else they are left out and told.
+    /// Takes `temperature`, `top_p` and `top_k`; else they are left out and reported.
     pub sampling: bool,
     /// Takes adaptive thinking with an effort; else a budget of tokens.
     pub adaptive_thinking: bool,
@@ -16,17 +16,17 @@ pub struct ChatRules {
     /// Takes `max_completion_tokens` and the role `developer`; else `max_tokens` and `system`.
     pub current_chat: bool,
     /// Takes `prompt_cache_breakpoint` in chat completions and Responses; else cache marks of other
-    /// formats are left out and told.
+    /// formats are left out and reported.
     pub cache_marks: bool,
     /// Takes `web_search_options` in chat completions; else a wish for web search is left out and
-    /// told.
+    /// reported.
     pub web_search: bool,
     /// Wants its reasoning back as text on turns with tool calls.
     pub wants_reasoning_back: bool,
     /// The least and the most budget of thoughts, for a model of Gemini's that thinks by one.
     pub least_budget: u64,
     pub most_budget: Option<u64>,
-    /// Cannot be told not to think.
+    /// Its thinking cannot be turned off.
     pub thinks_always: bool,
     /// Thinks in levels, takes pictures in tool results, wants signatures on tool calls.
     pub gemini3: bool,
@@ -53,7 +53,7 @@ pub struct ChatRules {
     /// PDFs, clips, stored prompts); `None`: as many as it takes at all.
     pub unseen_tokens: Option<u64>,
     /// Uses of tools that run at the provider that are held for where the request names no limit,
-    /// and that the provider is told where it can be.
+    /// and that the provider gets where it has a field for it.
     pub tool_uses: u64,
 }
 

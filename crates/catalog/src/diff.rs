@@ -131,7 +131,7 @@ fn tiers(old: &Model, new: &Model, changes: &mut Vec<PriceChange>) {
             ..PriceChange::of(new, PriceChangeKind::TierRemoved)
         });
     }
-    let mut kept: Vec<&str> = Vec::new();
+    let mut common: Vec<&str> = Vec::new();
     for tier in &new.book.tiers {
         let change = |what| PriceChange { tier: Some(tier.name.clone()), ..PriceChange::of(new, what) };
         let Some(before) = find(old, &tier.name) else {
@@ -139,14 +139,14 @@ fn tiers(old: &Model, new: &Model, changes: &mut Vec<PriceChange>) {
             changes.push(PriceChange { new: is, ..change(PriceChangeKind::TierAdded) });
             continue;
         };
-        kept.push(&tier.name);
+        common.push(&tier.name);
         if conditions(&before) != conditions(tier) {
             let [was, is] = [&before, tier].map(|tier| words::conditions(&tier.when));
             changes.push(PriceChange { old: Some(was), new: Some(is), ..change(PriceChangeKind::TierConditions) });
         }
         let times = |tier: &Tier| tier.multiplier != Fraction::ONE;
         if times(&before) && times(tier) {
-            // Its faces follow the base price, which has been told.
+            // Its faces follow the base price, which has been listed.
             if before.multiplier != tier.multiplier {
                 changes.push(change(PriceChangeKind::TierMultiplier).between(before.multiplier, tier.multiplier));
             }
@@ -156,9 +156,9 @@ fn tiers(old: &Model, new: &Model, changes: &mut Vec<PriceChange>) {
         }
     }
     let before: Vec<&str> =
-        old.book.tiers.iter().map(|tier| tier.name.as_str()).filter(|name| kept.contains(name)).collect();
-    if before != kept {
-        let [was, is] = [before, kept].map(|names| Some(names.join(", ")));
+        old.book.tiers.iter().map(|tier| tier.name.as_str()).filter(|name| common.contains(name)).collect();
+    if before != common {
+        let [was, is] = [before, common].map(|names| Some(names.join(", ")));
         changes.push(PriceChange { old: was, new: is, ..PriceChange::of(new, PriceChangeKind::TierOrder) });
     }
 }

@@ -1,6 +1,8 @@
 //! What the catalog says of a model that makes pictures, besides prices. What the words mean to a
 //! provider is not known here.
 
+use std::time::Duration;
+
 /// The `image` table of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageTable {
@@ -16,7 +18,7 @@ pub struct ImageTable {
     pub qualities: Vec<String>,
     /// Its maker hands over base64 and nothing else.
     pub base64_only: bool,
-    /// Its maker is told how to hand pictures over; OpenAI's newer models refuse to be told.
+    /// Its maker is sent how to hand pictures over; OpenAI's newer models refuse the field.
     pub sends_format: bool,
     /// Previews before the finished picture are passed on; they cost at the maker.
     pub partial_images: bool,
@@ -27,6 +29,9 @@ pub struct ImageTable {
     pub masks: bool,
     /// Characters of a prompt.
     pub prompt_characters: u64,
+    /// How long its maker may take until it answers, or until a task is over; absent: as long as
+    /// the provider may.
+    pub time: Option<Duration>,
     /// Parameters whose values cost the same on purpose, though they may cost more at the maker.
     pub one_price: Vec<String>,
 }
@@ -47,6 +52,7 @@ impl Default for ImageTable {
             edit_images: 0,
             masks: false,
             prompt_characters: 32_000,
+            time: None,
             one_price: Vec::new(),
         }
     }

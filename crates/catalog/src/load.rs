@@ -59,7 +59,7 @@ fn read(
     // Which groups there are is all that the reading of a model depends on besides its own text.
     let before = before.filter(|before| before.groups.keys().eq(groups.keys()));
     let mut models: BTreeMap<String, Model> = BTreeMap::new();
-    let mut kept = HashMap::new();
+    let mut loaded = HashMap::new();
     for (form, source) in forms.iter_mut().zip(sources) {
         for (name, table) in form.named("model") {
             if let Some(first) = models.get(&name) {
@@ -76,9 +76,9 @@ fn read(
                 mistakes.add(&page.place(), &join("model", &name), format!("is already defined in {}", first.place));
                 continue;
             }
-            let remember = page.kept(&groups, before);
+            let remember = page.loaded(&groups, before);
             if let Some(model) = page.model(&groups, before) {
-                kept.insert(name.clone(), remember);
+                loaded.insert(name.clone(), remember);
                 models.insert(name, model);
             }
         }
@@ -98,7 +98,7 @@ fn read(
     }
 
     let cells = platforms.iter().flat_map(|platform| &platform.cells).map(|cell| &*cell.model);
-    let version: Arc<str> = version(models.values().chain(cells), &groups, &mut kept).into();
+    let version: Arc<str> = version(models.values().chain(cells), &groups, &mut loaded).into();
     for model in models.values_mut() {
         open_book(model, &version, &groups, &mistakes);
     }
@@ -113,18 +113,18 @@ fn read(
     let cells = social.cells().map(|cell| &cell.model);
     let by_name = models.values().chain(cells).map(|model| (model.name.clone(), Arc::clone(model))).collect();
     let pricing_version = version.to_string();
-    mistakes.result(Snapshot { models, social, pricing_version, groups, auto_groups, by_name, kept })
+    mistakes.result(Snapshot { models, social, pricing_version, groups, auto_groups, by_name, loaded })
 }
 
 /// The version of all prices; those of pages that were taken over are known.
 fn version<'a>(
     models: impl Iterator<Item = &'a Model>,
     groups: &BTreeMap<String, Group>,
-    kept: &mut HashMap<String, LoadedPage>,
+    loaded: &mut HashMap<String, LoadedPage>,
 ) -> String {
     let print = |model: &'a Model| {
-        let prices = match kept.get_mut(&model.name) {
-            Some(kept) => *kept.prices.get_or_insert_with(|| fingerprint(model, groups)),
+        let prices = match loaded.get_mut(&model.name) {
+            Some(loaded) => *loaded.prices.get_or_insert_with(|| fingerprint(model, groups)),
             None => fingerprint(model, groups),
         };
         (model.name.as_str(), prices)

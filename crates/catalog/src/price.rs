@@ -20,8 +20,8 @@ pub struct Price {
     pub version: String,
     /// `None`: the base prices.
     pub tier: Option<String>,
-    /// The conditions of the tier as the public record writes them: why it applied can be told for
-    /// ever ([`Price::why`]).
+    /// The conditions of the tier as the public record writes them: why it applied can be explained
+    /// for ever ([`Price::why`]).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<Value>,
     pub group: String,

@@ -24,7 +24,7 @@ pub struct Snapshot {
     /// The same models for look-ups by calls: quick however many there are.
     pub(crate) by_name: HashMap<String, Arc<Model>>,
     /// What the next reading needs to know of this one (see [`crate::load_again`]).
-    pub(crate) kept: HashMap<String, LoadedPage>,
+    pub(crate) loaded: HashMap<String, LoadedPage>,
 }
 
 /// A group of accounts with its price multiplier.

@@ -1,5 +1,5 @@
 //! How often the tools of a provider were used in a call. Small and copied like any counter;
-//! written as text where it is kept.
+//! written as text where it is stored.
 
 use std::collections::BTreeMap;
 
@@ -86,6 +86,6 @@ mod tests {
         let json = serde_json::to_string(&uses).expect("JSON");
         assert_eq!(json, r#"{"tool:web_search":3,"tool:maps":1}"#);
         assert_eq!(serde_json::from_str::<Uses>(&json).expect("uses"), uses);
-        assert_eq!(uses.with(Face::Maps, u64::MAX).get(Face::Maps), u64::from(u32::MAX), "as many as can be kept");
+        assert_eq!(uses.with(Face::Maps, u64::MAX).get(Face::Maps), u64::from(u32::MAX), "as many as can be stored");
     }
 }

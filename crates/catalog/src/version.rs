@@ -59,22 +59,22 @@ fn write_model(bytes: &mut Vec<u8>, model: &Model, groups: &BTreeMap<String, Gro
 
 /// The tiers that make a difference, each with its conditions as one canonical text.
 fn effective_tiers(model: &Model) -> Vec<(String, &Tier)> {
-    let mut kept: Vec<(Vec<String>, &Tier)> = Vec::new();
+    let mut reachable: Vec<(Vec<String>, &Tier)> = Vec::new();
     for tier in &model.book.tiers {
         let mut when: Vec<String> = tier.when.iter().map(|condition| condition.canonical()).collect();
         when.sort_unstable();
         when.dedup();
         // An earlier tier that asks for no more than this one takes every call of it.
-        let shadowed = kept.iter().any(|(earlier, _)| earlier.iter().all(|condition| when.contains(condition)));
+        let shadowed = reachable.iter().any(|(earlier, _)| earlier.iter().all(|condition| when.contains(condition)));
         if !shadowed {
-            kept.push((when, tier));
+            reachable.push((when, tier));
         }
     }
     // A last tier at the base price is what would apply without it.
-    while kept.last().is_some_and(|(_, tier)| is_base(model, tier)) {
-        kept.pop();
+    while reachable.last().is_some_and(|(_, tier)| is_base(model, tier)) {
+        reachable.pop();
     }
-    kept.into_iter().map(|(when, tier)| (when.join("&"), tier)).collect()
+    reachable.into_iter().map(|(when, tier)| (when.join("&"), tier)).collect()
 }
 
 fn is_base(model: &Model, tier: &Tier) -> bool {

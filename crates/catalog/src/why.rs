@@ -1,5 +1,6 @@
-//! Why a tier applied: each of its conditions with the fact of the call that met it. Told from the
-//! frozen price, so a quote says it before the call and the usage log says the same years later.
+//! Why a tier applied: each of its conditions with the fact of the call that met it. Explained from
+//! the frozen price, so a quote says it before the call and the usage log says the same years
+//! later.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -10,12 +11,12 @@ use crate::Price;
 impl Price {
     /// The conditions of the tier, each with a `fact`. Empty for base prices.
     pub fn why(&self, at_ms: i64, context_len: u64) -> Vec<Value> {
-        let told = |condition: &Value| {
-            let mut told = condition.clone();
-            told["fact"] = fact(condition, at_ms, context_len);
-            told
+        let explained = |condition: &Value| {
+            let mut explained = condition.clone();
+            explained["fact"] = fact(condition, at_ms, context_len);
+            explained
         };
-        self.when.iter().map(told).collect()
+        self.when.iter().map(explained).collect()
     }
 }
 

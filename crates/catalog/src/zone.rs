@@ -1,6 +1,6 @@
 //! The clock on the wall of a time zone, quick enough to be asked with every call. Offsets from UTC
-//! change a few times a year; the last one that was looked up is kept for the quarter of an hour it
-//! was found valid in.
+//! change a few times a year; the last one that was looked up is cached for the quarter of an hour
+//! it was found valid in.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -58,7 +58,7 @@ impl Zone {
             return Ok((known & 0x3_ffff) as i64 - OFFSETS_FROM);
         }
         let offset = self.looked_up(second)?;
-        // Kept only if the whole quarter agrees, so that no change of clocks is missed.
+        // Cached only if the whole quarter agrees, so that no change of clocks is missed.
         let ends = [quarter * QUARTER, quarter * QUARTER + QUARTER - 1];
         if ends.into_iter().all(|end| self.looked_up(end) == Ok(offset)) {
             let packed = ((quarter + QUARTERS_FROM) as u64) << 18 | (offset + OFFSETS_FROM) as u64;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kept_offset_never_says_anything_else_than_the_calendar() {
+    fn the_cached_offset_never_says_anything_else_than_the_calendar() {
         let zones = TimeZoneDatabase::bundled();
         for name in [
             "UTC",
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quarter_in_which_the_clocks_change_is_not_kept() {
+    fn a_quarter_in_which_the_clocks_change_is_not_cached() {
         // Liberia put its clocks forward by 44 minutes and 30 seconds at 00:44:30 UTC on 7
         // January 1972.
         let plain = TimeZoneDatabase::bundled().get("Africa/Monrovia").expect("a zone");
@@ -151,15 +151,15 @@ mod tests {
                 assert_eq!(zone.offset(quarter * QUARTER + second), Ok(offset), "quarter {quarter}, second {second}");
             }
             zone.offset((quarter + 1) * QUARTER).expect("an offset");
-            let kept = ((quarter + 1 + QUARTERS_FROM) as u64) << 18 | OFFSETS_FROM as u64;
-            assert_eq!(zone.known.load(Ordering::Relaxed), kept, "the next one is kept");
+            let cached = ((quarter + 1 + QUARTERS_FROM) as u64) << 18 | OFFSETS_FROM as u64;
+            assert_eq!(zone.known.load(Ordering::Relaxed), cached, "the next one is cached");
         }
         // In the summer of 2026, and not as it was in 1970.
         let zone = Zone::new(TimeZoneDatabase::bundled().get("Europe/Berlin").expect("a zone"));
         let july = 1_983_000;
         assert_eq!(zone.offset(july * QUARTER + 450), Ok(7_200));
-        let kept = ((july + QUARTERS_FROM) as u64) << 18 | (7_200 + OFFSETS_FROM) as u64;
-        assert_eq!(zone.known.load(Ordering::Relaxed), kept);
+        let cached = ((july + QUARTERS_FROM) as u64) << 18 | (7_200 + OFFSETS_FROM) as u64;
+        assert_eq!(zone.known.load(Ordering::Relaxed), cached);
         // West of Greenwich too.
         let zone = Zone::new(TimeZoneDatabase::bundled().get("America/New_York").expect("a zone"));
         assert_eq!(zone.offset(july * QUARTER), Ok(-14_400));

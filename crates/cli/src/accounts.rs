@@ -132,7 +132,7 @@ pub async fn account(config: &Path, command: args::AccountCommand, out: &Output)
         args::AccountCommand::Adjust(adjust) => {
             let args::AdjustArgs { account, usd, reason, actor, trial, expires, id } = adjust;
             if reason.trim().is_empty() {
-                bail!("--reason: say why; it is kept with the entry");
+                bail!("--reason: say why; it is stored with the entry");
             }
             let wish = Wish { account, amount: signed(&usd)?, trial, expires, id, reason, actor };
             correct(config, CreditKind::Adjust, wish, out).await?;

@@ -26,7 +26,7 @@ pub async fn admin_key(config: &Path, command: args::AdminKeyCommand, out: &Outp
             made["secret"] = json!(secret);
             out.say(&made, || secret.clone());
             if !out.json {
-                eprintln!("(shown once; only its hash is kept)");
+                eprintln!("(shown once; only its hash is stored)");
             }
         }
         args::AdminKeyCommand::List => {
@@ -46,7 +46,7 @@ pub async fn admin_key(config: &Path, command: args::AdminKeyCommand, out: &Outp
     Ok(ExitCode::SUCCESS)
 }
 
-/// Who does it, and why: what is kept with a change says both. The gateway's own name is nobody
+/// Who does it, and why: what is stored with a change says both. The gateway's own name is nobody
 /// else's.
 pub fn who(done: args::ActorArgs) -> anyhow::Result<Attribution> {
     if done.actor == AUTO || done.actor.trim().is_empty() || done.reason.trim().is_empty() {

@@ -131,7 +131,7 @@ pub struct DemoArgs {
     /// Where the gateway listens; port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
-    /// Where its data is kept; a temporary folder that is removed at the end when left out.
+    /// Where its data is stored; a temporary folder that is removed at the end when left out.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Serve https and wss, with a certificate of its own that is kept with its data.
@@ -194,7 +194,7 @@ pub enum AccountCommand {
     /// of its own.
     Webhook {
         account: String,
-        /// https, and not inside; `[webhooks]` in the configuration says what else may be told.
+        /// https, and not inside; `[webhooks]` in the configuration says what else may be notified.
         #[arg(required_unless_present = "none")]
         url: Option<String>,
         /// Tell nobody any more.
@@ -244,7 +244,7 @@ pub struct AdjustArgs {
     /// An exact amount such as 12.5, or -12.5 to take it away.
     #[arg(allow_hyphen_values = true)]
     pub usd: String,
-    /// Why. It is kept with the entry.
+    /// Why. It is stored with the entry.
     #[arg(long)]
     pub reason: String,
     /// Who does it.

@@ -54,7 +54,7 @@ data_dir = \".\"
 look_every = \"200ms\"
 refresh_after = \"200ms\"
 
-# Receivers on this machine may be told.
+# Receivers on this machine may be notified.
 [webhooks]
 private = true
 
@@ -131,12 +131,12 @@ secret_file = \"sim.key\"
 const ACCOUNT: &str = "demo";
 
 pub async fn sim(listen: SocketAddr, out: &Output) -> anyhow::Result<()> {
-    let told = stop_signal()?;
+    let stopped = stop_signal()?;
     let sim =
         Sim::start(SimSettings { listen, ..SimSettings::default() }).await.context("the simulator cannot start")?;
     let url = format!("http://{}/v1", sim.addr());
     out.say(&json!({ "sim_url": url }), || format!("simulated provider at {url}"));
-    told.await;
+    stopped.await;
     sim.stop().await;
     Ok(())
 }
@@ -157,7 +157,7 @@ pub async fn demo(demo: args::DemoArgs, out: &Output) -> anyhow::Result<()> {
         false => None,
     };
     let loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
-    let told = stop_signal()?;
+    let stopped = stop_signal()?;
     let running = start(loaded, Some(source), real::world()).await?;
     let secret = funded_key(&running.app.store).await?;
     let admin = admin_key(&running.app.store).await?;
@@ -168,7 +168,7 @@ pub async fn demo(demo: args::DemoArgs, out: &Output) -> anyhow::Result<()> {
         line["ca_file"] = json!(authority);
     }
     out.say(&line, || welcome(&base_url, &secret, &admin, authority.as_deref()));
-    told.await;
+    stopped.await;
     stop(running).await;
     sim.stop().await;
     if temporary {

@@ -76,7 +76,7 @@ pub async fn key(config: &Path, command: args::KeyCommand, out: &Output) -> anyh
             made["secret"] = json!(secret);
             out.say(&made, || secret.clone());
             if !out.json {
-                eprintln!("(shown once; only its hash is kept)");
+                eprintln!("(shown once; only its hash is stored)");
             }
         }
         args::KeyCommand::Update { key, name, expires, models, ips, limits, done } => {

@@ -32,6 +32,7 @@ use tollgate_store::PauseKind;
 
 /// jemalloc gives memory back in the background; measured best for long-running proxies by several
 /// teams.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -24,11 +24,14 @@ pub fn quote(config: &Path, asked: &QuoteArgs, out: &Output) -> anyhow::Result<E
     let endpoint = asked.endpoint.as_str();
     let body = std::fs::read(&asked.file).with_context(|| asked.file.display().to_string())?;
     let catalog = configured(config).map_err(|trouble| anyhow!(trouble))?;
-    let stream_hold = settings(config)?.limits.stream_hold;
+    let settings = settings(config)?;
+    let stream_hold = settings.limits.stream_hold;
     let offers = of_catalog(&catalog).map_err(|mistakes| anyhow!(listed(&mistakes)))?;
     let serving = Serving { catalog, offers, providers: HashMap::new() };
     let catalog = &serving.catalog;
-    let request = read(&Shop { serving: &serving, caller: None }, endpoint, body.into()).map_err(in_words)?;
+    let picture_links = settings.images.copy_to.is_some();
+    let shop = Shop { serving: &serving, caller: None, picture_links };
+    let request = read(&shop, endpoint, body.into()).map_err(in_words)?;
     let name = request.model();
     let model = catalog.model(name).with_context(|| format!("the catalog has no model `{name}`"))?;
     if !model.supports(request.endpoint_type()) {
@@ -40,8 +43,8 @@ pub fn quote(config: &Path, asked: &QuoteArgs, out: &Output) -> anyhow::Result<E
     }
     let at = asked.at.unwrap_or_else(real::now_ms);
     let terms = Terms { at, group: &asked.group, topped_up: asked.paid, stream_hold };
-    let (_, told) = quotes::quote_reply(endpoint, terms, model, &*request, stated(&asked.used)?).map_err(in_words)?;
-    out.say(&told, || table(&told));
+    let (_, reply) = quotes::quote_reply(endpoint, terms, model, &*request, stated(&asked.used)?).map_err(in_words)?;
+    out.say(&reply, || table(&reply));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -63,14 +66,14 @@ fn in_words(refusal: Refusal) -> anyhow::Error {
     }
 }
 
-fn table(told: &QuoteReply) -> String {
-    let sum = &told.calculation;
-    let how = match told.kind {
+fn table(reply: &QuoteReply) -> String {
+    let sum = &reply.calculation;
+    let how = match reply.kind {
         "exact" => "exactly",
         "open" => "at first, without a limit",
         _ => "at most",
     };
-    let mut text = format!("{}, {how}\n", told.model);
+    let mut text = format!("{}, {how}\n", reply.model);
     for line in &sum.lines {
         let price = Money::from_nano(i64::try_from(line.micro_usd).unwrap_or(i64::MAX).saturating_mul(1_000));
         let per = serde_json::to_value(line.per).ok();
@@ -78,16 +81,16 @@ fn table(told: &QuoteReply) -> String {
         text += &format!("  {:<14} {:>12} at {price} USD per {per}\n", line.face.name(), line.quantity);
     }
     if let Some(tier) = &sum.tier {
-        let settled = if told.tier_is_settled { "" } else { " (the dearest that can apply)" };
+        let settled = if reply.tier_is_settled { "" } else { " (the dearest that can apply)" };
         text += &format!("  tier {}{settled}\n", tier.name);
         for why in &tier.why {
             text += &format!("    because {why}\n");
         }
     }
     text += &format!("  group {}, times {}, prices {}\n", sum.group, sum.multiplier, sum.pricing_version);
-    text += &format!("  {} USD; {} USD are held", sum.total_usd, told.hold_usd);
-    if !told.depends_on.is_empty() {
-        text += &format!("\n  depends on {}", told.depends_on.join("; "));
+    text += &format!("  {} USD; {} USD are held", sum.total_usd, reply.hold_usd);
+    if !reply.depends_on.is_empty() {
+        text += &format!("\n  depends on {}", reply.depends_on.join("; "));
     }
     text
 }

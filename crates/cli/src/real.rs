@@ -68,7 +68,7 @@ pub fn new_secret() -> String {
     operator::new_secret(operator::KEY_PREFIX, fill)
 }
 
-/// The name of a credit that the operator gave none. It is kept in the books, and must not look
+/// The name of a credit that the operator gave none. It is stored in the books, and must not look
 /// like a key.
 pub fn new_reference() -> String {
     let mut random = [0; 12];
@@ -101,8 +101,9 @@ pub fn runtime() -> tokio::runtime::Runtime {
 /// How wide the terminal is, if there is one; `COLUMNS` says it for those who read through a pager.
 #[expect(clippy::disallowed_methods, reason = "this is where the environment enters")]
 pub fn width() -> Option<usize> {
-    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    told.or_else(|| rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col.into()))
+    let named = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    named
+        .or_else(|| rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col.into()))
         .filter(|columns| *columns > 0)
 }
 

@@ -13,7 +13,7 @@ use tollgate_catalog::{Line, Money, Unit};
 use tollgate_store::receipt::{Invalid, PublicKeys, Receipt, Signed, Verified, price_id, verify, verify_price};
 use tollgate_store::{AccountId, CallId, admin::AdminCommand};
 
-/// Nothing of ours is larger; a wrong file is told apart before it fills the memory.
+/// Nothing of ours is larger; a wrong file is recognized before it fills the memory.
 const LARGEST: u64 = 1 << 20;
 
 const KEY_COLUMNS: &[&str] = &["kid", "from_ms", "until_ms"];

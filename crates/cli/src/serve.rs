@@ -16,14 +16,14 @@ pub async fn serve(config: &Path, new_secrets: bool) -> anyhow::Result<()> {
     let source = real::source(config);
     let mut loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
     loaded.settings.new_secrets = new_secrets;
-    let mut told = std::pin::pin!(stop_signal()?);
+    let mut stopped = std::pin::pin!(stop_signal()?);
     let running = tokio::select! {
         started = start(loaded, Some(source), real::world()) => started?,
-        () = &mut told => return Ok(()),
+        () = &mut stopped => return Ok(()),
     };
     let Recovered { settled, voided, dropped } = running.recovered;
     tracing::info!(address = %running.address, "recovered.settled" = settled, "recovered.voided" = voided, "recovered.dropped" = dropped, "serving");
-    told.await;
+    stopped.await;
     stop(running).await;
     Ok(())
 }

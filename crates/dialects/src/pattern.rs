@@ -9,7 +9,7 @@
 use std::ops::Range;
 use tollgate_wire::json::{Scan, whole_number};
 
-/// Longer patterns are not kept: they would cost more memory than time.
+/// Longer patterns are not cached: they would cost more memory than time.
 const LONGEST: usize = 1_024;
 /// A pattern is given up for another when so many events did not follow it.
 const PATIENCE: u32 = 8;

@@ -11,7 +11,7 @@ use tollgate_wire::Dialect;
 const STREAMS: usize = 12;
 const FIRST: usize = 8;
 const THEN: usize = 40;
-/// What may be added by the second lot, of 7.5 MiB: what is kept of one event, and what the
+/// What may be added by the second lot, of 7.5 MiB: what is buffered of one event, and what the
 /// allocator leaves lying about.
 const MORE: usize = 2 << 20;
 
@@ -93,12 +93,12 @@ fn the_process_does_not_grow_with_its_streams() {
     assert!(fed > 3 * MORE);
     // The measure itself: a Responses client of another provider needs all of it at the end, and
     // that must show.
-    let kept = grown(Dialect::Chat, Dialect::Responses);
-    assert!(kept > fed / 2, "{kept} of {fed} bytes were seen");
+    let buffered = grown(Dialect::Chat, Dialect::Responses);
+    assert!(buffered > fed / 2, "{buffered} of {fed} bytes were seen");
     for from in Dialect::ALL {
         for to in Dialect::ALL.into_iter().filter(|to| *to != Dialect::Responses || from == Dialect::Responses) {
             let more = grown(from, to);
-            assert!(more < MORE, "{from:?} to {to:?}: {more} of {fed} bytes are kept");
+            assert!(more < MORE, "{from:?} to {to:?}: {more} of {fed} bytes are buffered");
         }
     }
 }

@@ -1,5 +1,5 @@
 //! A whole configuration: the settings, and with them the catalog and the providers, held against
-//! what this build serves. All mistakes are told at once, and nothing is taken over unless all of
+//! what this build serves. All mistakes are listed at once, and nothing is taken over unless all of
 //! it is right.
 
 use crate::door::tls::TlsPair;

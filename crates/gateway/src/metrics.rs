@@ -1,4 +1,4 @@
-//! What an operator watches. Counters of calls are kept here with their label handles cached by the
+//! What an operator watches. Counters of calls are here with their label handles cached by the
 //! family; the page, with the gauges of the ledger, is written when somebody asks
 //! (`endpoints/metrics.rs`).
 

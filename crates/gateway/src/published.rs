@@ -1,5 +1,5 @@
-//! The public keys of receipts as this replica publishes them: kept in memory, because anybody may
-//! ask for them, and read anew every second, because another replica may have made a new one.
+//! The public keys of receipts as this replica publishes them: cached in memory, because anybody
+//! may ask for them, and read anew every second, because another replica may have made a new one.
 
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;

@@ -22,6 +22,8 @@ use tollgate_wire::error::Code;
 pub struct Shop<'a> {
     pub serving: &'a Serving,
     pub caller: Option<&'a Caller>,
+    /// Links are handed over to pictures whose maker has none.
+    pub picture_links: bool,
 }
 
 /// Reads a call as far as its price depends on it: from the parts of its path that vary and its
@@ -77,7 +79,7 @@ impl Calculation {
     }
 }
 
-/// A quote as it is told.
+/// A quote as it is shown.
 #[derive(Debug, Serialize)]
 pub struct QuoteReply {
     object: &'static str,
@@ -127,7 +129,7 @@ pub fn quote_reply(
     let exact = stated.is_some() || quote.need.exact;
     let matters = |face: &Face| quote.price.faces.get(*face).unwrap_or(0) > 0;
     let depends_on = quote.need.depends_on.iter().filter(|(face, _)| !exact && matters(face));
-    let told = QuoteReply {
+    let reply = QuoteReply {
         object: "quote",
         endpoint: endpoint.to_owned(),
         model: model.name.clone(),
@@ -144,7 +146,7 @@ pub fn quote_reply(
         hold_usd: quote.amount.to_string(),
         depends_on: depends_on.map(|(_, what)| *what).collect(),
     };
-    Ok((quote, told))
+    Ok((quote, reply))
 }
 
 /// A counter that a caller states, by the name it has in the usage log.
@@ -166,7 +168,7 @@ fn not_a_count(name: &str) -> Refusal {
     Refusal::about(Code::InvalidParameter, name, format!("`{name}` is a whole number, not negative."))
 }
 
-/// A refusal that is told instead of made: the call has a price, but would not be served now.
+/// A refusal that is shown instead of made: the call has a price, but would not be served now.
 #[derive(Debug, Serialize)]
 pub struct WouldBe {
     pub code: &'static str,

@@ -58,7 +58,7 @@ pub enum Others {
     /// One process, one folder: the file belongs to the database.
     Refused,
     /// Replicas may have secrets of their own, though they should not.
-    Told,
+    Reported,
     /// The operator says so.
     Welcome,
 }
@@ -121,7 +121,7 @@ impl Secrets {
         self.0.load().0.iter().any(|key| hmac::verify(key, &labelled(purpose, text), &given).is_ok())
     }
 
-    /// A signature that also says which of the secrets made it, for what is kept longer than
+    /// A signature that also says which of the secrets made it, for what is stored longer than
     /// secrets may be.
     pub fn mark(&self, purpose: &str, text: &str) -> String {
         let lines = self.0.load();
@@ -139,7 +139,7 @@ impl Secrets {
         Some(hmac::verify(key, &labelled(purpose, text), &given).is_ok())
     }
 
-    /// Secrets for one customer and one use, made of ours, newest first: they can be told without
+    /// Secrets for one customer and one use, made of ours, newest first: they can be shown without
     /// telling ours.
     pub fn derived(&self, purpose: &str, whose: &str) -> Vec<Derived> {
         let one = |key| hmac::sign(key, &labelled(purpose, whose)).as_ref().to_vec();
@@ -156,7 +156,7 @@ fn suspicious(path: &Path, what: &str, others: Others) -> io::Result<()> {
     );
     match others {
         Others::Welcome => tracing::warn!("{text}"),
-        Others::Told => tracing::error!("{text}"),
+        Others::Reported => tracing::error!("{text}"),
         Others::Refused => {
             let text = format!("{text}; to begin with new secrets: tollgate serve --new-secrets");
             return Err(io::Error::new(io::ErrorKind::NotFound, text));
@@ -254,10 +254,10 @@ mod tests {
         {
             assert!(!old.has_signed(purpose, text, given));
         }
-        let told: Vec<String> = both.derived("webhook", "acct_1").iter().map(Derived::text).collect();
-        assert_eq!(told.len(), 2);
-        assert_eq!(told[1], old.derived("webhook", "acct_1")[0].text());
-        assert_ne!(told[1], old.derived("webhook", "acct_2")[0].text());
+        let signed: Vec<String> = both.derived("webhook", "acct_1").iter().map(Derived::text).collect();
+        assert_eq!(signed.len(), 2);
+        assert_eq!(signed[1], old.derived("webhook", "acct_1")[0].text());
+        assert_ne!(signed[1], old.derived("webhook", "acct_2")[0].text());
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
     /// A file that was lost, or is another one, is not replaced in silence, but for those who want
     /// that.
     #[test]
-    fn secrets_that_the_database_does_not_know_are_refused_or_told() {
+    fn secrets_that_the_database_does_not_know_are_refused_or_reported() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("secrets.key");
         let open = |text: Option<&str>, known: &[&str], others| {
@@ -313,7 +313,7 @@ mod tests {
             let error = open(text, known, Others::Refused).err().expect("refused").to_string();
             assert!(error.contains("secrets.key") && error.contains("--new-secrets"), "{error}");
             assert_eq!(path.exists(), text.is_some(), "none is made");
-            assert!(open(text, known, Others::Told).is_ok() && open(text, known, Others::Welcome).is_ok());
+            assert!(open(text, known, Others::Reported).is_ok() && open(text, known, Others::Welcome).is_ok());
         }
     }
 }

@@ -24,6 +24,7 @@ use crate::shutdown::Shutdown;
 use crate::who::key_cache::KeyCache;
 use crate::work::conversation::ConversationDesk;
 use crate::work::image::ImageDesk;
+use crate::work::image::shelf::PictureShelf;
 use crate::work::realtime::{RealtimeDesk, SessionPlaces};
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
@@ -78,21 +79,23 @@ pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: Wo
     let opened = Store::open(place(&loaded.settings), options, world.for_store()).await?;
     let secrets = secrets(&opened.store, &loaded.settings, &world).await?;
     let copies = CopyStore::open(&loaded.settings.video, &client)?;
+    let pictures = PictureShelf::open(&loaded.settings.images, loaded.settings.storage.disk_reserve, &client)?;
+    let shelves = Shelves { copies, pictures };
     let (abandoned, inbox) = mpsc::unbounded_channel();
-    let app = build(loaded.settings, loaded.serving, opened.store, client, world, (secrets, copies), abandoned);
+    let app = build(loaded.settings, loaded.serving, opened.store, client, world, (secrets, shelves), abandoned);
     let settling = keep(settler::run(app.till.clone(), inbox));
     upkeep(&app);
     app.tracker.spawn(webhooks::run(app.clone()));
     Ok(Indoors { app, recovered: opened.recovered, settling })
 }
 
-/// The secrets of this database. On SQLite the file belongs to it; replicas on PostgreSQL are told
-/// to share one.
+/// The secrets of this database. On SQLite the file belongs to it; replicas on PostgreSQL are
+/// warned to share one.
 async fn secrets(store: &Store, settings: &Settings, world: &World) -> Result<Secrets, CannotStart> {
     let others = match (settings.new_secrets, settings.database.as_str()) {
         (true, _) => Others::Welcome,
         (false, "sqlite") => Others::Refused,
-        (false, _) => Others::Told,
+        (false, _) => Others::Reported,
     };
     Secrets::of_store(store, &settings.secrets_file, others, |bytes| world.fill(bytes)).await
 }
@@ -143,7 +146,10 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     Ok(Running { app, address, recovered, serving, settling })
 }
 
-#[expect(clippy::disallowed_methods, reason = "not detached: the handle is kept in `Running` and awaited at the stop")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "not detached: the handle is stored in `Running` and awaited at the stop"
+)]
 fn keep(work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
     tokio::spawn(work)
 }
@@ -161,13 +167,20 @@ fn client_settings(settings: &Settings) -> ClientSettings {
     }
 }
 
+/// Where files of customers are kept.
+#[derive(Default)]
+pub(crate) struct Shelves {
+    copies: Option<CopyStore>,
+    pictures: Option<PictureShelf>,
+}
+
 pub(crate) fn build(
     settings: Settings,
     serving: Serving,
     store: Store,
     client: Client,
     world: World,
-    (secrets, copies): (Secrets, Option<CopyStore>),
+    (secrets, Shelves { copies, pictures }): (Secrets, Shelves),
     abandoned: mpsc::UnboundedSender<Abandoned>,
 ) -> Arc<App> {
     let connecting = client_settings(&settings);
@@ -179,7 +192,7 @@ pub(crate) fn build(
         budget: Bodies::new(limits.spool_bytes, limits.upload_bytes),
         bodies: bodies.clone(),
     };
-    // Nobody comes back to a stranger's server, so no connection to one is kept.
+    // Nobody comes back to a stranger's server, so no connection to one stays open.
     let passing = ClientSettings { pool_max_idle_per_host: 0, ..connecting.clone() };
     let private = Reachable::Outside(settings.fetch.private.as_slice().into());
     let (secrets, world) = (Arc::new(secrets), world.trusting(store.clock()));
@@ -218,7 +231,8 @@ pub(crate) fn build(
         copies,
     };
     let spool = Arc::new(spool);
-    let images = ImageDesk { outside: video.outside.clone(), spool: spool.clone() };
+    let images =
+        ImageDesk { outside: video.outside.clone(), spool: spool.clone(), shelf: pictures, secrets: secrets.clone() };
     let realtime = RealtimeDesk {
         till: till.clone(),
         settings: settings.realtime.clone(),

@@ -37,9 +37,9 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         new_secrets: false,
         tasks: TaskSettings::default(),
         fetch: FetchSettings::default(),
+        realtime: crate::settings::RealtimeSettings::default(),
         storage: crate::settings::StorageSettings::default(),
         limits: ServerLimits::default(),
-        realtime: crate::settings::RealtimeSettings::default(),
     };
     set(&mut settings);
     let serving = Serving {
@@ -50,7 +50,15 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
     let (abandoned, _) = tokio::sync::mpsc::unbounded_channel();
     let secrets = Secrets::read("a-secret-for-tests-of-thirty-two-characters").expect("a secret");
     let client = crate::start::client(&settings);
-    crate::start::build(settings, serving, opened.store, client, world, (secrets, None), abandoned)
+    crate::start::build(
+        settings,
+        serving,
+        opened.store,
+        client,
+        world,
+        (secrets, crate::start::Shelves::default()),
+        abandoned,
+    )
 }
 
 /// A task that nobody has said anything about.

@@ -20,7 +20,7 @@ pub(crate) fn each_member<'a>(
     }
     let mut scan = Scan::new(body);
     if scan.peek() != Some(b'{') {
-        // What is not JSON at all is told as that.
+        // What is not JSON at all is refused as that.
         scan.skip().and_then(|()| scan.end())?;
         return Err(Problem::not_json("The body must be a JSON object."));
     }

@@ -18,6 +18,7 @@ pub mod social;
 pub mod speech;
 mod tally;
 pub mod transcription;
+mod tree;
 pub mod video;
 
 // The tests from outside, in the executable of the unit tests: every executable more is linked

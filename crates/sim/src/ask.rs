@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use crate::made::Made;
 use crate::refusal::Refusal;
 
 /// What the simulator needs to know of a request.
@@ -34,6 +35,8 @@ pub(crate) struct Ask {
     pub stop: Vec<String>,
     /// Thoughts may be shown (Responses, Gemini: only when asked for).
     pub shows_thoughts: bool,
+    /// What is to be made beside words.
+    pub made: Made,
     /// Top-level fields, as chat completions had them.
     pub fields: Vec<String>,
 }
@@ -89,6 +92,7 @@ impl Ask {
             schema: body.get("response_format").and_then(|format| format["json_schema"].get("schema")).cloned(),
             stop: stops(body.get("stop")),
             shows_thoughts: true,
+            made: Made::of_chat(&body),
             fields: body.keys().cloned().collect(),
         })
     }

@@ -145,7 +145,10 @@ impl Chunks<'_> {
             deltas.push(json!({"reasoning_content": format!("{space}{word}")}));
         }
         let said = if speech.refused { "refusal" } else { "content" };
-        deltas.extend(speech.pieces.iter().map(|piece| json!({said: piece})));
+        match speech.made.voice_pieces(&speech.pieces) {
+            Some(voice) => deltas.extend(voice),
+            None => deltas.extend(speech.pieces.iter().map(|piece| json!({said: piece}))),
+        }
         for (place, call) in speech.calls.iter().enumerate() {
             deltas.extend(fragments(place, call));
         }

@@ -53,6 +53,7 @@ mod fast;
 mod fault;
 mod hear;
 mod image;
+mod made;
 mod realtime;
 mod record;
 mod refusal;

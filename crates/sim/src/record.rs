@@ -1,4 +1,4 @@
-//! What the simulator received, kept so that tests can assert what was sent and when the caller
+//! What the simulator received, recorded so that tests can assert what was sent and when the caller
 //! left. The list is bounded; the oldest records go first.
 
 use std::collections::VecDeque;

@@ -39,7 +39,7 @@ pub(crate) async fn answer(world: &World, reset: Reset, request: Request<Incomin
             Ok(body) => return dialect::answer(world, reset, &parts, body.to_bytes()).await,
             Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
         },
-        (&Method::POST, path) if hear::is_ours(path) => return hear::answer(world, reset, &parts, body).await,
+        (_, path) if hear::is_ours(path) => return hear::answer(world, reset, &parts, body).await,
         (_, path) if image::may_be_ours(path) => match body.collect().await.map(|body| body.to_bytes()) {
             Ok(body) if image::is_ours(path, &body) => return image::answer(world, reset, &parts, body).await,
             Ok(body) if voice::is_ours(path) => return voice::answer(world, reset, &parts, body).await,
@@ -209,6 +209,10 @@ fn object(ask: &Ask, choice: &Choice, speech: &Speech, id: &str) -> Value {
             json!({"id": call.id, "type": kind, kind: {"name": call.name, body: call.arguments}})
         });
         message["tool_calls"] = calls.collect();
+    }
+    if let Some(audio) = speech.made.voice(&text) {
+        message["content"] = Value::Null;
+        message["audio"] = audio;
     }
     let said =
         |index: u64| json!({"index": index, "message": message, "logprobs": null, "finish_reason": speech.finish});

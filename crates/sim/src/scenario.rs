@@ -128,7 +128,7 @@ const TABLE: &[(Scenario, &str, &str, &str)] = &[
         S::Unthinking,
         "unthinking",
         "tokens",
-        "refuses to be told how to think, as OpenAI's models that do not; as a model it does so in every scenario",
+        "refuses settings of thinking, as OpenAI's models that do not; as a model it does so in every scenario",
     ),
     (
         S::Budget,

@@ -68,6 +68,7 @@ pub(crate) struct World {
     pub gate: crate::video::Gate,
     pub pictures: crate::image::Shelf,
     pub sessions: crate::realtime::Sessions,
+    pub recordings: crate::hear::Recordings,
 }
 
 impl Sim {
@@ -85,6 +86,7 @@ impl Sim {
             gate: crate::video::Gate::default(),
             pictures: crate::image::Shelf::default(),
             sessions: crate::realtime::Sessions::default(),
+            recordings: crate::hear::Recordings::default(),
         });
         let stop = CancellationToken::new();
         let tracker = TaskTracker::new();

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::ask::{Ask, Tool, words};
+use crate::made::Made;
 use crate::scenario::{Choice, Scenario as S};
 
 const WORDS: &[&str] =
@@ -29,6 +30,8 @@ pub(crate) struct Speech {
     pub reasoning_tokens: u64,
     pub cached_tokens: u64,
     pub written_tokens: u64,
+    /// What is made beside words, and its tokens.
+    pub made: Made,
 }
 
 /// A tool call.
@@ -94,6 +97,7 @@ impl Speech {
             reasoning_tokens,
             cached_tokens,
             written_tokens,
+            made: ask.made.clone(),
         }
     }
 
@@ -107,6 +111,8 @@ impl Speech {
 
     /// Usage as reported when only part of the reply was said.
     pub fn usage_of(&self, completion_tokens: u64) -> Value {
+        let voice = self.made.tokens();
+        let completion_tokens = completion_tokens.saturating_add(voice);
         json!({
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": completion_tokens,
@@ -118,7 +124,7 @@ impl Speech {
             },
             "completion_tokens_details": {
                 "reasoning_tokens": self.reasoning_tokens,
-                "audio_tokens": 0,
+                "audio_tokens": voice,
                 "accepted_prediction_tokens": 0,
                 "rejected_prediction_tokens": 0,
             },
@@ -180,9 +186,9 @@ fn text(ask: &Ask, choice: &Choice, speaks: bool, left: usize) -> Words {
         return Words { pieces, tokens: number(said), cut: said < wanted, stopped_by: None };
     };
     for piece in &mut pieces {
-        let kept = place.min(piece.len());
-        place -= kept;
-        piece.truncate(kept);
+        let sent = place.min(piece.len());
+        place -= sent;
+        piece.truncate(sent);
     }
     pieces.retain(|piece| !piece.is_empty());
     Words { tokens: words(&pieces.concat()), pieces, cut: false, stopped_by: Some(stop.clone()) }

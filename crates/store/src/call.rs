@@ -96,7 +96,7 @@ pub enum HoldRefused {
     IdemDone { call: CallId, reply: Option<StoredReply> },
 }
 
-/// A reply kept for repeated requests with the same idempotency key.
+/// A reply stored for repeated requests with the same idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredReply {
     pub status: u16,
@@ -111,7 +111,7 @@ impl StoredReply {
     }
 }
 
-/// Kept replies are counted by the hour.
+/// Stored replies are counted by the hour.
 pub(crate) const HOUR_MS: i64 = 3_600_000;
 
 /// How a call ended. Every call ends in exactly one of these.
@@ -181,9 +181,9 @@ pub struct UsageFacts {
     pub price: Option<Arc<Price>>,
 }
 
-/// Replies up to this size are kept for an Idempotency-Key, in the journal as in the database: what
-/// was paid for can be had again whenever the process dies.
-pub const REPLY_KEPT: usize = 1 << 20;
+/// Replies up to this size are stored for an Idempotency-Key, in the journal as in the database:
+/// what was paid for can be had again whenever the process dies.
+pub const MAX_STORED_REPLY: usize = 1 << 20;
 
 /// The end of a held call: settle when `charge` is above zero, void otherwise.
 #[derive(Clone)]
@@ -198,7 +198,7 @@ pub struct Close {
     /// the account has it.
     pub most: Option<Money>,
     pub row: UsageFacts,
-    /// Kept for repeated requests when the call had an idempotency key.
+    /// Stored for repeated requests when the call had an idempotency key.
     pub reply: Option<StoredReply>,
 }
 
@@ -307,7 +307,7 @@ impl Default for UsagePage {
     }
 }
 
-/// The provider's usage object is kept as evidence: without NUL (PostgreSQL refuses it) and
+/// The provider's usage object is stored as evidence: without NUL (PostgreSQL refuses it) and
 /// bounded.
 pub(crate) fn tidy_raw_usage(raw: Option<String>) -> Option<String> {
     const LIMIT: usize = 4096;
@@ -350,7 +350,7 @@ impl Close {
     }
 
     /// Whether whoever repeats the call's idempotency key gets this end again, although it cost
-    /// nothing. An answer that only says that there is nothing, and is not kept, is asked for
+    /// nothing. An answer that only says that there is nothing, and is not stored, is asked for
     /// again.
     pub(crate) fn keeps_key(&self) -> bool {
         self.reply.is_some() || (self.ending == Ending::Answered && self.row.status < 400)
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_usage_is_kept_whole_up_to_its_limit() {
+    fn raw_usage_is_stored_whole_up_to_its_limit() {
         let tidy = |raw: &str| tidy_raw_usage(Some(raw.to_owned())).expect("something");
         assert_eq!(tidy_raw_usage(None), None);
         assert_eq!(tidy("{\"a\":\0 1\0}"), "{\"a\": 1}");

@@ -22,7 +22,7 @@ pub(crate) const BOUND_MS: i64 = 3_600_000;
 /// year after 1970.
 const NOTHING_KNOWN: i64 = 365 * 86_400_000;
 
-/// What is kept of the time for the next start.
+/// What is stored of the time for the next start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Saved {
     pub now: i64,
@@ -49,7 +49,7 @@ struct State {
     sure: Option<i64>,
     /// When the time became doubtful, by the steady clock, less what it had run in earlier lives.
     doubtful_from: i64,
-    /// The latest time that was told.
+    /// The latest time that was given out.
     latest: i64,
     refused: Option<Refused>,
     refusals: u64,
@@ -188,10 +188,10 @@ impl Clock {
     }
 }
 
-fn log_refused(wall: i64, told: i64) {
+fn log_refused(wall: i64, reported: i64) {
     tracing::error!(
         clock = %shown(wall),
-        expected = %shown(told),
+        expected = %shown(reported),
         "the clock is wrong, or was: it is not used; `tollgate clock` tells more"
     );
 }

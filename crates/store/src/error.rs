@@ -54,7 +54,7 @@ impl From<std::io::Error> for StoreError {
 
 impl From<tokio_postgres::Error> for StoreError {
     fn from(e: tokio_postgres::Error) -> Self {
-        // The server's message is kept, the connection string never is.
+        // The server's message is preserved, the connection string never is.
         match e.as_db_error() {
             Some(db) => Self::Unavailable(format!("postgresql: {} ({})", db.message(), db.code().code())),
             None => Self::Unavailable(format!("postgresql: {}", with_causes(&e))),

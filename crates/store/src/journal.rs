@@ -207,7 +207,7 @@ impl Inner {
             return;
         }
         // Marks of running calls in the segment to be reused are written again first; a full disk
-        // may not take them. Nothing is reused in which a close has to be kept.
+        // may not take them. Nothing is reused in which a close has to be retained.
         if self.carry(other, active).is_err() && !self.refused.is_empty() {
             return;
         }

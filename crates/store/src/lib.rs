@@ -46,7 +46,7 @@ pub use call::group::{Closing, Held};
 pub use call::refusals::REFUSALS_PER_MINUTE;
 pub use call::wish::CallEntry;
 pub use call::{
-    Close, Closed, Ending, Extend, Hold, HoldRefused, Idem, Mark, REPLY_KEPT, StoredReply, UsageFacts, UsagePage,
+    Close, Closed, Ending, Extend, Hold, HoldRefused, Idem, MAX_STORED_REPLY, Mark, StoredReply, UsageFacts, UsagePage,
     UsageRow,
 };
 pub use client_secret::{ClientSecret, ClientSecretLimits, ClientSecretsFull, NewClientSecret};

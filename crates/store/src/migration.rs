@@ -106,7 +106,7 @@ mod tests {
     fn the_files_are_numbered_as_they_run() {
         let lists = [
             ("src/sqlite", crate::sqlite::MIGRATIONS),
-            ("src/sqlite/kept", crate::sqlite::KEPT_MIGRATIONS),
+            ("src/sqlite/stored", crate::sqlite::RESPONSE_MIGRATIONS),
             ("src/postgres", crate::postgres::MIGRATIONS),
         ];
         for (folder, list) in lists {

@@ -78,7 +78,7 @@ impl AdminKey {
 }
 
 impl NewAdminKey {
-    /// The key as it is kept, and the row about it. What stands in a log must say somebody.
+    /// The key as it is stored, and the row about it. What stands in a log must say somebody.
     pub(crate) fn made(self, id: AdminKeyId, secret: &str, now: i64) -> Result<(AdminKey, Attribution), StoreError> {
         let length = self.name.trim().chars().count();
         if length == 0 || length > 100 {

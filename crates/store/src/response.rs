@@ -14,7 +14,7 @@ use crate::response::quota::StorageUsed;
 pub const CHAIN_LENGTH: u32 = 1_000;
 pub const CHAIN_BYTES: u64 = 64 << 20;
 
-/// A response to be kept.
+/// A response to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewResponse {
     pub account: AccountId,

@@ -1,4 +1,4 @@
-//! A video task: the call that began it, kept until its video is made or cannot be. The hold of a
+//! A video task: the call that began it, open until its video is made or cannot be. The hold of a
 //! task outlives the process that took it, so neither a sweep nor a restart ends it; only its
 //! terminal state does, in one transaction with the money.
 //!
@@ -28,7 +28,7 @@ pub enum TaskState {
     Unknown,
     Completed,
     Failed,
-    /// It never became a task: the caller was told so at once.
+    /// It never became a task: the caller got its error at once.
     Refused,
 }
 
@@ -256,7 +256,7 @@ pub struct TaskEnd {
     pub failure: Option<TaskFailure>,
     /// The customer pays nothing; what it would have cost is the operator's loss.
     pub forgiven: bool,
-    /// Who is to be told.
+    /// Who is to be notified.
     pub webhook_url: Option<String>,
     /// The call is the task.
     pub close: Close,
@@ -279,7 +279,7 @@ pub struct OpenTasks {
     pub oldest_at: i64,
 }
 
-/// Somebody is to be told that a task has ended; written with the end itself.
+/// Somebody is to be notified that a task has ended; written with the end itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Webhook {
     pub task: TaskId,

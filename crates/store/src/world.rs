@@ -55,7 +55,7 @@ pub struct Options {
     pub disk_reserve: u64,
     /// How long an idempotency key is remembered.
     pub idem_retention: Duration,
-    /// All replies that are kept for the idempotency keys of one account; one more is not kept.
+    /// All replies that are stored for the idempotency keys of one account; one more is not stored.
     pub reply_bytes: u64,
     /// A replica silent for this long is taken for dead and its open holds are resolved
     /// (PostgreSQL).

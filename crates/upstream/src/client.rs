@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tower_service::Service as _;
 
-/// How connections are made and kept.
+/// How connections are made and reused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientSettings {
     /// Name lookup, TCP and TLS together.
     pub connect_timeout: Duration,
-    /// How long an unused connection is kept.
+    /// How long an unused connection stays open.
     pub pool_idle: Duration,
     pub pool_max_idle_per_host: usize,
 }
@@ -138,7 +138,7 @@ impl Client {
         Ok(Upgrade::Switched(Response::from_parts(head, stream)))
     }
 
-    /// The same as [`Client::send`] over a new connection. One that was kept may be closed by the
+    /// The same as [`Client::send`] over a new connection. One that is reused may be closed by the
     /// provider in the moment it is written to, and then nobody knows whether the request was read:
     /// what must not be sent twice is worth a connection of its own.
     pub async fn send_fresh(&self, provider: &Provider, request: Outgoing) -> Result<Response<IncomingBody>, Fault> {
@@ -224,6 +224,7 @@ fn unanswered(why: Unanswered) -> Fault {
     match why {
         Unanswered::Connection => Fault::reset(),
         Unanswered::Upload => Fault::upload_broken(),
+        Unanswered::OwnFile => Fault::own_file(),
         Unanswered::UploadLate => Fault::upload_late(),
         Unanswered::Late => Fault::late(),
     }

@@ -1,4 +1,4 @@
-//! A provider's failure: whose fault, what the client is told, and whether another route may be
+//! A provider's failure: whose fault, the client's error, and whether another route may be
 //! tried.
 
 use crate::Chat;
@@ -100,6 +100,13 @@ impl Fault {
     pub fn upload_broken() -> Fault {
         let message = "The upload broke off before it was complete.";
         Fault { try_other: false, ..Fault::new(Blame::Caller, Code::InvalidRequest, message) }
+    }
+
+    /// What was put down of the request cannot be read any more. It is our disk, and the same along
+    /// every route; the provider has a part of a request, which is none.
+    pub fn own_file() -> Fault {
+        let message = "The gateway could not read the file that it had put down; nothing is charged for this request.";
+        Fault { try_other: false, ..Fault::new(Blame::Network, Code::Internal, message) }
     }
 
     /// What was sent on while it arrived stopped arriving.

@@ -3,8 +3,8 @@
 //! Nothing about it is believed. The client connects only where it may (`reach.rs`), to the very
 //! address that was looked up, and each redirect is judged like the first address. Size and time
 //! are bounded while the bytes come, and what the file is, its first bytes say (`sniff.rs`). What
-//! went wrong is told without names, addresses or words of the server: a caller must not learn from
-//! it what there is inside.
+//! went wrong is reported without names, addresses or words of the server: a caller must not learn
+//! from it what there is inside.
 
 use crate::outgoing::outgoing;
 use crate::reach::is_inside_name;

@@ -153,6 +153,16 @@ impl ProviderKind {
         }
     }
 
+    /// Who writes recordings down with this model.
+    pub fn transcriber(&self, upstream_model: &str) -> Option<&'static dyn Transcriber> {
+        self.transcription.map(|usual| usual.of_model(upstream_model).unwrap_or(usual))
+    }
+
+    /// Who speaks with this model.
+    pub fn speaker(&self, upstream_model: &str) -> Option<&'static dyn SpeechMaker> {
+        self.speech.map(|usual| usual.of_model(upstream_model).unwrap_or(usual))
+    }
+
     pub fn has(&self, ability: Ability) -> bool {
         match ability {
             Ability::Chat => self.chat.is_some(),

@@ -1,5 +1,5 @@
 //! Keeps requests to one route below its rate by letting them wait a little. At most so many begin
-//! in any second; who would have to wait longer than the limit is told to come back instead of
+//! in any second; who would have to wait longer than the limit is asked to come back instead of
 //! standing in line.
 
 use std::collections::{HashMap, VecDeque};

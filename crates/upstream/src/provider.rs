@@ -278,8 +278,8 @@ mod tests {
         let base = BaseUrl::parse("https://x.example").unwrap();
         let provider = Provider::new("clips", kind("kling").unwrap(), base, None, ProviderSettings::default()).unwrap();
         assert_eq!(provider.lacks(Ability::Video), None);
-        let told = r#""clips" is of kind "kling", which has no chat; it has video, images"#;
-        assert_eq!(provider.lacks(Ability::Chat).as_deref(), Some(told));
+        let message = r#""clips" is of kind "kling", which has no chat; it has video, images"#;
+        assert_eq!(provider.lacks(Ability::Chat).as_deref(), Some(message));
         let ask = ChatAsk { body: Bytes::new(), call_id: "c", model: "m", stream: false, passed: &[] };
         assert!(provider.chat(ask).is_none() && provider.social(&SocialAsk::Get { path: "/a", query: "" }).is_none());
     }

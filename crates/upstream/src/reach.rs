@@ -121,19 +121,19 @@ impl Service<Name> for Resolver {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        let told = self.names.as_ref().and_then(|names| names(name.as_str()));
+        let known = self.names.as_ref().and_then(|names| names(name.as_str()));
         let looking = self.inner.call(name);
         let reachable = self.reachable.clone();
         Box::pin(async move {
-            let found: Vec<SocketAddr> = match told {
-                Some(told) => told.into_iter().map(|address| SocketAddr::new(address, 0)).collect(),
+            let found: Vec<SocketAddr> = match known {
+                Some(known) => known.into_iter().map(|address| SocketAddr::new(address, 0)).collect(),
                 None => looking.await?.collect(),
             };
-            let kept: Vec<SocketAddr> = found.into_iter().filter(|one| reachable.lets(one.ip())).collect();
-            if kept.is_empty() {
+            let reached: Vec<SocketAddr> = found.into_iter().filter(|one| reachable.lets(one.ip())).collect();
+            if reached.is_empty() {
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, "no address that may be reached"));
             }
-            Ok(kept.into_iter())
+            Ok(reached.into_iter())
         })
     }
 }
@@ -208,15 +208,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_a_name_with_both_kinds_the_public_addresses_are_kept() {
-        let told = ["10.0.0.1", "8.8.8.8", "::1"].map(|text| text.parse().expect("an address"));
-        let names: NameSource = Arc::new(move |name| (name == "mixed.example").then(|| told.to_vec()));
+    async fn of_a_name_with_both_kinds_the_public_addresses_are_used() {
+        let listed = ["10.0.0.1", "8.8.8.8", "::1"].map(|text| text.parse().expect("an address"));
+        let names: NameSource = Arc::new(move |name| (name == "mixed.example").then(|| listed.to_vec()));
         let name = || "mixed.example".parse().expect("a name");
         let found = |reachable| Resolver::new(reachable, Some(names.clone())).call(name());
         assert_eq!(found(Reachable::Everything).await.expect("addresses").count(), 3);
         let outside = Reachable::Outside(Arc::new([]));
-        let kept: Vec<_> = found(outside).await.expect("an address").map(|one| one.ip().to_string()).collect();
-        assert_eq!(kept, ["8.8.8.8"]);
+        let shown: Vec<_> = found(outside).await.expect("an address").map(|one| one.ip().to_string()).collect();
+        assert_eq!(shown, ["8.8.8.8"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a file is, by its first bytes. What its server calls it is not believed: a provider is told
+//! What a file is, by its first bytes. What its server calls it is not believed: a provider gets
 //! what the data are, and what is neither picture nor document is not passed on at all.
 
 /// The media type of a picture or document that providers take, if it is one.

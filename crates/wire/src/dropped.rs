@@ -7,9 +7,9 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dropped(Vec<String>);
 
-/// Longest list kept; what is beyond is told as `…`.
+/// Longest list; what is beyond is shown as `…`.
 const MOST: usize = 64;
-/// Longest name kept.
+/// Longest name.
 const MOST_NAME: usize = 80;
 
 impl Dropped {

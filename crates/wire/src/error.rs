@@ -240,12 +240,12 @@ fn write_detailed(
                     Detail::Object(raw) if !is_typed(raw) => Some((*name, *raw)),
                     Detail::Object(_) | Detail::Word(_) | Detail::Amount(_) => None,
                 });
-                let mut told = false;
+                let mut named = false;
                 for (name, raw) in objects {
-                    told |= name == "details";
+                    named |= name == "details";
                     error.raw(name, raw);
                 }
-                if param == Some("thread") && !told {
+                if param == Some("thread") && !named {
                     // Anthropic's tool runner goes on without the provider's own threads when it
                     // reads this.
                     error.object("details", |details| details.text("error_code", "thread_unsupported_request"));
@@ -373,17 +373,17 @@ mod tests {
 
     #[test]
     fn the_field_is_named_once() {
-        let told = |dialect, message: &str, param| {
+        let shown = |dialect, message: &str, param| {
             let bytes = body(dialect, Code::UnsupportedValue, message, param, "call_1");
             let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
             value["error"]["message"].as_str().unwrap().to_owned()
         };
         for dialect in [ErrorFormat::Anthropic, ErrorFormat::Gemini] {
-            assert_eq!(told(dialect, "No stop.", Some("stop")), "`stop`: No stop.");
-            assert_eq!(told(dialect, "`stop` is odd.", Some("stop")), "`stop` is odd.");
-            assert_eq!(told(dialect, "No.", None), "No.");
+            assert_eq!(shown(dialect, "No stop.", Some("stop")), "`stop`: No stop.");
+            assert_eq!(shown(dialect, "`stop` is odd.", Some("stop")), "`stop` is odd.");
+            assert_eq!(shown(dialect, "No.", None), "No.");
         }
-        assert_eq!(told(ErrorFormat::OpenAi, "No stop.", Some("stop")), "No stop.", "it has a place of its own");
+        assert_eq!(shown(ErrorFormat::OpenAi, "No stop.", Some("stop")), "No stop.", "it has a place of its own");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! JSON in which one text is longer than anything else: audio or a picture as text. The long text
-//! passes piece by piece; what is around it is kept, with an empty text in its place, and is JSON
-//! again. So nobody holds megabytes to read a few facts beside them.
+//! passes piece by piece; what is around it is collected, with an empty text in its place, and is
+//! JSON again. So nobody holds megabytes to read a few facts beside them.
 //!
-//! Documents come alone, as a whole reply, or one in each `data:` line of events.
+//! Documents come alone, as a whole reply, or as events: one in a `data:` line, or over several of
+//! them.
 
 use memchr::memchr2;
 
@@ -33,7 +34,7 @@ enum At {
     Ignored,
     /// Between texts.
     Open,
-    /// In a text that is kept; its last byte was a backslash.
+    /// In a text that is collected; its last byte was a backslash.
     Text { escaped: bool },
     /// In the long one.
     Long,
@@ -48,14 +49,16 @@ pub struct Plucker {
     events: bool,
     at: At,
     /// The document so far.
-    kept: Vec<u8>,
+    rest: Vec<u8>,
+    /// Objects and lists of it that are not over.
+    depth: usize,
     /// Where the last text in it begins.
     text_at: usize,
     /// The last text is one of the keys, and a colon came after it.
     wanted: bool,
     /// An escape of the long text so far.
     escape: Vec<u8>,
-    /// How much is kept of one document.
+    /// How much is collected of one document.
     most: usize,
 }
 
@@ -68,7 +71,8 @@ impl Plucker {
             keys,
             events: false,
             at: At::Open,
-            kept: Vec::new(),
+            rest: Vec::new(),
+            depth: 0,
             text_at: 0,
             wanted: false,
             escape: Vec::new(),
@@ -89,7 +93,7 @@ impl Plucker {
             }
             bytes = &bytes[1..];
             match self.at {
-                At::Line(seen) => self.line(seen, byte),
+                At::Line(seen) => self.line(seen, byte, out),
                 At::Ignored => {
                     if byte == b'\n' {
                         self.at = At::Line(0);
@@ -119,8 +123,13 @@ impl Plucker {
         Ok(())
     }
 
-    fn line(&mut self, seen: usize, byte: u8) {
+    fn line(&mut self, seen: usize, byte: u8, out: &mut Vec<Plucked>) {
         self.at = match byte {
+            // An empty line ends an event, whatever it has come to.
+            b'\n' if seen == 0 => {
+                self.document(out);
+                At::Line(0)
+            }
             b'\n' | b'\r' => At::Line(0),
             _ if DATA.get(seen) != Some(&byte) => At::Ignored,
             _ if seen + 1 == DATA.len() => At::Open,
@@ -131,7 +140,9 @@ impl Plucker {
     fn open(&mut self, byte: u8, out: &mut Vec<Plucked>) -> Result<(), Unplucked> {
         match byte {
             b'\n' if self.events => {
-                self.document(out);
+                if self.depth == 0 {
+                    self.document(out);
+                }
                 self.at = At::Line(0);
             }
             b' ' | b'\t' | b'\r' | b'\n' => {}
@@ -142,16 +153,21 @@ impl Plucker {
                 self.at = At::Long;
             }
             b'"' => {
-                self.text_at = self.kept.len();
+                self.text_at = self.rest.len();
                 self.keep(byte)?;
                 self.at = At::Text { escaped: false };
             }
             b':' => {
-                let text = self.kept.get(self.text_at + 1..self.kept.len().saturating_sub(1)).unwrap_or_default();
+                let text = self.rest.get(self.text_at + 1..self.rest.len().saturating_sub(1)).unwrap_or_default();
                 self.wanted = self.keys.iter().any(|key| key.as_bytes() == text);
                 self.keep(byte)?;
             }
             _ => {
+                self.depth = match byte {
+                    b'{' | b'[' => self.depth + 1,
+                    b'}' | b']' => self.depth.saturating_sub(1),
+                    _ => self.depth,
+                };
                 self.wanted = false;
                 self.keep(byte)?;
             }
@@ -190,18 +206,19 @@ impl Plucker {
     }
 
     fn keep(&mut self, byte: u8) -> Result<(), Unplucked> {
-        if self.kept.len() >= self.most {
+        if self.rest.len() >= self.most {
             return Err(Unplucked::TooLong);
         }
-        self.kept.push(byte);
+        self.rest.push(byte);
         Ok(())
     }
 
     fn document(&mut self, out: &mut Vec<Plucked>) {
         self.wanted = false;
         self.text_at = 0;
-        if !self.kept.is_empty() {
-            out.push(Plucked::Document(std::mem::take(&mut self.kept)));
+        self.depth = 0;
+        if !self.rest.is_empty() {
+            out.push(Plucked::Document(std::mem::take(&mut self.rest)));
         }
     }
 }
@@ -238,8 +255,8 @@ mod tests {
             r#"{ "data" : {"audio": "abc\/d\u003d", "status":2, "say":"\"audio\":\"no"}, "n":[1, "audio", "x"] }"#;
         for piece in [1, 2, 3, 7, 1000] {
             let found = read(Plucker::whole(KEYS, 1000), text, piece).expect("read");
-            let kept = r#"{"data":{"audio":"","status":2,"say":"\"audio\":\"no"},"n":[1,"audio","x"]}"#;
-            assert_eq!(found, [("abc/d=".to_owned(), kept.to_owned())]);
+            let rest = r#"{"data":{"audio":"","status":2,"say":"\"audio\":\"no"},"n":[1,"audio","x"]}"#;
+            assert_eq!(found, [("abc/d=".to_owned(), rest.to_owned())]);
             assert!(serde_json::from_str::<serde_json::Value>(&found[0].1).is_ok());
         }
     }
@@ -250,13 +267,27 @@ mod tests {
         for piece in [1, 5, 1000] {
             let found = read(Plucker::events(KEYS, 1000), text, piece).expect("read");
             let documents: Vec<(&str, &str)> =
-                found.iter().map(|(long, kept)| (long.as_str(), kept.as_str())).collect();
+                found.iter().map(|(long, rest)| (long.as_str(), rest.as_str())).collect();
             assert_eq!(documents, [("aa", r#"{"audio":""}"#), ("bb", r#"{"audio":"","end":true}"#), ("", "[DONE]")]);
         }
     }
 
     #[test]
-    fn what_cannot_be_read_is_told() {
+    fn a_document_may_stand_in_several_lines() {
+        let text = "data:{\ndata:  \"output\": {\r\ndata: \"data\":\ndata: \"aa\"\nid: 7\ndata: }}\n\n\
+                    data: {\"data\":\"bb\"}\ndata: {\"data\":\"cc\"}\n\ndata: {\"cut\":[\n\ndata: {}\n\n";
+        for piece in [1, 4, 1000] {
+            let found = read(Plucker::events(KEYS, 1000), text, piece).expect("read");
+            let documents: Vec<(&str, &str)> =
+                found.iter().map(|(long, rest)| (long.as_str(), rest.as_str())).collect();
+            let rest = r#"{"output":{"data":""}}"#;
+            let lines = [("bb", r#"{"data":""}"#), ("cc", r#"{"data":""}"#)];
+            assert_eq!(documents, [("aa", rest), lines[0], lines[1], ("", r#"{"cut":["#), ("", "{}")]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_reported() {
         for bad in [r#"{"audio":"abc"#, r#"{"audio":"a\n"}"#, r#"{"audio":"a\u2028"}"#, r#"{"x":"y"#] {
             assert_eq!(read(Plucker::whole(KEYS, 1000), bad, 3), Err(Unplucked::Garbage), "{bad}");
         }

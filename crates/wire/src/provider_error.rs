@@ -29,7 +29,7 @@ pub enum StreamFault {
     Garbage,
 }
 
-/// Longest text kept from an error object.
+/// Longest text taken from an error object.
 const MOST: usize = 4096;
 
 impl UpstreamError {

@@ -77,10 +77,10 @@ export async function withAgent(kind, test) {
   const agent = async (command, words, env) => {
     const options = { cwd: join(folder, 'work'), stdio: ['ignore', 'pipe', 'ignore'] };
     const process_ = spawn(command, words, { ...options, env: { PATH: process.env.PATH, HOME: join(folder, 'home'), ...env } });
-    let told = '';
-    process_.stdout.on('data', (piece) => (told += piece));
+    let output = '';
+    process_.stdout.on('data', (piece) => (output += piece));
     await new Promise((done) => process_.once('close', done));
-    return told;
+    return output;
   };
   const received = async () => (await (await fetch(`${place.sim}/_sim/received`)).json()).received;
   try {

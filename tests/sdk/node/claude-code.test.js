@@ -14,7 +14,7 @@ const wish =
 for (const [kind, { path }] of Object.entries(KINDS)) {
   test(`claude code uses its shell on ${kind}`, { skip: !claude && 'TOLLGATE_CLAUDE_CODE is not set', timeout: 180_000 }, () =>
     withAgent(kind, async ({ url, secret, folder, agent, received }) => {
-      const told = await agent(claude, ['-p', wish, '--dangerously-skip-permissions'], {
+      const output = await agent(claude, ['-p', wish, '--dangerously-skip-permissions'], {
         IS_SANDBOX: '1',
         ANTHROPIC_BASE_URL: url,
         ANTHROPIC_AUTH_TOKEN: secret,
@@ -22,7 +22,7 @@ for (const [kind, { path }] of Object.entries(KINDS)) {
         ANTHROPIC_SMALL_FAST_MODEL: 'agent-model',
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       });
-      assert.match(told, /gate/, told);
+      assert.match(output, /gate/, output);
       assert.equal(await readFile(join(folder, 'work/proof.txt'), 'utf8'), 'gate-42\n', 'the shell was used');
       const calls = await received();
       assert.deepEqual(calls.map((call) => [call.path, call.status]), [[path, 200], [path, 200]]);

@@ -28,9 +28,9 @@ wire_api = "responses"
 `,
       );
       const words = ['exec', '--skip-git-repo-check', '--json', wish];
-      const told = await agent(codex, words, { CODEX_HOME: home, TOLLGATE_KEY: secret });
-      const kinds = told.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line).type);
-      assert.ok(kinds.includes('turn.completed'), told);
+      const output = await agent(codex, words, { CODEX_HOME: home, TOLLGATE_KEY: secret });
+      const kinds = output.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line).type);
+      assert.ok(kinds.includes('turn.completed'), output);
       assert.equal(await readFile(join(folder, 'work/proof.txt'), 'utf8'), 'gate-42\n', 'the shell was used');
       const calls = await received();
       assert.deepEqual(calls.map((call) => [call.path, call.status]), [[path, 200], [path, 200]]);

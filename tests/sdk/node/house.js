@@ -100,7 +100,7 @@ export class House {
   }
 
   /**
-   * A client of one of the models that differ in their provider leaves in mid-stream: the provider is told at once, and the call
+   * A client of one of the models that differ in their provider leaves in mid-stream: the provider notices at once, and the call
    * is charged for what was said until then, at the published price.
    */
   async left(model, leave) {

@@ -7,14 +7,10 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { experimental_generateImage, generateImage as newer } from 'ai';
 import { toFile } from 'openai';
 import { House } from './house.js';
+import { isPng, PIXEL } from './media.js';
 
 const generateImage = newer ?? experimental_generateImage;
 const EACH = 40_000_000; // demo-image, nano-USD a picture
-// One grey pixel.
-const pixel = Buffer.from(
-  '89504e470d0a1a0a0000000d4948445200000001000000010800000000 3a7e9b55 0000000a49444154789c6360000000020001 e221bc33 0000000049454e44ae426082'.replaceAll(' ', ''),
-  'hex',
-);
 
 let house;
 let client;
@@ -23,8 +19,6 @@ before(async () => {
   client = house.client();
 });
 after(() => house?.stop());
-
-const isPng = (letters) => Buffer.from(letters, 'base64').subarray(1, 4).toString() === 'PNG';
 
 async function charged(promise) {
   const { data, response } = await promise.withResponse();
@@ -42,7 +36,7 @@ test('a picture, with a format and without', async () => {
 });
 
 test('edits of one and several pictures with a mask', async () => {
-  const file = (name) => toFile(pixel, name, { type: 'image/png' });
+  const file = (name) => toFile(PIXEL, name, { type: 'image/png' });
   for (const count of [1, 3]) {
     const all = await Promise.all(Array.from({ length: count }, (_, at) => file(`${at}.png`)));
     const image = count === 1 ? all[0] : all;

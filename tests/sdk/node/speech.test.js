@@ -1,41 +1,22 @@
 // Speech as the official npm SDK and Vercel's `ai` ask for it.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
 import { createOpenAI } from '@ai-sdk/openai';
 import { experimental_generateSpeech as generateSpeech } from 'ai';
 import OpenAI from 'openai';
 import { House } from './house.js';
+import { FORMATS, milliseconds, SPOKEN } from './media.js';
 
 const CHARACTER = 15_000; // demo-speech, nano-USD
-const SPOKEN = '[[sim:ms=2500]] The gate opens.';
-const FORMATS = { mp3: 'audio/mpeg', opus: 'audio/ogg', aac: 'audio/aac', flac: 'audio/flac', wav: 'audio/wav' };
-const run = promisify(execFile);
 
 let house;
 let client;
-let folder;
 before(async () => {
   house = await House.start();
   client = house.client();
-  folder = await mkdtemp(join(tmpdir(), 'tollgate-speech-'));
 });
-after(async () => {
-  if (folder) await rm(folder, { recursive: true, force: true });
-  await house?.stop();
-});
-
-async function milliseconds(bytes, form) {
-  const path = join(folder, `speech.${form}`);
-  await writeFile(path, bytes);
-  const words = ['-v', 'error', '-show_entries', 'format=duration', '-of', 'csv=p=0', path];
-  return Math.round(Number((await run('ffprobe', words)).stdout) * 1000);
-}
+after(() => house?.stop());
 
 for (const [form, type] of Object.entries(FORMATS)) {
   test(`${form} plays, and costs its characters`, async () => {
@@ -63,7 +44,7 @@ test('what may have been made is not asked for again by the SDK itself', async (
   assert.equal((await house.received(mark)).length, 1);
 });
 
-test('a refusal of the text is told', async () => {
+test('a refusal of the text is reported', async () => {
   const body = { model: 'demo-speech', voice: 'alloy', input: '[[sim:moderated]]' };
   await assert.rejects(client.audio.speech.create(body), (error) => error.code === 'content_policy_violation');
 });

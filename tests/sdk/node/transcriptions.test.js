@@ -6,6 +6,7 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { experimental_transcribe as transcribe } from 'ai';
 import { toFile } from 'openai';
 import { House } from './house.js';
+import { wav } from './media.js';
 
 const SECOND = 100_000; // demo-whisper, nano-USD
 const STREAMED = 75_000; // demo-transcribe
@@ -17,25 +18,6 @@ before(async () => {
   client = house.client();
 });
 after(() => house?.stop());
-
-// Silence: 16 bits, one channel, 8 kHz.
-function wav(seconds) {
-  const data = Math.round(seconds * 8000) * 2;
-  const file = Buffer.alloc(44 + data);
-  file.write('RIFF', 0);
-  file.writeUInt32LE(36 + data, 4);
-  file.write('WAVEfmt ', 8);
-  file.writeUInt32LE(16, 16);
-  file.writeUInt16LE(1, 20);
-  file.writeUInt16LE(1, 22);
-  file.writeUInt32LE(8000, 24);
-  file.writeUInt32LE(16000, 28);
-  file.writeUInt16LE(2, 32);
-  file.writeUInt16LE(16, 34);
-  file.write('data', 36);
-  file.writeUInt32LE(data, 40);
-  return file;
-}
 
 const file = (seconds) => toFile(wav(seconds), 'speech.wav', { type: 'audio/wav' });
 
@@ -66,7 +48,7 @@ test('a stream', async () => {
 });
 
 test('lists and nested fields', async () => {
-  const told = await client.audio.transcriptions.create({
+  const transcript = await client.audio.transcriptions.create({
     model: 'demo-whisper',
     file: await file(1),
     response_format: 'verbose_json',
@@ -74,16 +56,16 @@ test('lists and nested fields', async () => {
     language: 'en',
     chunking_strategy: 'auto',
   });
-  assert.equal(told.words[0].word, 'sim');
+  assert.equal(transcript.words[0].word, 'sim');
 });
 
 test('a translation', async () => {
-  const told = await client.audio.translations.create({ model: 'demo-whisper', file: await file(0.2) });
-  assert.match(told.text, /^sim heard/);
+  const transcript = await client.audio.translations.create({ model: 'demo-whisper', file: await file(0.2) });
+  assert.match(transcript.text, /^sim heard/);
 });
 
 test('the AI SDK transcribes', async () => {
   const openai = createOpenAI({ apiKey: house.key, baseURL: `${house.baseUrl}/v1` });
-  const told = await transcribe({ model: openai.transcription('demo-whisper'), audio: wav(1.5), maxRetries: 0 });
-  assert.equal(told.text, `sim heard ${wav(1.5).length} bytes`);
+  const transcript = await transcribe({ model: openai.transcription('demo-whisper'), audio: wav(1.5), maxRetries: 0 });
+  assert.equal(transcript.text, `sim heard ${wav(1.5).length} bytes`);
 });

@@ -99,7 +99,7 @@ const THINGS = {
       await assert.rejects(generateText({ ...options, prompt: `[[sim:${scenario}]]` }), (error) => error.statusCode === status);
     }
   },
-  'a broken stream is told': async (options, name) => {
+  'a broken stream is reported': async (options, name) => {
     const errors = [];
     const stream = streamText({ ...options, prompt: CUT, onError: ({ error }) => errors.push(error) });
     await stream.consumeStream();

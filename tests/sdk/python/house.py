@@ -148,7 +148,7 @@ class House:
         return next(iter(self.get("/v1/usage?limit=1")["data"]), None)
 
     def left(self, model, leave, *, seconds=10):
-        """A client leaves in mid-stream: the provider is told at once, and the call is charged for what was said until then, at the
+        """A client leaves in mid-stream: the provider notices at once, and the call is charged for what was said until then, at the
         published price. Works for SDKs that do not tell the id of a call."""
         mark, earlier = self.seen_by_provider(), self.newest()
         leave()

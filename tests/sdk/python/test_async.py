@@ -78,7 +78,7 @@ def test_many_at_once_add_up(house):
 
 
 def test_a_balance_is_never_overdrawn(house):
-    """Money for three calls: at most three of twenty run, the others are told 402, and what is left is exact."""
+    """Money for three calls: at most three of twenty run, the others get 402, and what is left is exact."""
     _, key = house.account("three", trial="0.0012")
     ask = {**ASK, "messages": [{"role": "user", "content": "[[sim:tokens=20 think_ms=400]]"}], "max_tokens": 20}
 

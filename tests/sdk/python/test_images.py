@@ -103,7 +103,7 @@ def test_a_content_refusal(client):
 
 
 def test_nothing_is_made_twice(house):
-    """The SDK repeats what fails on its own, unless it is told not to."""
+    """The SDK repeats what fails on its own, unless it is asked not to."""
     with openai.OpenAI(api_key=house.key, base_url=house.base_url + "/v1", max_retries=2, timeout=30) as patient:
         with pytest.raises(openai.InternalServerError):
             patient.images.generate(model="demo-image", prompt="[[sim:lost]] only once")

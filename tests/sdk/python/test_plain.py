@@ -141,8 +141,8 @@ def test_what_is_said_beyond_the_limit_is_the_operators_loss(house, client):
     within = price_of(row["usage"] | {"output": 5}, "tollgate-demo", topped_up=False)
     assert row["charge_nano_usd"] == within <= row["hold_nano_usd"], row
     assert (balance["available_nano_usd"], balance["held_nano_usd"]) == (200_000 - within, 0)
-    [kept] = house.cli("usage", "--account", balance["account_id"])
-    assert kept["write_off_nano_usd"] == price_of(row["usage"], "tollgate-demo", topped_up=False) - within == 675_000
+    [usage_row] = house.cli("usage", "--account", balance["account_id"])
+    assert usage_row["write_off_nano_usd"] == price_of(row["usage"], "tollgate-demo", topped_up=False) - within == 675_000
 
 
 def test_the_charge_header_is_what_was_charged(house, client):

@@ -137,7 +137,7 @@ def test_the_commands_for_accounts_and_keys(house, tmp_path):
         config = ["--config", str(house.folder / "data/tollgate.toml")]
         done = subprocess.run([executable(), *config, *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=60)
         if words[1:3] == ["ledger", "reconcile"]:
-            # The bill has one line; calls of other tests in the same house may be missing from it, which is told with exit code 1.
+            # The bill has one line; calls of other tests in the same house may be missing from it, which is reported with exit code 1.
             assert done.returncode in (0, 1) and "1 agree" in done.stdout, (line, done.stdout, done.stderr)
             continue
         assert done.returncode == 0 and done.stdout, (line, done.stdout, done.stderr)

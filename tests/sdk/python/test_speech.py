@@ -69,7 +69,7 @@ def test_other_makers_answer_alike(client, tmp_path, model, voice):
     assert abs(milliseconds(path, "wav") - 2500) <= 50
 
 
-def test_what_is_refused_is_told_and_free(house, client, till):
+def test_what_is_refused_is_reported_and_free(house, client, till):
     with pytest.raises(openai.BadRequestError) as refused:
         client.audio.speech.create(model="step-tts-mini", voice="wenrounvsheng", input="x" * 1001)
     assert (refused.value.code, refused.value.param) == ("invalid_parameter", "input")

@@ -85,7 +85,7 @@ def test_the_helper_accumulates(client, till, usage):
     till.charged(call_id, "tollgate-demo", input=1, output=20)
 
 
-def test_events_are_not_kept_waiting(client):
+def test_events_do_not_wait(client):
     """Each event arrives when the provider sent it: after four words the provider says nothing more, and all four are here."""
     said = ""
     with client.chat.completions.create(**ask("[[sim:hang_midstream after=4 tokens=9]]"), stream=True) as stream:

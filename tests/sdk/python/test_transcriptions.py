@@ -31,8 +31,8 @@ def charge(house, reply):
 
 
 def test_a_transcript(client):
-    told = client.audio.transcriptions.create(model="demo-whisper", file=wav(1.5))
-    assert told.text == f"sim heard {len(wav(1.5))} bytes"
+    transcript = client.audio.transcriptions.create(model="demo-whisper", file=wav(1.5))
+    assert transcript.text == f"sim heard {len(wav(1.5))} bytes"
 
 
 @pytest.mark.parametrize("response_format", ["json", "text", "srt", "vtt", "verbose_json"])
@@ -40,15 +40,15 @@ def test_every_format_costs_the_same(house, raw, response_format):
     file = ("speech.wav", io.BytesIO(wav(2.001)), "audio/wav")
     reply = raw.audio.transcriptions.with_raw_response.create(model="demo-whisper", file=file, response_format=response_format)
     assert charge(house, reply) == 3 * SECOND
-    told = reply.parse()
-    text = told if isinstance(told, str) else told.text
+    transcript = reply.parse()
+    text = transcript if isinstance(transcript, str) else transcript.text
     assert f"sim heard {len(wav(2.001))} bytes" in text
     if response_format == "verbose_json":
-        assert told.segments[0].text == told.text and told.duration == 3.0
+        assert transcript.segments[0].text == transcript.text and transcript.duration == 3.0
 
 
 def test_lists_and_a_prompt(raw):
-    told = raw.audio.transcriptions.create(
+    transcript = raw.audio.transcriptions.create(
         model="demo-whisper",
         file=wav(1),
         response_format="verbose_json",
@@ -57,7 +57,7 @@ def test_lists_and_a_prompt(raw):
         prompt="A gate opens.",
         temperature=0.2,
     )
-    assert told.words[0].word == "sim"
+    assert transcript.words[0].word == "sim"
 
 
 @NEW

@@ -62,7 +62,7 @@ def test_an_unusable_reply_is_not_asked_for_again(house, client):
     mark = house.seen_by_provider()
     with pytest.raises(openai.InternalServerError):
         client.with_options(max_retries=2).embeddings.create(model="demo-embedding", input="[[sim:garbage]]")
-    assert len(house.received(mark)) == 1, "the SDK was told not to"
+    assert len(house.received(mark)) == 1, "the SDK was set not to"
 
 
 def test_google_genai_embeds(house):

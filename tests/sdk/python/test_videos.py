@@ -97,7 +97,7 @@ def test_other_makers_with_their_fields(house, loose):
 CLIP = "https://media.example/clip.mp4"
 PICTURE = "https://media.example/640x640.png"
 
-# Every family, with what is told of its size; the strict client takes the four that the SDK's types name.
+# Every family, with what is said of its size; the strict client takes the four that the SDK's types name.
 FAMILIES = [
     ("wan2.7-t2v", {}, "1280*720", "5"),
     ("wan2.7-i2v", {"input_reference": PICTURE}, "1080P", "5"),
@@ -125,10 +125,10 @@ def test_every_family_fits_the_types(house, client, loose, model, fields, size, 
     made = strict.videos.create(model=model, prompt="A gate opens.", extra_body=fields)
     video = strict.videos.poll(made.id, poll_interval_ms=200)
     assert (video.status, video.size, video.seconds) == ("completed", size, seconds), video
-    for told in (made, video, next(iter(strict.videos.list(limit=1)))):
-        missing = [name for name, field in type(told).model_fields.items() if field.is_required() and name not in told.model_fields_set]
-        assert missing == [], told
-        assert isinstance(told.size, str) and isinstance(told.seconds, str) and told.size and told.seconds, told
+    for shown in (made, video, next(iter(strict.videos.list(limit=1)))):
+        missing = [name for name, field in type(shown).model_fields.items() if field.is_required() and name not in shown.model_fields_set]
+        assert missing == [], shown
+        assert isinstance(shown.size, str) and isinstance(shown.seconds, str) and shown.size and shown.seconds, shown
 
 
 def test_list_and_delete(house):
@@ -155,7 +155,7 @@ def test_list_and_delete(house):
 
 
 def test_what_may_have_begun_is_not_sent_again(house, client):
-    """With the SDK's own retries: a maker's failure in mid-creation is told to the caller, who decides. The second would succeed, and cost."""
+    """With the SDK's own retries: a maker's failure in mid-creation is reported to the caller, who decides. The second would succeed, and cost."""
     source = client.videos.create_and_poll(model="sora-2", prompt="A source.", poll_interval_ms=200)
     with openai.OpenAI(api_key=house.key, base_url=house.base_url + "/v1", timeout=30) as retrying:
         assert retrying.max_retries > 0
@@ -208,7 +208,7 @@ def test_a_webhook_is_verified_by_the_page_and_by_the_sdk(house, client, receive
     end = time.monotonic() + 60
     while len(seen) < 2 and time.monotonic() < end:
         time.sleep(0.1)
-    assert len(seen) == 2, "told again after a refusal"
+    assert len(seen) == 2, "sent again after a refusal"
     (first, body), (again, same) = seen
     assert first["webhook-id"] == again["webhook-id"], "the same event"
     secret = house.get("/v1/webhooks/secret")["secret"]

@@ -27,7 +27,7 @@ impl FormNode {
 pub(crate) enum FormValue {
     Text(String),
     Int(i128),
-    /// Kept as written: this crate computes with no floats.
+    /// As written: this crate computes with no floats.
     Decimal(String),
     Bool(bool),
     Time(String),

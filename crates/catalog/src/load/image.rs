@@ -2,7 +2,11 @@
 
 use crate::form::Form;
 use crate::{Book, Condition, ImageTable};
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
+/// How long a maker may be waited for.
+const TIMES: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3_600);
 /// Pictures of one call, whatever a maker takes.
 const MOST: u64 = 100;
 
@@ -36,8 +40,12 @@ pub(super) fn read(form: &mut Form<'_>, book: &Book, offered: bool) -> ImageTabl
         edit_images: table.int_or("edit_images", usual.edit_images, 0..=16),
         masks: table.flag_or("masks", false),
         prompt_characters: table.int_or("prompt_characters", usual.prompt_characters, 1..=32_000),
+        time: table.opt_duration("time"),
         one_price: table.texts("one_price"),
     };
+    if image.time.is_some_and(|time| !TIMES.contains(&time)) {
+        table.mistake("time", "must be from a second to an hour");
+    }
     if image.base64_only && image.sends_format && table.has("sends_format") {
         table.mistake("sends_format", "is of no use where the maker hands over base64 only");
     }

@@ -62,7 +62,8 @@ impl<'t, 'm> CatalogFile<'t, 'm> {
         let mut pages = Vec::with_capacity(cut.pages.len());
         for page in cut.pages {
             let digest: [u8; 32] = Sha256::digest(page.text).into();
-            let known = before.and_then(|before| before.kept.get(page.model)).is_some_and(|kept| kept.digest == digest);
+            let known =
+                before.and_then(|before| before.loaded.get(page.model)).is_some_and(|loaded| loaded.digest == digest);
             let form = if known { None } else { Some(Form::parse_page(file, page.text, page.line, mistakes)?) };
             pages.push(Entry { page, digest, form });
         }
@@ -95,10 +96,10 @@ impl<'t> PendingPage<'t, '_> {
     }
 
     /// What the next reading may rely on. The prices are those of before if the groups are.
-    pub(super) fn kept(&self, groups: &BTreeMap<String, Group>, before: Option<&Snapshot>) -> LoadedPage {
+    pub(super) fn loaded(&self, groups: &BTreeMap<String, Group>, before: Option<&Snapshot>) -> LoadedPage {
         let Entry { page, digest, form } = &self.entry;
         let same = before.filter(|before| form.is_none() && before.groups == *groups);
-        let prices = same.and_then(|before| before.kept.get(page.model)?.prices);
+        let prices = same.and_then(|before| before.loaded.get(page.model)?.prices);
         LoadedPage { digest: *digest, line: page.line, prices }
     }
 
@@ -121,7 +122,7 @@ impl<'t> PendingPage<'t, '_> {
 impl Snapshot {
     /// The model as it would be read from a page with the same text at another place.
     fn moved(&self, name: &str, file: &Arc<str>, line: usize) -> Option<Model> {
-        let from = self.kept.get(name)?.line;
+        let from = self.loaded.get(name)?.line;
         let mut model = Model::clone(self.models.get(name)?);
         model.place = model.place.moved(file, from, line);
         if let Some(video) = &mut model.video {

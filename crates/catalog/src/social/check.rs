@@ -131,7 +131,7 @@ impl Cell {
 
     #[cold]
     fn bad(&self, name: &str, wrong: Wrong) -> BadParameter {
-        // A name of the caller's own is quoted, so it is kept short.
+        // A name of the caller's own is quoted, so it is cut short.
         let name: String = name.chars().take(64).collect();
         let message = self.message(&name, wrong);
         BadParameter { param: name, wrong, message }

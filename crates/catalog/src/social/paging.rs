@@ -30,7 +30,7 @@ pub enum PagingStep {
     /// The query parameter of this name in the link at this place.
     FromLink { at: String, name: String },
     /// The first field with the parameter's own name, wherever it stands; without one the caller's
-    /// value is kept.
+    /// value is remembered.
     Anywhere,
     /// One more than was asked for.
     PlusOne,

@@ -11,7 +11,7 @@ fn sold(input: u64, output: u64, hours: &str) -> String {
 }
 
 #[test]
-fn a_change_is_told_with_its_share() {
+fn a_change_is_listed_with_its_share() {
     let old = catalog(&sold(3_000_000, 15_000_000, "[0, 1, 2, 22]"));
     for (input, output, hours, want) in [
         (3_300_000, 15_000_000, "[0, 1, 2, 22]", &["input: 3 -> 3.3 USD per million tokens (+10 %)"][..]),
@@ -27,8 +27,8 @@ fn a_change_is_told_with_its_share() {
         (3_000_000, 15_000_000, "[1, 2]", &["tier night: when hours 1-2 in UTC (was hours 0-2,22 in UTC)"]),
     ] {
         let new = catalog(&sold(input, output, hours));
-        let told: Vec<String> = diff(&old, &new).iter().map(ToString::to_string).collect();
-        assert_eq!(told, want);
+        let lines: Vec<String> = diff(&old, &new).iter().map(ToString::to_string).collect();
+        assert_eq!(lines, want);
     }
     assert_eq!(
         old.models["m"].in_words().lines().last(),

@@ -1,4 +1,4 @@
-//! What people are told when a catalog is wrong: file, line, field and reason, all at once.
+//! What people read when a catalog is wrong: file, line, field and reason, all at once.
 
 use super::{lines, mistakes_of};
 use tollgate_catalog::{load, load_for};

@@ -197,7 +197,7 @@ fn it_is_a_version_of_effective_prices_not_of_how_they_are_put() {
 
 #[test]
 fn it_is_the_same_in_every_release() {
-    // It is kept with every call: a change of how it is made would look like a change of every
+    // It is stored with every call: a change of how it is made would look like a change of every
     // price.
     let odd = "[group.partner]\nmultiplier = '4/5'\n[model.a]\nenable_groups = ['default', 'partner']\nprice = { input = 127, output = 128, cache_read = 3_000_000 }\nroute = [{ provider = 'p', upstream_model = 'm' }]\n[[model.a.tier]]\nname = 'long'\nwhen = [{ dim = 'context_len', context_len_gt = 9 }]\nmultiplier = '7/3'\n";
     let vast = "[group.partner]\nmultiplier = '999999937/21'\n[model.a]\nenable_groups = ['partner']\nprice = { input = 30_000_000_000, output = 7 }\nroute = [{ provider = 'p', upstream_model = 'm' }]\n";

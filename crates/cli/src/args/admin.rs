@@ -31,7 +31,7 @@ pub enum AdminKeyCommand {
 
 #[derive(Args)]
 pub struct ActorArgs {
-    /// Why. It is kept with the change.
+    /// Why. It is stored with the change.
     #[arg(long, default_value = "by the operator")]
     pub reason: String,
     /// Who does it.

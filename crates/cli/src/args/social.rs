@@ -82,7 +82,7 @@ pub struct SocialChangeArgs {
     /// Cells such as douyin/search, or a platform for all of its cells.
     #[arg(required = true, value_name = "CELL")]
     pub cells: Vec<String>,
-    /// Why. It is kept with the change.
+    /// Why. It is stored with the change.
     #[arg(long)]
     pub reason: String,
     /// Who does it.

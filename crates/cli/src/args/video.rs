@@ -12,7 +12,7 @@ pub struct GatewayArgs {
 
 #[derive(Args)]
 pub struct VideoWaitArgs {
-    /// Its id, as the answer to its creation told it.
+    /// Its id, as the answer to its creation gave it.
     pub id: String,
     /// Where the finished file goes.
     #[arg(long, short)]

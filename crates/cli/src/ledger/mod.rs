@@ -159,7 +159,7 @@ async fn compare(config: &Path, wanted: args::ReconcileArgs, out: &Output) -> an
     let from = moment("--from", wanted.from.as_deref())?;
     let to = moment("--to", wanted.to.as_deref())?;
     let wide = (from.unwrap_or(first - BILLED_LATER_MS), to.unwrap_or(last + MARGIN_MS));
-    // What is ours alone is told of the time of the bill only.
+    // What is ours alone is reported for the time of the bill only.
     let span = (from.unwrap_or(first), to.unwrap_or(last.saturating_add(1)));
     let mut before = Some(first_call_at(wide.1));
     loop {

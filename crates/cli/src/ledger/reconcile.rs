@@ -110,8 +110,8 @@ impl Bill {
             let place = bill.lines.len();
             match (line.call, &line.facts) {
                 (Some(call), _) => match bill.by_call.get(&call).and_then(|first| bill.lines.get_mut(*first)) {
-                    // Told, and counted with the first line: the call costs what all of them say
-                    // together.
+                    // Reported, and counted with the first line: the call costs what all of them
+                    // say together.
                     Some(first) => {
                         first.amount = sum(first.amount, line.amount)?;
                         bill.report.billed_twice += 1;

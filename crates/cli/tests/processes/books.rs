@@ -1,7 +1,7 @@
 //! Compares three witnesses: what clients saw, what the simulator received, and what the books say.
 
 use crate::house::{House, text};
-use crate::kinds::{SOCIAL, tag_of};
+use crate::kinds::{CHARACTER, PICTURE, SOCIAL, VECTORS, tag_of};
 use crate::seen::{Record, Seen};
 use crate::tasks::{self, NEVER_SENT};
 use serde_json::Value;
@@ -65,6 +65,7 @@ async fn sent(house: &House) -> Sent {
             continue;
         }
         let (call, asked) = match path.strip_prefix("/video/") {
+            None if path != "/v1/chat/completions" => media(&one, &path),
             None => conversation(&one),
             Some(_) if one["method"] == "POST" => creation(&one),
             Some(_) => continue,
@@ -83,6 +84,20 @@ fn conversation(one: &Value) -> (String, Asked) {
     let cost = prompt + tokens("completion_tokens") * OUTPUT;
     let call = text(&one["headers"]["x-client-request-id"]);
     (call, Asked { tag, cost, prompt, taken: one["accepted"] == true, is_video: false })
+}
+
+/// A picture, vectors or speech: what all of it costs.
+fn media(one: &Value, path: &str) -> (String, Asked) {
+    let said = [&one["body"]["prompt"], &one["body"]["input"], &one["body"]["input"][0]];
+    let said = said.into_iter().find_map(Value::as_str).unwrap_or_default();
+    let tag = tag_of(said).unwrap_or_default().to_owned();
+    let cost = match path {
+        "/v1/images/generations" => PICTURE,
+        "/v1/embeddings" => VECTORS,
+        _ => i64::try_from(said.chars().count()).expect("short") * CHARACTER,
+    };
+    let call = text(&one["headers"]["x-client-request-id"]);
+    (call, Asked { tag, cost, prompt: 0, taken: one["accepted"] == true, is_video: false })
 }
 
 fn creation(one: &Value) -> (String, Asked) {
@@ -153,8 +168,17 @@ fn check_one(record: &Record, rows: &HashMap<String, Value>, sent: &Sent) {
                 assert_eq!(nano(charge), cost, "{record:?}");
             }
         }
-        // Its fate was not known, and is told by its task.
+        // Its fate was not known, and is shown by its task.
         Seen::Failed { code, .. } if code == "charge_state_unknown" => assert!(record.kind.is_video(), "{record:?}"),
+        // All of it or nothing: what broke off is free, also with a gateway that died.
+        Seen::Lost { call: Some(call), .. } | Seen::Left { call, .. }
+            if record.kind.is_media() && rows.contains_key(call) =>
+        {
+            let (row, cost) = (row_of(call), sent.calls[call].cost);
+            let left = row["ending"] == "client_left" && matches!(record.seen, Seen::Left { .. });
+            let charge = amount(row, "charge_nano_usd");
+            assert!(charge == cost || (charge == 0 && !left), "{record:?}: {row}");
+        }
         // What a failed call had produced is paid only if it was delivered, as the first part of a
         // stream.
         Seen::Failed { call, status, .. } => {
@@ -217,12 +241,12 @@ fn check_social(records: &[Record], rows: &HashMap<String, Value>, sent: &Sent) 
                 _ => None,
             })
             .collect();
-        let told: HashSet<&str> = answered.values().copied().collect();
-        assert_eq!(answered.len(), told.len(), "each was answered by one call");
+        let calls: HashSet<&str> = answered.values().copied().collect();
+        assert_eq!(answered.len(), calls.len(), "each was answered by one call");
         let in_doubt = |record: &&Record| matches!(record.seen, Seen::Lost { .. } | Seen::Left { .. });
         let perhaps: HashSet<&str> = ours().filter(in_doubt).map(|record| record.tag.as_str()).collect();
-        let most = told.union(&perhaps).count();
-        assert!((told.len()..=most).contains(&paid), "{model}: {paid} paid, {} answered, {most} at most", told.len());
+        let most = calls.union(&perhaps).count();
+        assert!((calls.len()..=most).contains(&paid), "{model}: {paid} paid, {} answered, {most} at most", calls.len());
     }
 }
 
@@ -254,7 +278,7 @@ fn check_videos(
     }
     for record in records.iter().filter(|record| record.kind.is_video()) {
         if let Seen::Answered { call, .. } = &record.seen {
-            assert!(by_call.contains_key(call), "{record:?} was told of, and is gone");
+            assert!(by_call.contains_key(call), "{record:?} was reported, and is gone");
         }
     }
     ends

@@ -3,6 +3,7 @@
 //! them, and those of the neighbouring files, for minutes.
 
 mod strangers;
+mod uploads;
 
 use crate::books;
 use crate::experiment::{Experiment, long};

@@ -1,5 +1,5 @@
-//! `tollgate check`: a good configuration passes; a broken one is told all its mistakes at once,
-//! each with file and line.
+//! `tollgate check`: a good configuration passes; a broken one gets a list of all its mistakes at
+//! once, each with file and line.
 
 use crate::process::{TOLLGATE, tollgate};
 use serde_json::Value;
@@ -53,7 +53,7 @@ fn a_good_configuration_passes() {
     assert!(!dir.path().join("data").exists(), "a check leaves nothing behind");
 }
 
-/// A link to a wildcard address leads nowhere: whoever sells videos is told to say where the
+/// A link to a wildcard address leads nowhere: whoever sells videos is asked to say where the
 /// gateway is reached.
 #[test]
 fn a_gateway_that_does_not_know_its_address_is_warned_about() {
@@ -93,7 +93,7 @@ fn the_default_file_is_itself_a_good_configuration() {
 }
 
 #[test]
-fn every_mistake_is_told_with_file_line_field_and_reason() {
+fn every_mistake_is_reported_with_file_line_field_and_reason() {
     let dir = written(BROKEN, BROKEN_CATALOG);
     let people = run(dir.path(), &["check"]);
     assert_eq!(people.status.code(), Some(1));
@@ -111,8 +111,8 @@ fn every_mistake_is_told_with_file_line_field_and_reason() {
     ];
     for (file, line, field) in expected {
         let place = format!("{file}:{line}: ");
-        let told = shown.lines().any(|one| one.contains(&place) && one.contains(field));
-        assert!(told, "nothing about {place}{field} in\n{shown}");
+        let reported = shown.lines().any(|one| one.contains(&place) && one.contains(field));
+        assert!(reported, "nothing about {place}{field} in\n{shown}");
     }
     assert!(shown.contains(&format!("\n{} mistakes", expected.len())), "{shown}");
 

@@ -44,7 +44,7 @@ async fn nothing_is_sent_and_nothing_is_lost() {
     }
     assert!(began.elapsed() < HOLD_TIME * REFUSED, "refusals wait for the database: {:?}", began.elapsed());
     let stranger = house.post_as("sk-nobody", 0, &chat("plain", "refused")).send().await.expect("a reply");
-    assert_eq!(stranger.status(), 503, "whether a new key is good cannot be told");
+    assert_eq!(stranger.status(), 503, "whether a new key is good cannot be known");
     let sent = house.received().await.into_iter().find(|one| one["body"].to_string().contains("refused"));
     assert_eq!(sent, None, "something was sent without a ledger");
     let seen = load.until(seen, |records| count(records, "unavailable") >= 20).await;

@@ -73,7 +73,7 @@ async fn a_demo_serves_at_once_and_leaves_nothing_running() {
     assert_eq!(balance(&again).await, left);
     assert_eq!(ask(&again).await.status(), 200);
     stop(process, &again).await;
-    assert!(dir.path().join("demo/tollgate.db").exists(), "a folder that was named is kept");
+    assert!(dir.path().join("demo/tollgate.db").exists(), "a folder that was named stays");
 }
 
 #[tokio::test(flavor = "multi_thread")]

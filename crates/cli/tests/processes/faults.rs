@@ -4,6 +4,10 @@
 
 use crate::books;
 use crate::house::{House, Plan, chat, streamed};
+use crate::media::{
+    killed_after_media, killed_while_an_upload_arrives, killed_while_media_are_made, killed_while_media_pass,
+    the_disk_fills_up_while_an_upload_arrives,
+};
 use crate::postgres::{Own, Server};
 use crate::process::{HANG, signal};
 use crate::seen::{Seen, read};
@@ -34,6 +38,11 @@ cases!(
     killed_while_the_provider_thinks,
     killed_in_mid_stream,
     killed_in_mid_audio,
+    killed_while_an_upload_arrives,
+    killed_while_media_are_made,
+    killed_while_media_pass,
+    killed_after_media,
+    the_disk_fills_up_while_an_upload_arrives,
     killed_while_it_settles,
     terminated_with_streams_open,
     a_replica_starts_beside_another,
@@ -83,7 +92,7 @@ async fn the_key_store_is_away() {
     let models = format!("{}/v1/models", house.gates[0].url());
     let began = Instant::now();
     // A key that was seen is known without the database for a while; whether a new one is good
-    // cannot be told.
+    // cannot be known.
     while house.ask(0, &chat("plain", "hello")).await.status() != 503 {
         assert!(began.elapsed() < HANG, "it does not see that the database is gone");
     }
@@ -130,7 +139,7 @@ async fn the_database_stands_still() {
         assert!(took >= Duration::from_millis(1_900), "{key}: it took {took:?}");
     }
     assert_eq!(house.received_count().await, 1, "nothing is sent without a hold");
-    // It is seen: nobody is sent here, and whoever watches is told how long the oldest operation
+    // It is seen: nobody is sent here, and whoever watches learns how long the oldest operation
     // waits.
     let ready = format!("{}/readyz", house.gates[0].url());
     assert_eq!(house.http.get(&ready).send().await.expect("a reply").status(), 503, "not ready");
@@ -363,8 +372,8 @@ async fn only_task(house: &House) -> Value {
         if task["status"] == "completed" || task["status"] == "failed" {
             assert_eq!(page["data"].as_array().map(Vec::len), Some(1), "{page}");
             let url = house.sim_url.replace("/v1", "/_sim/videos");
-            let told: Value = house.http.get(url).send().await.expect("a reply").json().await.expect("JSON");
-            assert_eq!(told["tasks"], 1, "created once");
+            let counts: Value = house.http.get(url).send().await.expect("a reply").json().await.expect("JSON");
+            assert_eq!(counts["tasks"], 1, "created once");
             return task;
         }
         assert!(began.elapsed() < HANG, "it does not end: {page}");
@@ -387,8 +396,8 @@ async fn killed_while_a_video_is_accepted() {
     // The provider has it, the gateway does not know under which name.
     let url = house.sim_url.replace("/v1", "/_sim/videos");
     loop {
-        let told: Value = house.http.get(&url).send().await.expect("a reply").json().await.expect("JSON");
-        if told["tasks"] == 1 {
+        let counts: Value = house.http.get(&url).send().await.expect("a reply").json().await.expect("JSON");
+        if counts["tasks"] == 1 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -403,7 +412,7 @@ async fn killed_while_a_video_is_accepted() {
         assert!(began.elapsed() < HANG, "it is not said to be unknown");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    assert_eq!(house.balance(0).await["held_nano_usd"], 417_000_000, "the hold is kept");
+    assert_eq!(house.balance(0).await["held_nano_usd"], 417_000_000, "the hold stays open");
     assert!(books::usage(&house).await.is_empty(), "it has no row while it is open");
     let url = format!("{}/v1/videos", house.gates[0].url());
     let page: Value =

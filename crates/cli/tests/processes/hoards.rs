@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 /// A small disk with room for the journal and some twenty MiB of what customers store.
 #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says what cannot be tested here")]
-fn mounted(disk: &std::path::Path) -> bool {
+pub fn mounted(disk: &std::path::Path) -> bool {
     let mount =
         std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=96m", "tollgate-test"]).arg(disk).output();
     if mount.as_ref().is_ok_and(|done| done.status.success()) {
@@ -123,11 +123,11 @@ async fn videos_with_very_many_unknown_fields() {
     for _ in 0..10 {
         let reply = ask(&house, &house.key, 0, Method::POST, "/v1/videos", Some(&body)).await;
         let status = reply.status();
-        let told = reply.text().await.expect("text");
-        assert_eq!(status, 200, "{told}");
-        assert!(told.len() < 16 << 10, "{} bytes", told.len());
+        let text = reply.text().await.expect("text");
+        assert_eq!(status, 200, "{text}");
+        assert!(text.len() < 16 << 10, "{} bytes", text.len());
         experiment.count("unknown fields", fields);
-        experiment.count("bytes told", told.len());
+        experiment.count("bytes answered", text.len());
     }
     let list = ask(&house, &house.key, 0, Method::GET, "/v1/videos?limit=100", None).await.text().await.expect("text");
     assert!(list.len() < 160 << 10, "{} bytes", list.len());

@@ -6,6 +6,7 @@ use crate::house::{Plan, chat};
 use crate::tasks;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// What the account of a mixed load is given: thousands of videos.
@@ -16,10 +17,40 @@ pub const SOCIAL: i64 = 2_000_000;
 /// Nothing stands in the way of social data but what happens to the gateways.
 const OPEN: &str = "requests_per_second = 0\n[social]\nauto_pause = false\nno_results_per_hour = 1_000_000\n";
 
+/// Nano-USD for a picture, for the vectors of a text, and for a character that is spoken.
+pub const PICTURE: i64 = 40_000_000;
+pub const VECTORS: i64 = 2_500_000;
+pub const CHARACTER: i64 = 15_000;
+
 /// A house where every kind is on sale.
 pub fn plan<'a>() -> Plan<'a> {
-    Plan { usd: USD, top: tasks::TASKS, catalog: tasks::CATALOG, social: OPEN, ..Plan::default() }
+    Plan { usd: USD, top: tasks::TASKS, catalog: &CATALOG, social: OPEN, ..Plan::default() }
 }
+
+static CATALOG: LazyLock<String> = LazyLock::new(|| [tasks::CATALOG, MEDIA].concat());
+
+const MEDIA: &str = r#"
+[model."pictures"]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { base64_only = true }
+route = [{ provider = "sim", upstream_model = "sim-image-new" }]
+[model."vectors"]
+type = "embedding"
+supported_endpoint_types = ["embeddings"]
+billing_unit = "per_call"
+price = { per_call = 2_500 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+[model."voice"]
+type = "tts"
+supported_endpoint_types = ["audio-speech"]
+billing_unit = "characters"
+price = { input = 15_000_000 }
+speech = { formats = ["mp3"], max_characters = 100 }
+route = [{ provider = "sim", upstream_model = "x" }]
+"#;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -54,11 +85,21 @@ pub enum Kind {
     SocialLeaver,
     KeyedSocial,
     KeyedSocialSlow,
+    Picture,
+    /// Large enough to pass.
+    LargePicture,
+    KeyedPicture,
+    Vectors,
+    Speech,
+    SpeechCut,
+    SpeechLeaver,
 }
 
-pub const MIX: [Kind; 33] = [
+pub const MIX: [Kind; 40] = [
     Kind::Whole,
+    Kind::Picture,
     Kind::SlowStream,
+    Kind::Speech,
     Kind::KeyedVideo,
     Kind::Stream,
     Kind::Leaver,
@@ -66,7 +107,9 @@ pub const MIX: [Kind; 33] = [
     Kind::KeyedWhole,
     Kind::Video,
     Kind::SlowStream,
+    Kind::KeyedPicture,
     Kind::KeyedStream,
+    Kind::Vectors,
     Kind::Social,
     Kind::VideoSlow,
     Kind::Tools,
@@ -75,6 +118,8 @@ pub const MIX: [Kind; 33] = [
     Kind::Whole,
     Kind::KeyedVideoSlow,
     Kind::ServerError,
+    Kind::SpeechLeaver,
+    Kind::LargePicture,
     Kind::SocialEmpty,
     Kind::LeaverBilledOn,
     Kind::VideoFails,
@@ -88,6 +133,7 @@ pub const MIX: [Kind; 33] = [
     Kind::KeyedVideoFails,
     Kind::Stream,
     Kind::VideoRefused,
+    Kind::SpeechCut,
     Kind::BadRequest,
     Kind::Hang,
 ];
@@ -114,6 +160,9 @@ enum Ask {
     Social(&'static str),
     /// The cell of comments as a tool, because an Idempotency-Key goes with a POST.
     Tool(&'static str),
+    Picture(&'static str),
+    Vectors,
+    Speech(&'static str),
 }
 
 const SOON: Duration = Duration::from_millis(150);
@@ -121,7 +170,7 @@ const SOON: Duration = Duration::from_millis(150);
 impl Kind {
     /// The table.
     fn row(self) -> (&'static str, Ask, Manner) {
-        use Ask::{Chat, Social, Stream, Tool, Video};
+        use Ask::{Chat, Picture, Social, Speech, Stream, Tool, Vectors, Video};
         use Manner::{LeavesAfter, LeavesIn, Once, Persists};
         match self {
             Kind::Whole => ("chat", Chat("plain", "tokens=5"), Once),
@@ -152,6 +201,13 @@ impl Kind {
             Kind::SocialLeaver => ("social", Social("slow+think_ms=400"), LeavesIn(SOON)),
             Kind::KeyedSocial => ("keyed social", Tool("plain"), Persists),
             Kind::KeyedSocialSlow => ("keyed social", Tool("slow+think_ms=200"), Persists),
+            Kind::Picture => ("picture", Picture("ok"), Once),
+            Kind::LargePicture => ("picture", Picture("kb=2000"), Once),
+            Kind::KeyedPicture => ("keyed picture", Picture("ok"), Persists),
+            Kind::Vectors => ("vectors", Vectors, Once),
+            Kind::Speech => ("speech", Speech("ms=3000"), Once),
+            Kind::SpeechCut => ("speech", Speech("cut ms=3000"), Once),
+            Kind::SpeechLeaver => ("speech", Speech("hang_midway ms=3000"), LeavesAfter(1)),
         }
     }
 
@@ -176,6 +232,11 @@ impl Kind {
         matches!(self.row().1, Ask::Social(_) | Ask::Tool(_))
     }
 
+    /// Pictures, vectors and speech, which cost all or nothing.
+    pub fn is_media(self) -> bool {
+        matches!(self.row().1, Ask::Picture(_) | Ask::Vectors | Ask::Speech(_))
+    }
+
     /// The request at a gateway, without its key.
     pub fn request(self, http: &reqwest::Client, gate: &str, tag: &str) -> RequestBuilder {
         let marked = |marker: &str| format!("[[sim:{marker}]] {tag}");
@@ -192,6 +253,17 @@ impl Kind {
             }
             Ask::Social(marker) => {
                 http.get(format!("{gate}/v1/social/zhihu/user?user_url_token=%5B%5Bsim:{marker}%5D%5D{tag}"))
+            }
+            Ask::Picture(marker) => {
+                let body = json!({ "model": "pictures", "prompt": marked(marker) });
+                http.post(format!("{gate}/v1/images/generations")).json(&body)
+            }
+            Ask::Vectors => {
+                http.post(format!("{gate}/v1/embeddings")).json(&json!({ "model": "vectors", "input": tag }))
+            }
+            Ask::Speech(marker) => {
+                let body = json!({ "model": "voice", "input": marked(marker), "voice": "v" });
+                http.post(format!("{gate}/v1/audio/speech")).json(&body)
             }
             Ask::Tool(marker) => {
                 let params = json!({ "name": "social-zhihu-comments", "arguments": { "answer_id": marked(marker) } });

@@ -91,10 +91,11 @@ async fn reconcile(house: &House) {
     odd[0].1 *= 2;
     odd[2].0 = "call_01kgffmz000000000000000000".to_owned();
     write(&odd);
-    let (code, told) = said(house, &["ledger", "reconcile", &path, "--from", "2020-01-01", "--to", "2100-01-01"]).await;
-    assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains("1 agree, 1 differ, 1 only billed, 1 only ours, 0 billed twice"), "{told}");
-    assert!(told.contains(&format!("differs       line 2      {}", calls[0].0)), "{told}");
+    let (code, output) =
+        said(house, &["ledger", "reconcile", &path, "--from", "2020-01-01", "--to", "2100-01-01"]).await;
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains("1 agree, 1 differ, 1 only billed, 1 only ours, 0 billed twice"), "{output}");
+    assert!(output.contains(&format!("differs       line 2      {}", calls[0].0)), "{output}");
     std::fs::write(&bill, "call_id,cost_usd\nx,y\n").expect("written");
     let (code, why) = said(house, &["ledger", "reconcile", &path]).await;
     assert!(code == Some(1) && why.contains("bill.csv") && why.contains("line 2"), "{why}");

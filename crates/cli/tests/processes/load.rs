@@ -1,6 +1,6 @@
 //! Mixed load: conversations, streams, tools, videos and social data; provider errors, hangs,
 //! clients that leave, and clients that ask again with their Idempotency-Key until they are
-//! answered. Each call carries a tag, and what its client saw of every try is kept.
+//! answered. Each call carries a tag, and what its client saw of every try is recorded.
 
 use crate::house::{House, text};
 use crate::kinds::{Kind, MIX, Manner};

@@ -18,6 +18,7 @@ mod house;
 mod kinds;
 mod ledger_files;
 mod load;
+mod media;
 mod overdraft;
 mod postgres;
 mod process;

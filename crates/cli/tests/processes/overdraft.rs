@@ -60,8 +60,8 @@ async fn ten_of_500(name: &'static str, plan: Plan<'_>) {
     let served: Vec<_> = all.iter().filter(|(status, ..)| *status == 200).collect();
     let refused: Vec<_> = all.iter().filter(|(status, ..)| *status == 402).collect();
     assert_eq!((served.len(), refused.len()), (SERVED, CALLS - SERVED));
-    let told = served.iter().filter_map(|(_, charge, _)| charge.as_deref());
-    assert!(told.into_iter().all(|charge| charge == "0.0025"), "{served:?}");
+    let charges = served.iter().filter_map(|(_, charge, _)| charge.as_deref());
+    assert!(charges.into_iter().all(|charge| charge == "0.0025"), "{served:?}");
     assert!(refused.iter().all(|(_, _, body)| body["error"]["code"] == "insufficient_balance"), "{:?}", refused[0]);
     assert_eq!(house.received_count().await, SERVED as u64, "nothing is sent without a hold");
 

@@ -48,25 +48,25 @@ fn ask() -> Value {
 #[test]
 fn a_file_is_quoted_from_the_catalog_alone() {
     let dir = folder(&ask());
-    let told = |more: &[&str]| -> Value {
+    let quoted = |more: &[&str]| -> Value {
         let mut arguments = vec!["--json"];
         arguments.extend(more);
         let output = run(dir.path(), &arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).expect("JSON")
     };
-    let bound = told(&[]);
+    let bound = quoted(&[]);
     assert_eq!((&bound["kind"], &bound["lines"][1]["quantity"]), (&json!("upper_bound"), &json!(200)));
     assert_eq!(bound["total_nano_usd"], bound["hold_nano_usd"]);
-    let exact = told(&["--use", "input=10", "--use", "output=5"]);
+    let exact = quoted(&["--use", "input=10", "--use", "output=5"]);
     assert_eq!(
         (&exact["kind"], &exact["total_nano_usd"], &exact["tier"]),
         (&json!("exact"), &json!(20_000), &Value::Null)
     );
-    assert_eq!(told(&["--use", "input=10", "--use", "output=5", "--group", "partner"])["total_nano_usd"], 16_000);
-    assert_eq!(told(&["--use", "input=10", "--use", "output=5", "--paid"])["total_nano_usd"], 10_000);
+    assert_eq!(quoted(&["--use", "input=10", "--use", "output=5", "--group", "partner"])["total_nano_usd"], 16_000);
+    assert_eq!(quoted(&["--use", "input=10", "--use", "output=5", "--paid"])["total_nano_usd"], 10_000);
     // 2026-02-09 01:00 in Tokyo.
-    let night = told(&["--use", "input=10", "--use", "output=5", "--at", "1770566400000"]);
+    let night = quoted(&["--use", "input=10", "--use", "output=5", "--at", "1770566400000"]);
     assert_eq!((&night["total_nano_usd"], &night["tier"]["name"]), (&json!(10_000), &json!("night")));
     assert_eq!(night["tier"]["why"][0]["fact"], "Mon 2026-02-09 01:00:00 +09:00");
     assert!(!dir.path().join("data").exists(), "nothing is left behind");

@@ -71,7 +71,8 @@ async fn proves_and_rotates(plan: Plan<'_>) {
     }
 }
 
-/// The price that a receipt names is served to anybody and printed here, and another is told apart.
+/// The price that a receipt names is served to anybody and printed here, and another one is
+/// noticed.
 async fn names_its_price(house: &House, receipt: &Saved, keys: &Saved, folder: &Path) {
     let said: Value = serde_json::from_str(&receipt.1).expect("JSON");
     let id = text(&said["receipt"]["calculation"]["price_id"]);

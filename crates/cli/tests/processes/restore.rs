@@ -71,9 +71,9 @@ fn run(commands: &str, folder: &Path) {
 
 async fn webhook_secret(house: &House) -> String {
     let url = format!("{}/v1/webhooks/secret", house.gates[0].url());
-    let told: Value =
+    let report: Value =
         house.http.get(url).bearer_auth(&house.key).send().await.expect("a reply").json().await.expect("JSON");
-    text(&told["secrets"][0])
+    text(&report["secrets"][0])
 }
 
 /// The page says how to make a backup and how to begin from one: both as they stand, and a start

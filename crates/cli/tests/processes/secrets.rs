@@ -33,8 +33,8 @@ async fn keeps_secrets(plan: Plan<'_>) {
     }
     let left = house.ask(0, &streamed("plain", &say("tokens=40 delay_ms=50"))).await;
     drop(left);
-    let kept = house.post(0, &chat("plain", &say("plain"))).header("idempotency-key", PROMPT).send().await;
-    assert_eq!(kept.expect("a reply").status(), 200);
+    let stored = house.post(0, &chat("plain", &say("plain"))).header("idempotency-key", PROMPT).send().await;
+    assert_eq!(stored.expect("a reply").status(), 200);
     let mistakes = [
         house.post_as(STRANGER, 0, &chat("plain", PROMPT)),
         house.post(0, &json!({ "model": PROMPT, "messages": [] })),

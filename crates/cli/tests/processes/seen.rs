@@ -1,4 +1,4 @@
-//! What the client of a call saw of it, kept to be compared with the books.
+//! What the client of a call saw of it, recorded to be compared with the books.
 
 use crate::kinds::Kind;
 use reqwest::Response;
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// A whole 200, or a stream up to `[DONE]`; of a video, that it is being made. The charge where
-    /// a header told it.
+    /// a header named it.
     Answered { call: String, charge: Option<String>, replayed: bool },
     /// A refusal or a provider's fault, as a status or as the last event of a stream. A tool's has
     /// no status.
     Failed { call: String, status: u16, code: String },
     /// The call that this Idempotency-Key was used for is over and was charged; its answer was not
-    /// kept.
+    /// stored.
     Spent { call: String },
     /// The client hung up, as it had planned; so many words had come in by then.
     Left { call: String, words: usize },
@@ -38,9 +38,9 @@ impl Seen {
         match self {
             Seen::Lost { .. } => true,
             // A stream that broke off, a provider's fault, a ledger that is away: whether it was
-            // charged is told when it is asked for again.
+            // charged is shown when it is asked for again.
             Seen::Failed { status: 200 | 502..=504, .. } => true,
-            // A tool's failure, of which the status is not told.
+            // A tool's failure, of which the status is not known.
             Seen::Failed { status: 0, .. } => true,
             Seen::Failed { code, .. } => code == "idempotency_in_progress",
             _ => false,
@@ -50,11 +50,11 @@ impl Seen {
     pub fn outcome(&self) -> &'static str {
         match self {
             Seen::Answered { .. } => "answered",
-            Seen::Failed { code, .. } if code == "idempotency_in_progress" => "told to wait",
+            Seen::Failed { code, .. } if code == "idempotency_in_progress" => "asked to wait",
             Seen::Failed { status: 503, .. } => "unavailable",
             Seen::Failed { code, .. } if code == "ledger_unavailable" => "unavailable",
             Seen::Failed { .. } => "failed",
-            Seen::Spent { .. } => "told that it was charged",
+            Seen::Spent { .. } => "informed that it was charged",
             Seen::Left { .. } => "left",
             Seen::Lost { words: 0, .. } => "lost",
             Seen::Lost { .. } => "lost in mid-stream",
@@ -91,10 +91,12 @@ pub async fn read(mut reply: Response, leave_after: Option<usize>) -> Seen {
     let status = reply.status().as_u16();
     let (call, charge) = (header("x-request-id").unwrap_or_default(), header("x-tollgate-charge-usd"));
     let replayed = header("idempotency-replayed").is_some();
-    let streams = header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
+    let kind = header("content-type").unwrap_or_default();
+    let streams = kind.starts_with("text/event-stream");
+    let sounds = kind.starts_with("audio/");
     let mut text = Vec::new();
     for pieces in 0.. {
-        if streams && leave_after.is_some_and(|limit| pieces >= limit) {
+        if (streams || sounds) && leave_after.is_some_and(|limit| pieces >= limit) {
             return Seen::Left { call, words: words(&String::from_utf8_lossy(&text)) };
         }
         match reply.chunk().await {
@@ -109,13 +111,17 @@ pub async fn read(mut reply: Response, leave_after: Option<usize>) -> Seen {
     if status != 200 {
         return failed(call, status, &serde_json::from_str(&text).unwrap_or_default());
     }
+    if sounds {
+        return Seen::Answered { call, charge, replayed };
+    }
     if !streams {
         let whole: Value = serde_json::from_str(&text).expect("a whole body is JSON");
         if whole["jsonrpc"] == "2.0" {
             return tool(&whole["result"], replayed);
         }
         let kinds = ["chat.completion", "video", "social.result"];
-        assert!(kinds.iter().any(|kind| whole["object"] == *kind), "{whole}");
+        // Pictures and vectors come as a list.
+        assert!(kinds.iter().any(|kind| whole["object"] == *kind) || whole["data"].is_array(), "{whole}");
         return Seen::Answered { call, charge, replayed };
     }
     let last = text.trim_end().rsplit("\n\n").next().unwrap_or_default();

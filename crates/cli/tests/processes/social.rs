@@ -40,7 +40,7 @@ async fn the_day_is_exact_over_two_processes() {
     }
     assert_eq!((done, house.received_count().await), (40, 40), "not one more");
     let days = house.cli(&["social", "day"]).await;
-    let told: Vec<(&str, i64, i64)> = days
+    let totals: Vec<(&str, i64, i64)> = days
         .as_array()
         .expect("a list")
         .iter()
@@ -52,9 +52,9 @@ async fn the_day_is_exact_over_two_processes() {
             )
         })
         .collect();
-    assert_eq!(told[0], ("", 40, 40_000));
-    let weibo = told.iter().find(|day| day.0 == "weibo").expect("the platform");
-    assert!(weibo.1 <= 15 && weibo.2 == weibo.1 * 1_000, "{told:?}");
+    assert_eq!(totals[0], ("", 40, 40_000));
+    let weibo = totals.iter().find(|day| day.0 == "weibo").expect("the platform");
+    assert!(weibo.1 <= 15 && weibo.2 == weibo.1 * 1_000, "{totals:?}");
     house.quiet().await;
     house.verified().await;
 }
@@ -85,8 +85,8 @@ async fn a_pause_by_the_operators_api_reaches_the_other_process() {
         until(1 - gate, status).await;
     }
     let log = house.cli(&["social", "log"]).await;
-    let told: Vec<&str> = log.as_array().expect("a list").iter().filter_map(|one| one["reason"].as_str()).collect();
-    assert_eq!(told, ["resume at 0", "pause at 1", "resume at 1", "pause at 0"], "each a row, newest first");
+    let reasons: Vec<&str> = log.as_array().expect("a list").iter().filter_map(|one| one["reason"].as_str()).collect();
+    assert_eq!(reasons, ["resume at 0", "pause at 1", "resume at 1", "pause at 0"], "each a row, newest first");
     assert!(log[0]["actor"].as_str().is_some_and(|actor| actor.starts_with("ada (adm_")));
     // The key is revoked on one machine and works on none.
     let id = key["admin_key_id"].as_str().expect("an id");
@@ -96,13 +96,13 @@ async fn a_pause_by_the_operators_api_reaches_the_other_process() {
         assert_eq!(house.http.get(url).bearer_auth(&secret).send().await.expect("a reply").status(), 401);
     }
     let events = house.cli(&["admin-key", "log"]).await;
-    let told: Vec<(&str, &str)> = events
+    let actions: Vec<(&str, &str)> = events
         .as_array()
         .expect("a list")
         .iter()
         .map(|one| (one["action"].as_str().expect("text"), one["reason"].as_str().expect("text")))
         .collect();
-    assert_eq!(told, [("admin_key.revoke", "left"), ("admin_key.create", "a test")]);
+    assert_eq!(actions, [("admin_key.revoke", "left"), ("admin_key.create", "a test")]);
     assert!(events[0]["actor"] == "bob" && !events.to_string().contains(&secret));
 }
 

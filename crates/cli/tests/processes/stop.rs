@@ -89,8 +89,8 @@ async fn stop_with_open_calls(plan: Plan<'_>) {
     house.gates[0].start().await;
     let log = house.gates[0].logged();
     let last = log.lines().rfind(|line| line.contains("\"serving\"")).expect("a line about the start");
-    let told: serde_json::Value = serde_json::from_str(last).expect("JSON");
-    let recovered = ["settled", "voided", "dropped"].map(|what| told[format!("recovered.{what}")].as_u64());
+    let serving: serde_json::Value = serde_json::from_str(last).expect("JSON");
+    let recovered = ["settled", "voided", "dropped"].map(|what| serving[format!("recovered.{what}")].as_u64());
     assert_eq!(recovered, [Some(0); 3], "{last}");
     books::check(&house, &records, books::nano("10")).await;
 }

@@ -286,8 +286,8 @@ async fn every_task_ends_once_while_replicas_die() {
     let (begun, expected) = creations.over();
     let (began, cpu_before) = (Instant::now(), trouble.cpu(&house).await);
     let asked = async || -> Value {
-        let told = http.get(sim_url.replace("/v1", "/_sim/videos")).send().await.expect("a reply");
-        told.json().await.expect("JSON")
+        let reply = http.get(sim_url.replace("/v1", "/_sim/videos")).send().await.expect("a reply");
+        reply.json().await.expect("JSON")
     };
     let asked_before = asked().await["asked"]["kling"]["all"].as_u64().expect("a count");
     hold(&*house.lock().await, false).await;
@@ -304,9 +304,9 @@ async fn every_task_ends_once_while_replicas_die() {
     // Only what was on its way to be sent when a gateway died or stood still.
     let most_unsent = trouble.rounds * DOORS;
     assert!(never_sent <= most_unsent, "{never_sent} were never sent, with {} interruptions", trouble.rounds);
-    let told = asked().await;
-    assert_eq!(told["tasks"], begun - never_sent, "as many creations as tasks: none was sent again, none was lost");
-    let asked = &told["asked"]["kling"];
+    let counts = asked().await;
+    assert_eq!(counts["tasks"], begun - never_sent, "as many creations as tasks: none was sent again, none was lost");
+    let asked = &counts["asked"]["kling"];
     let all = asked["all"].as_u64().expect("a count") - asked_before;
     let most = asked["most_in_a_second"].as_u64().expect("a count");
     // Half as many on top: what leaves evenly arrives in heaps where two cores do all of this. Like

@@ -1,6 +1,6 @@
-//! `tollgate video`: a customer makes a video, waits for it and has the file; a failed one is told
-//! as failed. And what an operator does around videos while the gateway runs: exchange the secret
-//! of its links, name where an account is told.
+//! `tollgate video`: a customer makes a video, waits for it and has the file; a failed one is
+//! reported as failed. And what an operator does around videos while the gateway runs: exchange the
+//! secret of its links, name where an account is notified.
 
 use crate::house::{House, Plan, text};
 use crate::process::{Process, signal, tollgate};
@@ -55,8 +55,8 @@ async fn a_video_is_made_waited_for_and_fetched() {
         (&["create", "--model", "no-such", "p"], "model_not_found"),
     ] {
         let refused = run(dir.path(), &line, arguments);
-        let told = String::from_utf8_lossy(&refused.stderr);
-        assert!(!refused.status.success() && told.contains(says), "{arguments:?}: {told}");
+        let message = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && message.contains(says), "{arguments:?}: {message}");
     }
     process.terminate();
     assert_eq!(process.wait().await.code(), Some(0), "{}", process.last_words());
@@ -118,9 +118,9 @@ async fn the_secret_of_links_is_exchanged_without_a_restart() {
     assert_eq!(opens(&house, &first).await.0, 200, "what the old one signed still opens");
     assert_eq!(opens(&house, &second).await.0, 200);
     let url = format!("{}/v1/webhooks/secret", house.gates[0].url());
-    let told: Value =
+    let shown: Value =
         house.http.get(url).bearer_auth(&house.key).send().await.expect("a reply").json().await.expect("JSON");
-    assert_eq!(told["secrets"].as_array().map(Vec::len), Some(2), "webhooks are signed with both");
+    assert_eq!(shown["secrets"].as_array().map(Vec::len), Some(2), "webhooks are signed with both");
 
     std::fs::write(&file, "short").expect("written");
     taken_over(&house, "the configuration is wrong; the old one stays").await;
@@ -138,7 +138,7 @@ async fn the_secret_of_links_is_exchanged_without_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operator_names_where_an_account_is_told() {
+async fn an_operator_names_where_an_account_is_notified() {
     let house = House::new(Plan::default()).await;
     let set = async |arguments: &[&str]| {
         let all = [&["account", "webhook", house.account.as_str()], arguments].concat();
@@ -155,8 +155,8 @@ async fn an_operator_names_where_an_account_is_told() {
         (&["https://example.com/hook", "--none"], "cannot be used"),
     ] {
         let refused = set(arguments).await;
-        let told = String::from_utf8_lossy(&refused.stderr);
-        assert!(!refused.status.success() && told.contains(says), "{arguments:?}: {told}");
+        let message = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && message.contains(says), "{arguments:?}: {message}");
     }
     let shown = house.cli(&["account", "show", &house.account]).await;
     assert_eq!(shown["account"]["webhook_url"], "https://example.com/hook", "a refusal changes nothing");

@@ -98,7 +98,7 @@ fn block(list: &mut Array<'_>, output: &OutputBlock) {
             one.text("name", &call.name);
             one.raw("input", &input(call));
         }),
-        // Anthropic's answers hold neither pictures nor sound; the client is told that there was
+        // Anthropic's answers hold neither pictures nor sound; the client learns that there was
         // one.
         OutputBlock::Image { mime, .. } => list.object(|one| {
             one.text("type", "text");

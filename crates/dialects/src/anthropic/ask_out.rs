@@ -66,7 +66,7 @@ pub(crate) fn write(mut ask: Ask<'_>, target: &Target) -> Result<(Vec<u8>, Dropp
     Ok((out, carry.dropped, names))
 }
 
-/// What the model is told in words because the provider has no field for it.
+/// What the model reads in words because the provider has no field for it.
 fn instruction(ask: &Ask<'_>, schema: Option<&str>, target: &Target) -> Option<String> {
     match (&ask.format, schema) {
         (Some(OutputFormat::Json), _) => Some(JSON_ONLY.to_owned()),

@@ -37,7 +37,7 @@ pub(super) fn prepare<'a>(ask: &mut Ask<'a>, carry: &mut Carry<'_>) -> Result<Ve
     let turns = std::mem::take(&mut ask.turns);
     let leading = turns.iter().take_while(|turn| turn.role.is_system()).count();
     let mut system = Vec::new();
-    let mut kept: Vec<Turn<'a>> = Vec::with_capacity(turns.len());
+    let mut merged: Vec<Turn<'a>> = Vec::with_capacity(turns.len());
     let roles: Vec<Role> = turns.iter().map(|turn| turn.role).collect();
     for (at, mut turn) in turns.into_iter().enumerate() {
         if at < leading {
@@ -74,20 +74,20 @@ pub(super) fn prepare<'a>(ask: &mut Ask<'a>, carry: &mut Carry<'_>) -> Result<Ve
         if parts.is_empty() {
             if turn.role == Role::Assistant {
                 // What stood in it was recorded; a turn without anything is one that nobody misses
-                // but is told.
+                // but is reported.
                 carry.drop_if(&turn.at, given == 0)?;
                 continue;
             }
             return Err(Problem::new(tollgate_wire::error::Code::InvalidRequest, &turn.at, "The message is empty."));
         }
         turn.parts = parts;
-        kept.push(turn);
+        merged.push(turn);
     }
-    ask.turns = kept;
+    ask.turns = merged;
     Ok(system)
 }
 
-/// A system text in the middle of a conversation, told to the model as one.
+/// A system text in the middle of a conversation, given to the model as one.
 pub(crate) fn reminder(turn: Turn<'_>) -> Turn<'_> {
     let wrap = |part| match part {
         Part::Text { text, cached, rest } => {
@@ -164,7 +164,7 @@ fn block(
             one.text("text", text);
             marks.put(one, *cached);
         }),
-        // Anthropic has no part for a refusal; what was said is kept.
+        // Anthropic has no part for a refusal; what was said is preserved.
         Part::Refusal { text, .. } => list.object(|one| {
             one.text("type", "text");
             one.text("text", text);
@@ -311,7 +311,7 @@ fn result(
     Ok(())
 }
 
-/// What a tool told.
+/// The result of a tool.
 fn tool_result(
     parts: &[Part<'_>],
     at: &str,
@@ -326,7 +326,8 @@ fn tool_result(
             let mut inner = Array::begin(one.key("content"));
             for part in parts.iter().filter(|part| !matches!(part, Part::Text { text, .. } if text.is_empty())) {
                 match part {
-                    // A tool may tell anything: what has no form here is told as it was written.
+                    // A tool may return anything: what has no form here is passed as it was
+                    // written.
                     Part::Foreign { words: None, raw, .. } => inner.object(|one| {
                         one.text("type", "text");
                         one.text("text", raw);

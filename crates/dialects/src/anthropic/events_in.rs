@@ -34,7 +34,7 @@ enum Block {
     Call(u32),
     /// A search of the provider's own; what for comes in pieces.
     Search,
-    /// Told as a whole.
+    /// Reported as a whole.
     Other,
 }
 
@@ -190,7 +190,7 @@ impl AnthropicReader {
                 }
             }
             "signature_delta" | "" => {}
-            // A block that is told as a whole has pieces of its own kinds.
+            // A block that is reported as a whole has pieces of its own kinds.
             _ if self.open == Some(Block::Other) => {}
             other => sink(Event::Lost { what: Cow::Borrowed(other) }),
         }

@@ -56,7 +56,7 @@ impl AnthropicWriter {
         }
     }
 
-    /// More had to wait for its turn than is kept.
+    /// More had to wait for its turn than may be buffered.
     pub fn is_full(&self) -> bool {
         self.lane.is_full()
     }

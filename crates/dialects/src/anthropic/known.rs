@@ -1,5 +1,5 @@
-//! What of a message and of its streamed events is read into the hub. All else is told to a client
-//! of another dialect.
+//! What of a message and of its streamed events is read into the hub. All else is reported to a
+//! client of another dialect.
 
 use crate::hub::Known::{self, All, Apart, Dotted, Each, In, Is, Usage, Whole};
 use crate::hub::RestMembers;
@@ -18,7 +18,7 @@ pub(super) const MESSAGE: RestMembers = &[
 const USAGE: Known = Usage("usage", UsageShape::Anthropic);
 const STOP_DETAILS: Known = Dotted("stop_details", &[Apart(&["type"]), Is(&["category", "explanation"])]);
 
-/// Blocks. Those of tools that ran at the provider are told as a whole by their type.
+/// Blocks. Those of tools that ran at the provider are reported as a whole by their type.
 fn block(block: &Node<'_>) -> Option<RestMembers> {
     Some(match block.str_of("type") {
         "text" => &[Is(&["type", "text"]), Each("citations", citation)],
@@ -41,8 +41,8 @@ fn citation(citation: &Node<'_>) -> Option<RestMembers> {
     })
 }
 
-/// The members of a streamed event. `aside`: it is about a block that is told as a whole. `None`:
-/// an event that nobody knows.
+/// The members of a streamed event. `aside`: it is about a block that is reported as a whole.
+/// `None`: an event that nobody knows.
 pub(super) fn event(event: &Node<'_>, aside: bool) -> Option<RestMembers> {
     Some(match event.str_of("type") {
         "message_start" => &[Is(&["type"]), In("message", MESSAGE)],

@@ -1,8 +1,8 @@
 //! Chat replies and chunks read as events.
 //!
 //! Compatible servers differ most in how they send tool calls: the same index for different calls,
-//! no index, no id, the id in every fragment, arguments as an object. All of these are told apart
-//! here, so that writers see numbered calls.
+//! no index, no id, the id in every fragment, arguments as an object. All of these are
+//! distinguished here, so that writers see numbered calls.
 
 use super::known;
 use super::turns_in::{arguments, read_detail};

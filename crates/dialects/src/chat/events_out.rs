@@ -30,7 +30,7 @@ struct Choice {
     calls: bool,
     thoughts: u64,
     custom: u32,
-    /// Citations told.
+    /// Citations written.
     cites: u64,
 }
 

@@ -1,5 +1,5 @@
-//! What of a chat completion and of its chunks is read into the hub. All else is told to a client
-//! of another dialect.
+//! What of a chat completion and of its chunks is read into the hub. All else is reported to a
+//! client of another dialect.
 
 use super::events_in::MOST_CHOICES;
 use crate::hub::Known::{Apart, Dotted, Each, In, Is, Recast, Usage};
@@ -49,7 +49,7 @@ const CALL: RestMembers = &[
     In("custom", &[Is(&["name", "input"])]),
 ];
 
-/// Parts of a content that is a list; others are told by their type.
+/// Parts of a content that is a list; others are reported by their type.
 fn part(part: &Node<'_>) -> Option<RestMembers> {
     match part.str_of("type") {
         "thinking" => Some(&[Is(&["type"]), Each("thinking", |_| Some(&[Is(&["type", "text"])])), Apart(&["closed"])]),
@@ -60,7 +60,7 @@ fn part(part: &Node<'_>) -> Option<RestMembers> {
     }
 }
 
-/// A page; what else is cited is told as citations.
+/// A page; what else is cited is reported as citations.
 fn annotation(note: &Node<'_>) -> Option<RestMembers> {
     let link = note.get("url_citation").unwrap_or(note).text_of("url").is_some();
     let known: RestMembers = &[Is(&["type"]), Apart(&["index"]), In("url_citation", LINK), Is(LINKED)];
@@ -70,7 +70,7 @@ fn annotation(note: &Node<'_>) -> Option<RestMembers> {
 const LINKED: &[&str] = &["url", "title", "start_index", "end_index"];
 const LINK: RestMembers = &[Is(LINKED)];
 
-/// A picture that came along; one given by its address is told.
+/// A picture that came along; one given by its address is reported.
 fn image(image: &Node<'_>) -> Option<RestMembers> {
     let url = image.get("image_url").and_then(|inner| inner.text().or_else(|| inner.text_of("url")))?;
     let known: RestMembers = &[Is(&["type"]), Apart(&["index"]), In("image_url", &[Is(&["url"])])];

@@ -22,7 +22,7 @@ impl<'a> Out<'a> {
         self.at += len;
     }
 
-    /// Copies what was kept so far.
+    /// Copies what was buffered so far.
     fn copy(&mut self) {
         self.new.extend_from_slice(&self.from[self.taken..self.at]);
         self.taken = self.at;

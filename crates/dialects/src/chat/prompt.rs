@@ -99,7 +99,7 @@ impl Estimate {
             return Ok(());
         }
         match top(dialect, name) {
-            Some(Top::Kept) => self.reads.hides(None, at),
+            Some(Top::Stored) => self.reads.hides(None, at),
             Some(Top::Runs(tool)) => self.reads.runs(tool, None, at),
             Some(Top::MostUses) => self.reads.most_uses = whole_number(raw),
             Some(Top::Shortens) => self.reads.compacts |= memchr::memmem::find(raw, b"compact").is_some(),

@@ -32,7 +32,7 @@ pub struct ChatReply {
     pub(crate) model: Option<Range<usize>>,
 }
 
-/// Longest `usage` text kept.
+/// Longest `usage` text stored.
 pub(crate) const MOST_RAW_USAGE: usize = 8 << 10;
 
 /// Reads a whole (not streamed) reply.

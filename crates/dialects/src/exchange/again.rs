@@ -8,7 +8,7 @@
 //! object in turn (`unknown`). What a writer does otherwise than the original is a closed list
 //! (`notes`). That its own words mean the same, usage and recast forms included, `meaning` shows by
 //! reading them again. So each member of an answer is either carried by the hub, or on the list
-//! from which others are told.
+//! from which others differ.
 
 mod events;
 mod golden;

@@ -17,9 +17,9 @@ use tollgate_wire::StreamFault;
 use tollgate_wire::error::Code;
 use tollgate_wire::json::{self, Node};
 
-/// The last event of a Responses stream repeats all of it, so it is kept: up to this much of the
-/// provider's stream.
-const MOST_KEPT: usize = 64 << 20;
+/// The last event of a Responses stream repeats all of it, so it is buffered: up to this much of
+/// the provider's stream.
+const MAX_BUFFERED: usize = 64 << 20;
 
 #[derive(Debug)]
 pub(super) struct Any {
@@ -60,10 +60,10 @@ impl Any {
         }
     }
 
-    /// Notes how much comes; false where that is more than can be kept.
+    /// Notes how much comes; false where that is more than can be buffered.
     pub fn takes(&mut self, more: usize) -> bool {
         self.taken = self.taken.saturating_add(more);
-        self.taken <= MOST_KEPT || self.pass.is_some() || !matches!(self.writer, DialectWriter::Responses(_))
+        self.taken <= MAX_BUFFERED || self.pass.is_some() || !matches!(self.writer, DialectWriter::Responses(_))
     }
 
     /// Passes the event at `out.at` when it is like those before.
@@ -95,7 +95,7 @@ impl Any {
         Ok(ended)
     }
 
-    /// No more can be kept of what the end needs.
+    /// No more can be buffered of what the end needs.
     pub fn is_full(&self) -> bool {
         self.writer.is_full() || self.restore.is_full()
     }

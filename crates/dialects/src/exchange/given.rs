@@ -105,7 +105,7 @@ impl Found {
     fn blocks(&mut self, list: Option<&Node<'_>>, at: &str) {
         each(list, at, |block, at| match block.str_of("type") {
             "tool_result" => self.blocks(block.get("content"), &format!("{at}.content")),
-            // What a search has found is told, not opened.
+            // What a search has found is shown, not opened.
             _ => {
                 if let Some(source) = block.get("source").filter(|source| source.str_of("type") == "url") {
                     self.member(source, "url", &format!("{at}.source"));

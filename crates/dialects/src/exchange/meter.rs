@@ -15,7 +15,7 @@ pub(super) struct StreamMeter {
     /// Output came after the last report.
     since: bool,
     /// A report came with the event that is being read.
-    told: bool,
+    reported: bool,
     pub output: bool,
     /// There is an answer at all, with or without output.
     pub answer: bool,
@@ -29,7 +29,7 @@ pub(super) struct StreamMeter {
     from: Dialect,
 }
 
-/// Longest report kept as text.
+/// Longest report stored as text.
 const MOST_RAW: usize = 8 << 10;
 
 impl StreamMeter {
@@ -38,7 +38,7 @@ impl StreamMeter {
             report: UsageReport::new(from.usage()),
             usage: None,
             since: false,
-            told: false,
+            reported: false,
             output: false,
             answer: false,
             text: TokenCounter::default(),
@@ -63,7 +63,7 @@ impl StreamMeter {
                 if self.report.merge(report) {
                     self.usage = self.report.usage();
                     self.since = false;
-                    self.told = true;
+                    self.reported = true;
                 }
                 return;
             }
@@ -84,14 +84,14 @@ impl StreamMeter {
     /// An event was read to its end: a report covers all that came with it, in whichever order its
     /// reader tells them.
     pub fn over(&mut self) {
-        if std::mem::take(&mut self.told) {
+        if std::mem::take(&mut self.reported) {
             self.since = false;
         }
     }
 
-    /// What is told now to end the answer was not said after the report: it is ours.
+    /// What is written now to end the answer was not said after the report: it is ours.
     pub fn ending(&mut self) {
-        self.told = !self.since;
+        self.reported = !self.since;
     }
 
     /// Counts text that passed without being read as an event.
@@ -137,7 +137,7 @@ impl StreamMeter {
         self.usage.as_ref()
     }
 
-    /// What the client is told: the report, or our own count where there is none, for that is what
+    /// What the client gets: the report, or our own count where there is none, for that is what
     /// it is charged by then.
     pub fn usage_so_far(&self, prompt: u64) -> Option<Usage> {
         let says_nothing = self.usage.is_none_or(|usage| self.output && usage.output_total() == 0);

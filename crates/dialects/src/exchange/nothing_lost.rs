@@ -1,6 +1,6 @@
 //! Nothing of a request is lost in silence. What the hub has no place for, and what stands where
 //! something else was expected, reaches a provider of another dialect inside a value that is passed
-//! on as a whole, or is told by its name, or is refused.
+//! on as a whole, or is reported by its name, or is refused.
 
 mod forms;
 
@@ -109,18 +109,18 @@ fn way_to(node: &Node<'_>, at: &mut usize, wanted: usize, way: &mut Vec<String>)
     }
 }
 
-/// Where this reaches a provider of another dialect neither by itself nor by its name, nor is told:
-/// by the names on the way to it.
+/// Where this reaches a provider of another dialect neither by itself nor by its name, nor is
+/// reported: by the names on the way to it.
 fn silent(golden: &Golden, text: &str, mark: &str, way: &[String]) -> String {
     let path = Path { model: "gemini-x", stream: false };
     let path = (golden.dialect == Dialect::Gemini).then_some(path);
     let Ok(request) = CheckedRequest::read(golden.dialect, Bytes::copy_from_slice(text.as_bytes()), path) else {
         return String::new();
     };
-    let told = |field: &String| {
+    let reported = |field: &String| {
         let last = field.rsplit('.').next().unwrap_or_default();
-        // Gemini's name for what is told as metadata; and a tool that may not be called is left out
-        // as a whole.
+        // Gemini's name for what is reported as metadata; and a tool that may not be called is left
+        // out as a whole.
         let other = match field.as_str() {
             "metadata" => way.iter().any(|name| name == "labels"),
             "tool_choice.allowed_tools" => way.first().is_some_and(|name| name == "tools"),
@@ -132,18 +132,18 @@ fn silent(golden: &Golden, text: &str, mark: &str, way: &[String]) -> String {
     let mut silent = String::new();
     for to in Dialect::ALL.into_iter().filter(|to| *to != golden.dialect) {
         let Ok(sent) = request.upstream_body(&Target::new(to, "m")) else { continue };
-        if !sent.dropped.fields().iter().any(told) && !String::from_utf8_lossy(&sent.body).contains(mark) {
-            silent.push_str(&format!("{} to {to:?}: {}; told {}\n", golden.name, way.join("."), sent.dropped));
+        if !sent.dropped.fields().iter().any(reported) && !String::from_utf8_lossy(&sent.body).contains(mark) {
+            silent.push_str(&format!("{} to {to:?}: {}; reported {}\n", golden.name, way.join("."), sent.dropped));
         }
     }
     silent
 }
 
-/// What of a request has no place in the hub is refused, told, or reaches the provider inside
+/// What of a request has no place in the hub is refused, reported, or reaches the provider inside
 /// something that is passed on as a whole (a schema, arguments, the answer of a tool). Nothing is
 /// lost in silence.
 #[test]
-fn unknown_members_are_told() {
+fn unknown_members_are_reported() {
     let mut lost = String::new();
     for golden in goldens() {
         let (_, objects) = marked(&golden.original, |_| false);
@@ -194,10 +194,10 @@ const SEEN_TO: &[&str] = &[
     "model",
 ];
 
-/// A value of an unexpected kind at a place that we know is no less told than a member that we do
+/// A value of an unexpected kind at a place that we know is reported like a member that we do
 /// not know.
 #[test]
-fn values_of_another_kind_are_told() {
+fn values_of_another_kind_are_reported() {
     let mut lost = String::new();
     for golden in goldens() {
         let node = Node::read(&golden.original).unwrap();

@@ -1,6 +1,6 @@
 //! What is ours in an answer that stays in its dialect: the public name of the model; and of a
 //! response that the gateway keeps its id, whether it is stored and what it continues, of which its
-//! provider knows nothing because it got the whole conversation and was told to store none of it.
+//! provider knows nothing because it got the whole conversation and was asked to store none of it.
 //! Everything else is passed on as it came.
 
 use crate::hub::{CONVERSATION, Voice};
@@ -44,7 +44,7 @@ impl OwnMembers {
                 Some(Known::new(name, raw.as_bytes()))
             };
             known.extend([PREVIOUS, CONVERSATION].into_iter().filter_map(named));
-            if echo.is_kept_here() {
+            if echo.is_stored_here() {
                 known.push(Known::new("id", &json::quoted(&voice.prefixed("resp_"))));
                 known.push(Known::new("store", echo.get("store").unwrap_or("true").as_bytes()));
             }
@@ -122,15 +122,15 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_is_kept_has_our_id_and_is_stored_as_asked() {
+    fn a_stored_response_has_our_id_and_says_store_as_asked() {
         let came = r#"{"id":"resp_up","store":false,"model":"up"}"#;
         for (body, goes) in [
             (&b"{}"[..], r#"{"id":"resp_7","store":true,"model":"public"}"#),
             (br#"{"store":false}"#, r#"{"id":"resp_7","store":false,"model":"public"}"#),
         ] {
-            assert_eq!(ours(Echo::of(body).kept_here(), came), goes);
+            assert_eq!(ours(Echo::of(body).stored_here(), came), goes);
         }
         assert_eq!(ours(Echo::default(), came), r#"{"id":"resp_up","store":false,"model":"public"}"#);
-        assert_eq!(ours(Echo::default().kept_here(), r#"{"x":1}"#), r#"{"id":"resp_7","store":true,"x":1}"#);
+        assert_eq!(ours(Echo::default().stored_here(), r#"{"x":1}"#), r#"{"id":"resp_7","store":true,"x":1}"#);
     }
 }

@@ -27,7 +27,7 @@ pub struct CheckedRequest {
     pub dialect: Dialect,
     pub model: String,
     pub stream: bool,
-    /// Usage is to be told to the client: always but in chat, where it must be asked for.
+    /// Usage is to be reported to the client: always but in chat, where it must be asked for.
     pub wants_usage: bool,
     /// The caller's limit of the output.
     pub max_output: Option<u64>,
@@ -207,7 +207,7 @@ fn few_tools(ask: &Ask<'_>) -> Result<(), Problem> {
 /// for where it can be.
 fn known_effort(ask: &mut Ask<'_>, target: &Target) {
     if !target.thinks && ask.reasoning.off && matches!(target.dialect, Dialect::Chat | Dialect::Responses) {
-        // It does not anyway, and would refuse to be told so.
+        // It does not anyway, and would refuse the field.
         ask.reasoning.effort = None;
     }
     let known: Vec<Effort> = target.efforts.iter().filter_map(|word| Effort::of(word)).collect();

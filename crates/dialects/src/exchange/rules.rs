@@ -107,7 +107,7 @@ const fn said_in(dialect: Dialect) -> &'static str {
 
 /// The request with those of its turns that `keep` names by their place.
 fn with_turns<'a>(dialect: Dialect, body: &Node<'a>, keep: impl Fn(usize) -> bool) -> Node<'a> {
-    let kept = |(name, value): &(Cow<'a, str>, Node<'a>)| {
+    let stays = |(name, value): &(Cow<'a, str>, Node<'a>)| {
         let value = match &value.kind {
             NodeKind::List(turns) if name == said_in(dialect) => {
                 let turns = turns.iter().enumerate().filter(|(at, _)| keep(*at)).map(|(_, turn)| turn.clone());
@@ -117,7 +117,7 @@ fn with_turns<'a>(dialect: Dialect, body: &Node<'a>, keep: impl Fn(usize) -> boo
         };
         (name.clone(), value)
     };
-    Node { raw: body.raw, kind: NodeKind::Map(body.members().iter().map(kept).collect()) }
+    Node { raw: body.raw, kind: NodeKind::Map(body.members().iter().map(stays).collect()) }
 }
 
 const SAMPLING: &[&str] = &["temperature", "top_p", "top_k", "topP", "topK"];

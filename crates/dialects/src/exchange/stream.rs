@@ -266,7 +266,7 @@ impl ReplyStream {
         }
     }
 
-    /// The time is told in what the client gets when the answer ends, so that [`ReplyStream::now`]
+    /// The time stands in what the client gets when the answer ends, so that [`ReplyStream::now`]
     /// must say it.
     pub fn needs_time(&self) -> bool {
         matches!(&self.form, Form::Any(any) if matches!(any.writer, DialectWriter::Responses(_)))

@@ -43,7 +43,7 @@ impl DialectWriter {
         }
     }
 
-    /// More had to be kept than is allowed: the stream cannot go on.
+    /// More had to be buffered than is allowed: the stream cannot go on.
     pub fn is_full(&self) -> bool {
         match self {
             DialectWriter::Chat(_) => false,

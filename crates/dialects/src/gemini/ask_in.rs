@@ -1,4 +1,4 @@
-//! A generateContent request read into the hub. Model and streaming are told by the path.
+//! A generateContent request read into the hub. Model and streaming are named by the path.
 
 use super::schema::from_gemini;
 use super::{parts_in, tools_in};

@@ -62,16 +62,16 @@ fn prepare(ask: &mut Ask<'_>, carry: &mut Carry<'_>) -> Result<Vec<String>, Prob
     let turns = std::mem::take(&mut ask.turns);
     ask.turns = turns.into_iter().map(|turn| if turn.role.is_system() { reminder(turn) } else { turn }).collect();
     for turn in &mut ask.turns {
-        let mut kept = Vec::with_capacity(turn.parts.len());
+        let mut parts = Vec::with_capacity(turn.parts.len());
         for part in std::mem::take(&mut turn.parts) {
             match part {
                 Part::Thought { ref thought, .. } if !parts_out::is_hers(thought) => carry.drop("reasoning")?,
                 Part::Text { text, .. } if text.is_empty() => {}
                 Part::Foreign { what, words: None, .. } if turn.role == Role::Assistant => carry.drop(&what)?,
-                other => kept.push(other),
+                other => parts.push(other),
             }
         }
-        turn.parts = kept;
+        turn.parts = parts;
     }
     ask.turns.retain(|turn| !turn.parts.is_empty());
     Ok(system)
@@ -171,7 +171,7 @@ fn thinking(ask: &Ask<'_>, config: &mut Object<'_>, carry: &mut Carry<'_>) -> Re
 }
 
 /// The budget of a model that takes one, within what it takes. What the client said itself and does
-/// not get is told.
+/// not get is reported.
 fn budget(ask: &Ask<'_>, carry: &mut Carry<'_>) -> Result<Option<u64>, Problem> {
     let asked = &ask.reasoning;
     let (least, most) = carry.target.budgets.clone().into_inner();

@@ -75,7 +75,7 @@ fn supports(grounding: &Node<'_>, choice: u32, text: &str, sink: &mut Sink<'_>) 
     }
 }
 
-/// A place in the text, in characters. One in text that is not kept is told.
+/// A place in the text, in characters. One in text that is not buffered is reported.
 fn place(node: &Node<'_>, name: &'static str, text: &str, sink: &mut Sink<'_>) -> Option<u64> {
     let byte = node.get(name).and_then(Node::number)?;
     let place = characters(text, byte);

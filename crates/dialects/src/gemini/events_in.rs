@@ -12,7 +12,7 @@ use tollgate_wire::usage::{UsageReport, UsageShape};
 
 /// Candidates beyond this are nobody's.
 pub(super) const MOST_CHOICES: u64 = 128;
-/// Text kept to turn the byte places of citations into characters; beyond it they are left out.
+/// Text buffered to turn the byte places of citations into characters; beyond it they are left out.
 const MOST_TEXT: usize = 4 << 20;
 
 #[derive(Debug)]
@@ -20,8 +20,8 @@ pub(crate) struct GeminiReader {
     /// The call of ours that is answered.
     call: String,
     choices: Vec<Choice>,
-    /// How much text may still be kept: the client's dialect gives citations places in it, or does
-    /// not.
+    /// How much text may still be buffered: the client's dialect gives citations places in it, or
+    /// does not.
     room: usize,
     /// The prompt was refused, which ends every choice.
     blocked: bool,

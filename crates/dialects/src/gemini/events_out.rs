@@ -11,11 +11,11 @@ use std::borrow::Cow;
 use tollgate_wire::json::{Array, Object};
 use tollgate_wire::usage::{Usage, UsageShape};
 
-/// Citations and searches of one answer, which are told at its end.
+/// Citations and searches of one answer, which are written at its end.
 const MOST_CITES: usize = 4_096;
 /// What calls that are not whole may hold in all.
 const MOST_HELD: usize = 16 << 20;
-/// Text kept to give citations their places.
+/// Text buffered to give citations their places.
 const MOST_TEXT: usize = 4 << 20;
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct GeminiWriter {
     begun: bool,
     choices: Vec<Choice>,
     held: usize,
-    /// Citations come with places in the text, so the text is kept.
+    /// Citations come with places in the text, so the text is buffered.
     places: bool,
     text: usize,
     cites: usize,
@@ -65,7 +65,7 @@ impl GeminiWriter {
         }
     }
 
-    /// More had to be kept for the end, or until a call is whole, than is allowed.
+    /// More had to be buffered for the end, or until a call is whole, than is allowed.
     pub fn is_full(&self) -> bool {
         self.held > MOST_HELD || self.cites > MOST_CITES
     }

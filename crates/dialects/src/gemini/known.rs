@@ -1,5 +1,5 @@
-//! What of a GenerateContentResponse is read into the hub. All else is told to a client of another
-//! dialect.
+//! What of a GenerateContentResponse is read into the hub. All else is reported to a client of
+//! another dialect.
 
 use super::events_in::MOST_CHOICES;
 use crate::hub::Known::{Apart, Dotted, Each, In, Is, Recast, Usage};
@@ -21,7 +21,7 @@ fn candidate(candidate: &Node<'_>) -> Option<RestMembers> {
     near.then_some(CANDIDATE)
 }
 
-/// What is said about the finish is told by the reader where it is no refusal.
+/// What is said about the finish is reported by the reader where it is no refusal.
 const CANDIDATE: RestMembers = &[
     In("content", &[Apart(&["role"]), Each("parts", part)]),
     Is(&["finishReason", "finish_reason"]),
@@ -34,7 +34,7 @@ const CANDIDATE: RestMembers = &[
     Recast(&In("logprobs_result", LOGPROBS)),
 ];
 
-/// Parts; others are told by the name of their first member.
+/// Parts; others are reported by the name of their first member.
 fn part(part: &Node<'_>) -> Option<RestMembers> {
     if part.text_of("text").is_some() {
         return Some(&[Is(&["text", "thought"]), Is(SIGNATURE)]);
@@ -60,7 +60,7 @@ const GROUNDING: RestMembers = &[
     Each("grounding_supports", |_| Some(SUPPORT)),
 ];
 
-/// A page of the web; other sources are told as citations.
+/// A page of the web; other sources are reported as citations.
 fn chunk(chunk: &Node<'_>) -> Option<RestMembers> {
     let known: RestMembers = &[In("web", &[Is(&["uri", "title"])])];
     chunk.get("web").map(|_| known)

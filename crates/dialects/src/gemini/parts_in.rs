@@ -118,7 +118,7 @@ fn without_mark(mut seal: Seal<'_>) -> (Option<Seal<'_>>, bool) {
     (Some(seal), signed)
 }
 
-/// Pictures, sound, clips and files are told apart by their type alone.
+/// Pictures, sound, clips and files are distinguished by their type alone.
 fn media<'a>(
     mime: &str,
     place: MediaSource<'a>,
@@ -194,11 +194,11 @@ fn read_result<'a>(node: &Node<'a>, mut rest: Vec<Member<'a>>, open: &mut Vec<Wa
     let response = fields.see("response");
     // What is said beside an error belongs to it.
     let error = response.and_then(|response| response.get("error")).is_some_and(|error| !is_nothing(error));
-    let told = match response.map(Node::members) {
+    let output = match response.map(Node::members) {
         Some([(key, value)]) if key == "output" || key == "result" || (key == "error" && error) => Some(value),
         _ => None,
     };
-    let text = match told.or(response) {
+    let text = match output.or(response) {
         Some(value) => value.text().cloned().unwrap_or(Cow::Borrowed(value.raw)),
         None => Cow::Borrowed(""),
     };

@@ -190,8 +190,8 @@ fn result<'p, 'a>(
     let mut response = Object::begin(one.key("functionResponse"));
     response.text("id", id);
     response.text("name", named.or(name.as_deref()).unwrap_or("tool"));
-    let told = Node::read(&text).ok().filter(|node| matches!(node.kind, NodeKind::Map(_)) && !*error);
-    match told {
+    let object = Node::read(&text).ok().filter(|node| matches!(node.kind, NodeKind::Map(_)) && !*error);
+    match object {
         Some(node) if !node.raw.contains("\"$ref\"") => response.raw("response", node.raw),
         _ => response.object("response", |inner| inner.text(if *error { "error" } else { "output" }, &text)),
     }

@@ -16,7 +16,7 @@ pub(crate) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// What it is called when it is told or refused.
+    /// What it is called when it is reported or refused.
     pub fn path(&self) -> Cow<'_, str> {
         match (self.place, self.name.as_ref()) {
             ("", name) => Cow::Borrowed(name),

@@ -73,9 +73,9 @@ pub(crate) struct Carry<'t> {
 }
 
 impl<'t> Carry<'t> {
-    /// Begins with what is left over in turns, parts and tools: it is told here, whatever becomes
-    /// of its object. Tools and cache marks that the target does not have are gone from the request
-    /// afterwards.
+    /// Begins with what is left over in turns, parts and tools: it is reported here, whatever
+    /// becomes of its object. Tools and cache marks that the target does not have are gone from the
+    /// request afterwards.
     pub fn begin(ask: &mut Ask<'_>, target: &'t Target) -> Result<Self, Problem> {
         debug_assert_ne!(ask.origin, target.dialect, "the client's own bytes pass");
         let mut carry = Carry { target, dropped: Dropped::default(), origin: ask.origin };
@@ -148,8 +148,8 @@ impl<'t> Carry<'t> {
         Ok(())
     }
 
-    /// What the hub has a place for and no other dialect but one or two: told here, because turns
-    /// are joined on their way.
+    /// What the hub has a place for and no other dialect but one or two: reported here, because
+    /// turns are joined on their way.
     fn only_here(&mut self, ask: &Ask<'_>) -> Result<(), Problem> {
         let to = self.target.dialect;
         self.drop_if("messages.name", to != Dialect::Chat && ask.turns.iter().any(|turn| turn.name.is_some()))?;
@@ -176,8 +176,9 @@ impl<'t> Carry<'t> {
     }
 
     /// A schema of the output for a provider that takes nothing beside it: its name and description
-    /// become the schema's own, as far as it has none. `kept` says that the provider keeps to it.
-    pub fn schema(&mut self, format: &OutputFormat<'_>, kept: bool) -> Result<Option<String>, Problem> {
+    /// become the schema's own, as far as it has none. `strict_output` says that the provider
+    /// follows it.
+    pub fn schema(&mut self, format: &OutputFormat<'_>, strict_output: bool) -> Result<Option<String>, Problem> {
         let OutputFormat::Schema { name, description, schema, strict, .. } = format else { return Ok(None) };
         let place = if self.origin == Dialect::Responses { "text.format" } else { "response_format.json_schema" };
         let (schema, left) =
@@ -186,7 +187,7 @@ impl<'t> Carry<'t> {
             let member = if member == "title" { "name" } else { member };
             self.drop(&format!("{place}.{member}"))?;
         }
-        self.drop_if(&format!("{place}.strict"), *strict == Some(true) && !kept)?;
+        self.drop_if(&format!("{place}.strict"), *strict == Some(true) && !strict_output)?;
         Ok(Some(schema))
     }
 
@@ -238,7 +239,7 @@ impl<'t> Carry<'t> {
         leave_out(self.origin, &ask.rest, self.target.strict, &mut self.dropped)
     }
 
-    /// Nothing is left over that would have to be told.
+    /// Nothing is left over that would have to be reported.
     pub fn is_plain(&self, rest: &[Member<'_>]) -> bool {
         rest.iter().all(|member| is_carried(self.origin, member))
     }
@@ -269,12 +270,12 @@ impl<'t> Carry<'t> {
     }
 
     /// Tells what is left of an object. Cache marks are carried by their position; what else they
-    /// say is told.
+    /// say is reported.
     fn left(&mut self, rest: &[Member<'_>]) -> Result<(), Problem> {
         let origin = self.origin;
         for member in rest.iter().filter(|member| !is_carried(origin, member)) {
             match (member.place, member.name.as_ref()) {
-                // A hint that changes no answer: told once, by its name alone.
+                // A hint that changes no answer: reported once, by its name alone.
                 ("", mark @ ("cache_control" | "prompt_cache_breakpoint")) if !self.target.takes_marks() => {
                     self.drop(mark)?;
                 }

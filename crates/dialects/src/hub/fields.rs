@@ -1,5 +1,5 @@
 //! An object of a request being read. A member is taken by whoever knows what its value means; what
-//! nobody took, nulls and values of an unexpected kind included, is left over: told or refused.
+//! nobody took, nulls and values of an unexpected kind included, is left over: reported or refused.
 
 use super::ask::Member;
 use super::effort::Effort;

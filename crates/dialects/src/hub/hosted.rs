@@ -1,9 +1,9 @@
 //! Tools that run at a provider, on their way to one that does not have them.
 //!
 //! Agents offer some of them with every request, whether they are needed or not: these are left out
-//! and told, and the model answers without. The others are what a request is about, or work on what
-//! only their own provider keeps: they are refused by their place. So is a request that insists on
-//! a tool which would be left out. `docs/dialects.md` has the same as a table.
+//! and reported, and the model answers without. The others are what a request is about, or work on
+//! what only their own provider keeps: they are refused by their place. So is a request that
+//! insists on a tool which would be left out. `docs/dialects.md` has the same as a table.
 
 use super::{Ask, Carry, Target, Tool, ToolChoice, ToolKind};
 use tollgate_wire::Dialect;

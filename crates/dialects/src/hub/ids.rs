@@ -40,7 +40,7 @@ pub(crate) fn fitting_id<'a>(dialect: Dialect, id: &'a str) -> Cow<'a, str> {
     Cow::Owned(format!("{head}_{hash}"))
 }
 
-/// Who asks, as providers of OpenAI's dialects take it: what is longer is told by a hash, the same
+/// Who asks, as providers of OpenAI's dialects take it: what is longer is sent as a hash, the same
 /// each time.
 pub(crate) fn fitting_user(user: &str) -> Cow<'_, str> {
     const MOST: usize = 64;

@@ -132,13 +132,13 @@ pub(super) fn right_kind(origin: Dialect, member: &Member<'_>) -> Result<(), Pro
         Dialect::Responses => RESPONSES,
         Dialect::Gemini => GEMINI,
     };
-    let told = member.path();
-    let Some((_, want)) = table.iter().find(|(name, _)| same_name(name, &told)) else { return Ok(()) };
+    let path = member.path();
+    let Some((_, want)) = table.iter().find(|(name, _)| same_name(name, &path)) else { return Ok(()) };
     let Ok(node) = Node::read(member.raw) else { return Ok(()) };
     if node.is_null() || want.fits(&node) || (origin == Dialect::Gemini && want.fits_as_text(&node)) {
         return Ok(());
     }
-    Err(Problem::wrong(&told, want.words()))
+    Err(Problem::wrong(&path, want.words()))
 }
 
 impl Want {

@@ -110,7 +110,7 @@ impl Lane {
         self.waiting.is_empty() && self.current.is_none_or(|(_, whole)| whole.is_whole())
     }
 
-    /// More had to wait than is kept: what follows would not be what the provider said.
+    /// More had to wait than may be buffered: what follows would not be what the provider said.
     pub fn is_full(&self) -> bool {
         self.full
     }
@@ -123,7 +123,7 @@ impl Lane {
         self.waiting.push_back(call);
     }
 
-    /// Arguments of a call: true when they are to be written now, else they are kept (within
+    /// Arguments of a call: true when they are to be written now, else they are buffered (within
     /// bounds).
     pub fn args(&mut self, call: u32, text: &str) -> bool {
         if let Some((current, whole)) = &mut self.current
@@ -158,7 +158,7 @@ impl Lane {
         true
     }
 
-    /// What was kept.
+    /// What was buffered.
     pub fn said(&mut self) -> Vec<HeldBack> {
         let said = std::mem::take(&mut self.said);
         self.held = self.held.saturating_sub(said.iter().map(|held| held.text.len()).sum());

@@ -85,11 +85,11 @@ impl Lost {
         }
     }
 
-    /// Most of it comes with every chunk of a stream: told once, without making its name again.
+    /// Most of it comes with every chunk of a stream: reported once, without making its name again.
     fn record(&mut self, inside: &str, name: &str) {
         let dot = if inside.is_empty() { "" } else { "." };
-        let known = |told: &String| {
-            let rest = told.strip_prefix("answer.").and_then(|told| told.strip_prefix(inside)?.strip_prefix(dot));
+        let known = |field: &String| {
+            let rest = field.strip_prefix("answer.").and_then(|field| field.strip_prefix(inside)?.strip_prefix(dot));
             rest == Some(name)
         };
         if !self.dropped.fields().iter().any(known) {

@@ -20,10 +20,10 @@ pub(crate) enum Merge {
 }
 
 pub(crate) fn paired<'a>(turns: Vec<Turn<'a>>, merge: Merge) -> Result<Vec<Turn<'a>>, Problem> {
-    let (kept, mut results) = taken_out(turns)?;
-    let mut out: Vec<Turn<'a>> = Vec::with_capacity(kept.len() + 4);
+    let (others, mut results) = taken_out(turns)?;
+    let mut out: Vec<Turn<'a>> = Vec::with_capacity(others.len() + 4);
     let (mut begun, mut answered) = (0, 0);
-    for turn in kept {
+    for turn in others {
         if turn.role != Role::Assistant {
             answer(&mut out, answered..begun, &mut results)?;
             answered = begun;
@@ -80,7 +80,7 @@ fn taken_out<'a>(turns: Vec<Turn<'a>>) -> Result<(Vec<Turn<'a>>, Vec<Answered<'a
         }
     }
     let mut begun = 0;
-    let mut kept: Vec<Turn<'a>> = Vec::with_capacity(turns.len());
+    let mut others: Vec<Turn<'a>> = Vec::with_capacity(turns.len());
     for mut turn in turns {
         let before = turn.parts.len();
         let mut parts = Vec::with_capacity(before);
@@ -114,10 +114,10 @@ fn taken_out<'a>(turns: Vec<Turn<'a>>) -> Result<(Vec<Turn<'a>>, Vec<Answered<'a
         turn.parts = parts;
         // A turn of results only still ends the turn before it.
         if !turn.parts.is_empty() || before > 0 || turn.role != Role::User {
-            kept.push(turn);
+            others.push(turn);
         }
     }
-    Ok((kept, results))
+    Ok((others, results))
 }
 
 /// What a call is called by its client and from here on, and what came of it.
@@ -211,7 +211,7 @@ mod tests {
         list.into_iter().enumerate().map(number).collect()
     }
 
-    fn told(turns: &[Turn<'_>]) -> String {
+    fn shown(turns: &[Turn<'_>]) -> String {
         let one = |turn: &Turn<'_>| {
             let parts: Vec<String> = turn
                 .parts
@@ -244,15 +244,15 @@ mod tests {
         ]);
         let all = paired(mixed.clone(), Merge::All).unwrap();
         assert_eq!(
-            told(&all),
+            shown(&all),
             "User[a, b] Assistant[call 1, call 2] User[result 1 1, result 2 1] System[s] User[c, d]"
         );
         let chat = paired(mixed.clone(), Merge::Assistants).unwrap();
-        assert!(told(&chat).starts_with("User[a] User[b] Assistant[call 1, call 2] User[result 1 1, result 2 1]"));
+        assert!(shown(&chat).starts_with("User[a] User[b] Assistant[call 1, call 2] User[result 1 1, result 2 1]"));
         let Part::Result { parts, .. } = &all[2].parts[0] else { panic!() };
         assert_eq!(parts, &[Part::text("new")], "the last content, in the first place");
         assert!(
-            told(&paired(mixed, Merge::Nothing).unwrap()).contains("Assistant[call 1] Assistant[call 2] User[result")
+            shown(&paired(mixed, Merge::Nothing).unwrap()).contains("Assistant[call 1] Assistant[call 2] User[result")
         );
     }
 
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn an_id_may_come_again() {
-        for (list, told) in [
+        for (list, expected) in [
             // Turn by turn, the second with a result given twice.
             (
                 vec![
@@ -317,7 +317,7 @@ mod tests {
             // A result before its call.
             (vec![(User, vec![result("x", "one")]), (Assistant, vec![call("x")])], "call x, x=one"),
         ] {
-            assert_eq!(ids(&paired(turns(list), Merge::All).unwrap()), told);
+            assert_eq!(ids(&paired(turns(list), Merge::All).unwrap()), expected);
         }
         let short = vec![(Assistant, vec![call("x"), call("x")]), (User, vec![result("x", "one")])];
         assert!(paired(turns(short), Merge::All).unwrap_err().message.contains("`x` has no result"));

@@ -159,7 +159,7 @@ impl<'a> Part<'a> {
         Part::Thought { thought, rest: Vec::new() }
     }
 
-    /// Something that others cannot be told in words.
+    /// Something that others cannot be given in words.
     pub fn foreign(origin: Dialect, what: Cow<'a, str>, raw: &'a str) -> Self {
         Part::Foreign { origin, what, raw, words: None, rest: Vec::new() }
     }

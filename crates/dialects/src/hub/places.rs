@@ -9,7 +9,7 @@ use super::event::{Citation, Event, Sink};
 use tollgate_wire::Dialect;
 
 /// Citations that wait for the end of one block, and their bytes. Those beyond have no place, which
-/// is told.
+/// is reported.
 const MOST: usize = 1_024;
 const MOST_BYTES: usize = 1 << 20;
 
@@ -148,11 +148,11 @@ mod tests {
     #[test]
     fn what_waits_is_bounded_and_nothing_of_it_lost() {
         let mut all = CitationPlaces::new(Dialect::Anthropic, Dialect::Chat);
-        let (mut placed, mut bare, mut told) = (0, 0, 0);
+        let (mut placed, mut bare, mut dropped) = (0, 0, 0);
         let mut sink = |event: Event<'_>| match event {
             Event::Cite { citation: Citation::Url { to: Some(1), .. }, .. } => placed += 1,
             Event::Cite { .. } => bare += 1,
-            Event::Lost { .. } => told += 1,
+            Event::Lost { .. } => dropped += 1,
             _ => {}
         };
         all.pass(said("a"), &mut sink);
@@ -160,6 +160,6 @@ mod tests {
             all.pass(link(None, None), &mut sink);
         }
         all.pass(Event::TextEnd { choice: 0 }, &mut sink);
-        assert_eq!((placed, bare, told), (MOST, 5, 5));
+        assert_eq!((placed, bare, dropped), (MOST, 5, 5));
     }
 }

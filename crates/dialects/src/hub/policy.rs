@@ -44,7 +44,7 @@ const TABLE: &[(Dialect, &str, Word)] = &[
     // A tool of the provider's, seen to among the tools.
     (Dialect::Chat, "web_search_options", Honoured),
     (Dialect::Anthropic, "stream", Drop(&["false"])),
-    // Told where its mark is written.
+    // Reported where its mark is written.
     (Dialect::Anthropic, "cache_control", Honoured),
     (Dialect::Anthropic, "container", Refused(NOT_HERE, &[])),
     (Dialect::Anthropic, "mcp_servers", Refused(NOT_HERE, &[])),
@@ -75,8 +75,8 @@ const TABLE: &[(Dialect, &str, Word)] = &[
     (Dialect::Gemini, "generationConfig.imageConfig", Refused(NOT_HERE, &[])),
 ];
 
-/// Members of turns, parts and tools that are not told: they mean nothing to another provider, or
-/// the hub carries what they say. Dialect, place, member, how its value begins.
+/// Members of turns, parts and tools that are not reported: they mean nothing to another provider,
+/// or the hub carries what they say. Dialect, place, member, how its value begins.
 const CARRIED: &[(Dialect, &str, &str, &str)] = &[
     (Dialect::Chat, "", "index", ""),
     (Dialect::Chat, "", "reasoning_details", "["),
@@ -98,7 +98,7 @@ const CARRIED: &[(Dialect, &str, &str, &str)] = &[
     (Dialect::Gemini, "functionResponse", "parts", "["),
 ];
 
-/// Whether a member of a turn, part or tool need not be told.
+/// Whether a member of a turn, part or tool need not be reported.
 pub(crate) fn is_carried(origin: Dialect, member: &Member<'_>) -> bool {
     let is = |(dialect, place, name, value): &(Dialect, &str, &str, &str)| {
         *dialect == origin && *place == member.place && same_name(name, &member.name) && member.raw.starts_with(value)
@@ -125,19 +125,19 @@ pub(crate) fn leave_out(
 ) -> Result<(), Problem> {
     rest.iter().try_for_each(|member| right_kind(origin, member))?;
     for member in rest.iter().filter(|member| !asks_nothing(member.raw)) {
-        let told = member.path();
-        let word = TABLE.iter().find(|(dialect, name, _)| *dialect == origin && same_name(name, &told));
+        let path = member.path();
+        let word = TABLE.iter().find(|(dialect, name, _)| *dialect == origin && same_name(name, &path));
         match word.map(|(_, _, word)| word) {
             Some(Honoured) => {}
             Some(Each(seen)) if all_among(member.raw, seen) => {}
             Some(Refused(_, usual) | Drop(usual)) if usual.contains(&member.raw) => {}
             Some(Refused(why, _)) => {
-                return Err(Problem::unsupported(&told, format!("`{told}`: {why}")));
+                return Err(Problem::unsupported(&path, format!("`{path}`: {why}")));
             }
             Some(Drop(_) | Each(_)) | None if strict => {
-                return Err(Problem::unsupported(&told, format!("`{told}`: {NOT_HERE}")));
+                return Err(Problem::unsupported(&path, format!("`{path}`: {NOT_HERE}")));
             }
-            Some(Drop(_) | Each(_)) | None => dropped.add(&told),
+            Some(Drop(_) | Each(_)) | None => dropped.add(&path),
         }
     }
     Ok(())

@@ -1,10 +1,10 @@
 //! What an answer holds beside what the hub has a place for.
 //!
 //! Each dialect lists, as data, the members of its objects that its reader takes (`known.rs` of the
-//! dialect). The rest is told to a client of another dialect by name; one of the same dialect gets
-//! the provider's bytes, and with them all of it. Reader and list are held to each other by the
-//! tests in `exchange/again`: what is listed as taken comes back out of the hub, what is not listed
-//! is told, whatever object it stands in, and both together are the answer that came.
+//! dialect). The rest is reported to a client of another dialect by name; one of the same dialect
+//! gets the provider's bytes, and with them all of it. Reader and list are held to each other by
+//! the tests in `exchange/again`: what is listed as taken comes back out of the hub, what is not
+//! listed is reported, whatever object it stands in, and both together are the answer that came.
 
 use tollgate_wire::json::{Node, NodeKind};
 use tollgate_wire::usage::UsageShape;
@@ -12,7 +12,7 @@ use tollgate_wire::usage::UsageShape;
 /// Members of one object.
 pub(crate) type RestMembers = &'static [Known];
 
-/// What becomes of a member. One that no entry names is told as lost, unless it says nothing.
+/// What becomes of a member. One that no entry names is reported as lost, unless it says nothing.
 #[derive(Debug)]
 pub(crate) enum Known {
     /// The hub has a place for these, whatever they hold.
@@ -22,18 +22,18 @@ pub(crate) enum Known {
     Apart(&'static [&'static str]),
     /// An object whose members are seen to one by one.
     In(&'static str, RestMembers),
-    /// The same, told with its own name in front.
+    /// The same, reported with its own name in front.
     Dotted(&'static str, RestMembers),
     /// An object, or a list of objects, of several kinds. `None`: the reader tells of such a one as
     /// a whole.
     Each(&'static str, fn(&Node<'_>) -> Option<RestMembers>),
     /// The same of counters: one that is zero says nothing.
     Counts(&'static str, RestMembers),
-    /// A report of usage, which comes as counters; numbers that nobody counts are told with its
+    /// A report of usage, which comes as counters; numbers that nobody counts are reported with its
     /// name.
     Usage(&'static str, UsageShape),
-    /// Told like the entry in it; its meaning reaches the hub in another form, from which it cannot
-    /// be written as it was.
+    /// Reported like the entry in it; its meaning reaches the hub in another form, from which it
+    /// cannot be written as it was.
     Recast(&'static Known),
     /// The same of a whole object.
     Whole,
@@ -85,7 +85,7 @@ impl PartialEq for Rest<'_> {
 }
 
 impl Rest<'_> {
-    /// Names what the hub has no place for, each with the name of the object it is told with.
+    /// Names what the hub has no place for, each with the name of the object it is reported with.
     pub fn report(&self, tell: &mut dyn FnMut(&str, &str)) {
         Walk { inside: "", says, tell }.object(self.node, self.known);
     }
@@ -145,11 +145,11 @@ mod tests {
     ];
 
     #[test]
-    fn what_is_not_listed_is_told_wherever_it_stands() {
+    fn what_is_not_listed_is_reported_wherever_it_stands() {
         let text = r#"{"id":1,"time":2,"odd":3,"null":null,"none":{},"message":{"mood":"good","parts":[{"type":"text","text":"a","tone":1},{"type":"wave","x":1}]},"links":{"url":"u","age":4},"times":{"web":{"n":1,"m":2},"files":{"n":0}}}"#;
         let node = Node::read(text).unwrap();
-        let mut told = Vec::new();
-        Rest { node: &node, known: ANSWER }.report(&mut |inside, name| told.push(format!("{inside}/{name}")));
-        assert_eq!(told, ["/odd", "/mood", "/tone", "links/age", "times/m"]);
+        let mut dropped = Vec::new();
+        Rest { node: &node, known: ANSWER }.report(&mut |inside, name| dropped.push(format!("{inside}/{name}")));
+        assert_eq!(dropped, ["/odd", "/mood", "/tone", "links/age", "times/m"]);
     }
 }

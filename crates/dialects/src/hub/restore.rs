@@ -30,7 +30,7 @@ impl Restore {
         Restore { names, ..Restore::default() }
     }
 
-    /// More had to be kept than is allowed.
+    /// More had to be buffered than is allowed.
     pub fn is_full(&self) -> bool {
         self.full
     }

@@ -50,7 +50,7 @@ pub(crate) fn labelled(raw: &str, texts: &[(&'static str, &Option<Cow<'_, str>>)
     (String::from_utf8(out).unwrap_or_else(|_| raw.to_owned()), left)
 }
 
-/// Keywords Anthropic's structured output does not take; they are told to the model in the
+/// Keywords Anthropic's structured output does not take; they are put for the model in the
 /// description instead.
 const LIMITS: &[&str] = &[
     "minimum",

@@ -70,7 +70,7 @@ pub(crate) struct Seal<'a> {
 /// How everything begins that we put in the place of a seal.
 pub(crate) const MARK: &str = "tg1.";
 /// Stands where a seal would: the thought is nobody's who signs. Without it a provider could not be
-/// kept from being shown it as its own.
+/// not shown it as its own.
 pub(crate) const UNSIGNED: &str = "tg1.x..";
 /// Before the text that Anthropic signed, in what its seal is bound to. What is redacted has none,
 /// and is another thing than a thought that was signed and not shown.

@@ -14,13 +14,14 @@ pub struct Target {
     /// Sent when the caller sets no limit and the dialect demands one (Anthropic): the model's own
     /// most.
     pub default_max_output: u64,
-    /// The most the model says in one answer, thoughts included; a limit above it is cut and told.
+    /// The most the model says in one answer, thoughts included; a limit above it is cut and
+    /// reported.
     pub most_output: Option<u64>,
     /// The efforts of reasoning the model knows; another one becomes the nearest of them. Empty:
     /// all.
     pub efforts: Vec<String>,
-    /// Thinks at all. OpenAI refuses to be told how, or asked for sealed thoughts, where a model
-    /// does not.
+    /// Thinks at all. OpenAI refuses settings of it, or to be asked for sealed thoughts, where a
+    /// model does not.
     pub thinks: bool,
     /// Takes `temperature`, `top_p` and `top_k`.
     pub sampling: bool,
@@ -41,7 +42,7 @@ pub struct Target {
     pub wants_reasoning_back: bool,
     /// Gemini before 3: the least and the most budget of thoughts it takes.
     pub budgets: std::ops::RangeInclusive<u64>,
-    /// Gemini before 3: cannot be told not to think.
+    /// Gemini before 3: its thinking cannot be turned off.
     pub thinks_always: bool,
     /// Gemini 3: thinks in levels, takes media in function responses, wants signatures on calls.
     pub gemini3: bool,

@@ -30,7 +30,7 @@ pub struct Voice {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Echo {
     members: Vec<(String, String)>,
-    kept_here: bool,
+    stored_here: bool,
 }
 
 /// What is repeated, and what stands there when the client did not say.
@@ -64,7 +64,7 @@ impl Echo {
         let Ok(text) = std::str::from_utf8(body) else { return Echo::default() };
         let Ok(node) = Node::read(text) else { return Echo::default() };
         let names = REPEATED.iter().map(|(name, _)| *name).chain([CONVERSATION]);
-        let kept = names.filter_map(|name| {
+        let repeated_members = names.filter_map(|name| {
             let value = node.get(name)?;
             let repeated = match name {
                 "tools" => tools(value),
@@ -73,17 +73,17 @@ impl Echo {
             };
             Some((name.to_owned(), repeated))
         });
-        Echo { members: kept.collect(), kept_here: false }
+        Echo { members: repeated_members.collect(), stored_here: false }
     }
 
     /// The gateway keeps the conversation and its provider does not: within one dialect too, the id
     /// of the response and whether it is stored are ours to tell.
-    pub fn kept_here(self) -> Echo {
-        Echo { kept_here: true, ..self }
+    pub fn stored_here(self) -> Echo {
+        Echo { stored_here: true, ..self }
     }
 
-    pub(crate) fn is_kept_here(&self) -> bool {
-        self.kept_here
+    pub(crate) fn is_stored_here(&self) -> bool {
+        self.stored_here
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
@@ -91,10 +91,10 @@ impl Echo {
     }
 }
 
-/// Told only where the client named one.
+/// Written only where the client named one.
 pub(crate) const CONVERSATION: &str = "conversation";
 
-/// A conversation may be named by its id alone; it is told as an object.
+/// A conversation may be named by its id alone; it is written as an object.
 fn conversation(named: &Node<'_>) -> Option<String> {
     let id = named.text().or_else(|| named.text_of("id"))?;
     let mut out = Vec::with_capacity(id.len() + 16);
@@ -148,13 +148,13 @@ mod tests {
 
     #[test]
     fn a_conversation_is_repeated_as_an_object() {
-        for (body, told) in [
+        for (body, expected) in [
             (&br#"{"conversation":"conv_1"}"#[..], Some(r#"{"id":"conv_1"}"#)),
             (br#"{"conversation":{"id":"conv_1"}}"#, Some(r#"{"id":"conv_1"}"#)),
             (br#"{"conversation":null}"#, None),
             (b"{}", None),
         ] {
-            assert_eq!(Echo::of(body).get(CONVERSATION), told);
+            assert_eq!(Echo::of(body).get(CONVERSATION), expected);
         }
     }
 }

@@ -71,7 +71,7 @@ pub struct Reads {
     pub aside: u64,
     /// Tokens of packed sound beyond its estimate.
     pub packed: u64,
-    /// The first thing whose length cannot be told from the request.
+    /// The first thing whose length cannot be known from the request.
     pub unseen: Option<usize>,
     /// The provider may read the conversation once more to shorten it.
     pub compacts: bool,

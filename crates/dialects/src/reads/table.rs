@@ -96,7 +96,7 @@ pub(crate) const CITING: &[&str] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Top {
     /// Something that the provider has: a stored prompt, a cache, a thread, files, a container.
-    Kept,
+    Stored,
     /// A tool that runs at the provider, of this name.
     Runs(&'static str),
     /// Rules for shortening the conversation; some of them read it once more.
@@ -114,35 +114,35 @@ const CHAT: &[(&str, Top)] = &[
     ("plugins", Top::Runs("plugins")),
     ("mcp_servers", Top::Runs("mcp")),
     ("max_tool_calls", Top::MostUses),
-    ("prompt", Top::Kept),
-    ("thread", Top::Kept),
-    ("thread_id", Top::Kept),
-    ("assistant_id", Top::Kept),
-    ("conversation", Top::Kept),
-    ("conversation_id", Top::Kept),
-    ("previous_response_id", Top::Kept),
-    ("cached_content", Top::Kept),
-    ("cachedContent", Top::Kept),
-    ("container", Top::Kept),
-    ("attachments", Top::Kept),
-    ("documents", Top::Kept),
-    ("data_sources", Top::Kept),
-    ("file_ids", Top::Kept),
-    ("extra_body", Top::Kept),
+    ("prompt", Top::Stored),
+    ("thread", Top::Stored),
+    ("thread_id", Top::Stored),
+    ("assistant_id", Top::Stored),
+    ("conversation", Top::Stored),
+    ("conversation_id", Top::Stored),
+    ("previous_response_id", Top::Stored),
+    ("cached_content", Top::Stored),
+    ("cachedContent", Top::Stored),
+    ("container", Top::Stored),
+    ("attachments", Top::Stored),
+    ("documents", Top::Stored),
+    ("data_sources", Top::Stored),
+    ("file_ids", Top::Stored),
+    ("extra_body", Top::Stored),
 ];
 
 const ANTHROPIC: &[(&str, Top)] =
-    &[("mcp_servers", Top::Runs("mcp")), ("container", Top::Kept), ("context_management", Top::Shortens)];
+    &[("mcp_servers", Top::Runs("mcp")), ("container", Top::Stored), ("context_management", Top::Shortens)];
 
 const RESPONSES: &[(&str, Top)] = &[
-    ("prompt", Top::Kept),
-    ("previous_response_id", Top::Kept),
-    ("conversation", Top::Kept),
+    ("prompt", Top::Stored),
+    ("previous_response_id", Top::Stored),
+    ("conversation", Top::Stored),
     ("context_management", Top::Shortens),
     ("max_tool_calls", Top::MostUses),
 ];
 
-const GEMINI: &[(&str, Top)] = &[("cachedContent", Top::Kept), ("cached_content", Top::Kept)];
+const GEMINI: &[(&str, Top)] = &[("cachedContent", Top::Stored), ("cached_content", Top::Stored)];
 
 /// Parameters that are long enough to matter in an estimate and are read by no model.
 const PARAMETERS: &[&str] = &[

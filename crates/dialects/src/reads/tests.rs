@@ -322,12 +322,12 @@ fn tools_without_a_limit_are_given_one_where_there_is_a_field_for_it() {
     };
     let search = json!([{"type": "web_search_20250305", "name": "web_search"}, {"name": "f", "input_schema": {"type": "object"}}]);
     let body = with(A, "tools", search);
-    let mut told = body.clone();
-    told["tools"][0]["max_uses"] = json!(4);
-    assert_eq!(limited(A, &body), told);
+    let mut bounded = body.clone();
+    bounded["tools"][0]["max_uses"] = json!(4);
+    assert_eq!(limited(A, &body), bounded);
     let mut open = body.clone();
     open["tools"][0]["max_uses"] = Value::Null;
-    assert_eq!(limited(A, &open), told);
+    assert_eq!(limited(A, &open), bounded);
     let mut own = body;
     own["tools"][0]["max_uses"] = json!(2);
     assert_eq!(limited(A, &own), own, "the caller's own limit stays");
@@ -336,10 +336,10 @@ fn tools_without_a_limit_are_given_one_where_there_is_a_field_for_it() {
         if null {
             body["max_tool_calls"] = Value::Null;
         }
-        let mut told = body.clone();
-        told["max_tool_calls"] = json!(4);
-        assert_eq!(limited(R, &body), told);
-        assert_eq!(limited(R, &told), told);
+        let mut bounded = body.clone();
+        bounded["max_tool_calls"] = json!(4);
+        assert_eq!(limited(R, &body), bounded);
+        assert_eq!(limited(R, &bounded), bounded);
     }
     for (dialect, tools) in [
         (R, json!([{"type": "function", "name": "f"}])),

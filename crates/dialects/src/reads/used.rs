@@ -59,7 +59,7 @@ impl ToolUses {
         }
     }
 
-    /// A search that was told as one; where its results are told too, those are counted.
+    /// A search that was reported as one; where its results are reported too, those are counted.
     pub(crate) fn searched(&mut self, from: Dialect) {
         if from != Dialect::Anthropic {
             self.seen[0] = self.seen[0].saturating_add(1);

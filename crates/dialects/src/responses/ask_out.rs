@@ -119,7 +119,7 @@ fn thinks(ask: &Ask<'_>, target: &Target) -> bool {
 
 fn reasoning(ask: &Ask<'_>, body: &mut Object<'_>, carry: &mut Carry<'_>) -> Result<(), Problem> {
     let asked = &ask.reasoning;
-    // Anthropic shows thoughts unless told otherwise; Gemini when told so.
+    // Anthropic shows thoughts unless asked not to; Gemini when asked to.
     let mut shown = asked.shown.unwrap_or(ask.origin == Dialect::Anthropic && asked.is_on());
     if !thinks(ask, carry.target) {
         carry.drop_display(asked.shown == Some(true))?;

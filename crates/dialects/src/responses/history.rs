@@ -1,5 +1,5 @@
-//! A conversation kept by the gateway: what a request names of it, and the request with that in the
-//! place of the names.
+//! A conversation stored by the gateway: what a request names of it, and the request with that in
+//! the place of the names.
 //!
 //! Items are JSON texts as the client or a provider wrote them; they are shown ([`shown`]) with the
 //! fields that clients insist on, and sent on as they are.
@@ -14,7 +14,7 @@ use tollgate_wire::json::{Array, Node, Object};
 pub struct NamedItems {
     pub previous: Option<String>,
     pub conversation: Option<String>,
-    /// The answer is to be kept.
+    /// The answer is to be stored.
     pub store: bool,
     /// Ids of items in the input that stand for the items.
     pub references: Vec<String>,

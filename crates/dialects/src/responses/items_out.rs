@@ -219,7 +219,7 @@ fn item(part: &Part<'_>, turn: &Turn<'_>, list: &mut Array<'_>, carry: &mut Carr
     Ok(())
 }
 
-/// What a tool told.
+/// The result of a tool.
 fn tool_output(
     parts: &[Part<'_>],
     turn: &Turn<'_>,
@@ -233,7 +233,8 @@ fn tool_output(
             let mut inner = Array::begin(one.key("output"));
             for part in parts {
                 match part {
-                    // A tool may tell anything: what has no form here is told as it was written.
+                    // A tool may return anything: what has no form here is passed as it was
+                    // written.
                     Part::Foreign { words: None, raw, .. } => inner.object(|one| {
                         one.text("type", "input_text");
                         one.text("text", raw);

@@ -1,5 +1,5 @@
-//! What of a response and of its streamed events is read into the hub. All else is told to a client
-//! of another dialect.
+//! What of a response and of its streamed events is read into the hub. All else is reported to a
+//! client of another dialect.
 
 use crate::hub::Known::{Apart, Counts, Dotted, Each, In, Is, Recast, Usage, Whole};
 use crate::hub::RestMembers;
@@ -20,7 +20,7 @@ pub(super) const RESPONSE: RestMembers = &[
     Apart(&["top_p", "truncation", "user", "frequency_penalty", "presence_penalty"]),
 ];
 
-/// Items; those of tools that ran at the provider are told as a whole by their type.
+/// Items; those of tools that ran at the provider are reported as a whole by their type.
 fn item(item: &Node<'_>) -> Option<RestMembers> {
     Some(match item.str_of("type") {
         "message" => &[Is(&["type", "role"]), Apart(&["id", "status"]), Each("content", part)],
@@ -42,7 +42,7 @@ fn item(item: &Node<'_>) -> Option<RestMembers> {
 
 const THOUGHT: RestMembers = &[Is(&["type", "text"])];
 
-/// Parts of a message; others are told by their type.
+/// Parts of a message; others are reported by their type.
 fn part(part: &Node<'_>) -> Option<RestMembers> {
     Some(match part.str_of("type") {
         "output_text" => &[Is(&["type", "text", "logprobs"]), Each("annotations", annotation)],
@@ -52,7 +52,7 @@ fn part(part: &Node<'_>) -> Option<RestMembers> {
     })
 }
 
-/// A page; what else is cited is told as citations.
+/// A page; what else is cited is reported as citations.
 fn annotation(note: &Node<'_>) -> Option<RestMembers> {
     let known: RestMembers = &[Is(&["type", "url", "title", "start_index", "end_index"])];
     (note.str_of("type") == "url_citation" && note.text_of("url").is_some()).then_some(known)

@@ -90,7 +90,7 @@ impl ResponsesWriter {
         self.begun = begun;
     }
 
-    /// Nothing of the stream reached the client: what is told next is told from the start.
+    /// Nothing of the stream reached the client: what is written next is written from the start.
     pub fn forget_unsent(&mut self) {
         self.started = false;
         self.number = 0;

@@ -1,5 +1,5 @@
 //! What a request and an answer say about being stored, where the gateway keeps what was said: the
-//! provider is told to store nothing, and a client whose answer could not be kept is told so.
+//! provider is asked to store nothing, and a client learns that its answer could not be stored.
 
 use super::history::without_thought_id;
 use bytes::Bytes;
@@ -76,7 +76,7 @@ fn asked(body: &[u8], include: Option<Range<usize>>, start: usize) -> Option<Mad
     }
 }
 
-/// A response object that was not kept, and says so.
+/// A response object that was not stored, and says so.
 pub fn mark_not_stored(object: &[u8]) -> Bytes {
     let text = lossy(object);
     let edit = Node::read(&text).ok().and_then(|node| not_stored_edit(&text, &node));
@@ -86,7 +86,7 @@ pub fn mark_not_stored(object: &[u8]) -> Bytes {
     }
 }
 
-/// The last events of a stream, as we write them, whose response was not kept: they say so.
+/// The last events of a stream, as we write them, whose response was not stored: they say so.
 pub fn mark_events_not_stored(last: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(last.len());
     for line in last.split_inclusive(|byte| *byte == b'\n') {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_provider_is_told_to_store_nothing_and_gets_every_other_byte() {
+    fn a_provider_is_asked_to_store_nothing_and_gets_every_other_byte() {
         for (body, sealed, expected) in [
             (r#"{"model":"m" , "x":1.50}"#, false, r#"{"store":false,"model":"m" , "x":1.50}"#),
             (r#" { "store": true,"x":1}"#, false, r#" { "store": false,"x":1}"#),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_kept_says_so() {
+    fn what_was_not_stored_says_so() {
         assert_eq!(mark_not_stored(br#"{"store":true,"x":1.50}"#), r#"{"store":false,"x":1.50}"#);
         assert_eq!(mark_not_stored(b"{}"), "{}");
         let last = "event: a\ndata: {\"delta\":\"store\"}\n\nevent: response.completed\ndata: {\"response\":{\"store\":true}}\n\ndata: [DONE]\n\n";

@@ -67,7 +67,7 @@ fn choice<'a>(node: &Node<'a>, ask: &mut Ask<'a>) -> ToolChoice<'a> {
     let word = fields.text("type").unwrap_or_default();
     let read = match word.as_ref() {
         "function" | "custom" => fields.text("name").map(ToolChoice::Named),
-        // By the name that the tool itself is kept under.
+        // By the name that the tool itself is known under.
         search if search.starts_with("web_search") => Some(ToolChoice::Named(word.clone())),
         "allowed_tools" => {
             let required = fields.text("mode").is_some_and(|mode| mode == "required");

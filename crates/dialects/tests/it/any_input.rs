@@ -211,7 +211,7 @@ fn play(from: Dialect, to: Dialect, chunks: &[Bytes]) {
     let mut broken = false;
     for chunk in chunks {
         match stream.feed(chunk.clone()) {
-            Ok(told) => out.extend_from_slice(&told),
+            Ok(reply) => out.extend_from_slice(&reply),
             Err(_) => {
                 broken = true;
                 break;
@@ -324,12 +324,12 @@ proptest! {
 /// Time this thread has spent computing, so that a busy machine does not count. (Linux: nanoseconds
 /// on the processor.)
 fn spent() -> Duration {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel's own account");
-    Duration::from_nanos(told.split(' ').next().and_then(|ns| ns.parse().ok()).expect("nanoseconds"))
+    let account = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel's own account");
+    Duration::from_nanos(account.split(' ').next().and_then(|ns| ns.parse().ok()).expect("nanoseconds"))
 }
 
-/// Twice the events take about twice the time, in every pair, and nothing is kept of a text that
-/// passed.
+/// Twice the events take about twice the time, in every pair, and nothing is buffered of a text
+/// that passed.
 #[test]
 fn streams_are_linear() {
     let event = |from: Dialect| match from {

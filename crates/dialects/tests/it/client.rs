@@ -23,7 +23,7 @@ pub fn voice() -> Voice {
 }
 
 /// What a client keeps of a whole reply.
-pub fn kept_whole(from: Dialect, to: Dialect, body: &str) -> Value {
+pub fn remembered_whole(from: Dialect, to: Dialect, body: &str) -> Value {
     let converted =
         convert(from, to, Bytes::copy_from_slice(body.as_bytes()), &ToolNames::default(), &voice()).unwrap();
     let reply: Value = serde_json::from_slice(&converted.body).unwrap();
@@ -47,7 +47,7 @@ pub fn streamed(from: Dialect, to: Dialect, events: &str) -> String {
 }
 
 /// What a client keeps of a streamed reply.
-pub fn kept_stream(from: Dialect, to: Dialect, events: &str) -> Value {
+pub fn remembered_stream(from: Dialect, to: Dialect, events: &str) -> Value {
     gathered(to, &streamed(from, to, events))
 }
 

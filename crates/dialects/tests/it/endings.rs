@@ -168,7 +168,7 @@ fn a_stream_without_its_mark_is_whole_if_it_said_why_it_stopped() {
                 Dialect::Gemini => "finishReason",
             };
             assert_eq!(text.contains(mark), whole, "{from:?} to {to:?}: {text}");
-            // What was asked for and did not come is counted, and told as counted.
+            // What was asked for and did not come is counted, and reported as counted.
             assert_eq!(stream.best_usage(1_000).1, from != A || !whole, "{from:?} to {to:?}");
         }
     }

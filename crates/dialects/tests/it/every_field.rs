@@ -1,7 +1,7 @@
 //! Nothing of a request disappears silently. Each field that the form in the middle has a place for
 //! is put into a plain request of its dialect, one at a time: for every other provider it must then
-//! be written (what is sent changes), told (the list of what is dropped changes) or refused. What
-//! asks for nothing but what is done anyway is listed here with the reason.
+//! be written (what is sent changes), reported (the list of what is dropped changes) or refused.
+//! What asks for nothing but what is done anyway is listed here with the reason.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ const A: Dialect = Dialect::Anthropic;
 const R: Dialect = Dialect::Responses;
 const G: Dialect = Dialect::Gemini;
 
-/// What becomes of a request: the body and what is told, or the field that is refused.
+/// What becomes of a request: the body and what is reported, or the field that is refused.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Sent(Value, String),
@@ -306,7 +306,7 @@ const ANYWAY: &[(Dialect, &[Dialect], &str, &str, &str)] = &[
 ];
 
 #[test]
-fn every_field_is_written_told_or_refused() {
+fn every_field_is_written_reported_or_refused() {
     let mut silent = Vec::new();
     let (mut tried, mut excused) = (0, 0);
     for from in Dialect::ALL {
@@ -315,7 +315,10 @@ fn every_field_is_written_told_or_refused() {
             for adaptive in [true, false] {
                 let target = Target { adaptive_thinking: adaptive, gemini3: adaptive, ..Target::new(to, "up") };
                 let before = outcome(from, &plain, &target);
-                assert!(matches!(&before, Outcome::Sent(_, told) if told.is_empty()), "{from:?} to {to:?}: {before:?}");
+                assert!(
+                    matches!(&before, Outcome::Sent(_, dropped) if dropped.is_empty()),
+                    "{from:?} to {to:?}: {before:?}"
+                );
                 for field in fields(from) {
                     tried += 1;
                     if outcome(from, &with(&plain, &field), &target) != before {
@@ -341,37 +344,37 @@ fn every_field_is_written_told_or_refused() {
 /// More marks than Anthropic takes, names and phases of turns that are joined on the way, and a
 /// schema with labels of its own.
 #[test]
-fn what_only_several_show_is_told_too() {
-    let told = |from: Dialect, to: Dialect, body: &Value| match outcome(from, body, &Target::new(to, "up")) {
-        Outcome::Sent(_, told) => told,
+fn what_only_several_show_is_reported_too() {
+    let reported = |from: Dialect, to: Dialect, body: &Value| match outcome(from, body, &Target::new(to, "up")) {
+        Outcome::Sent(_, reported) => reported,
         Outcome::Refused(param) => panic!("refused: {param:?}"),
     };
     let marked = |count: usize| {
         let part = json!({"type": "text", "text": "q", "prompt_cache_breakpoint": {"mode": "explicit"}});
         json!({"model": "m", "messages": [{"role": "user", "content": vec![part; count]}]})
     };
-    assert_eq!((told(C, A, &marked(4)).as_str(), told(C, A, &marked(5)).as_str()), ("", "cache_control"));
+    assert_eq!((reported(C, A, &marked(4)).as_str(), reported(C, A, &marked(5)).as_str()), ("", "cache_control"));
     let two = json!({"model": "m", "messages": [{"role": "user", "content": "q"}, {"role": "user", "name": "ann", "content": "r"}]});
     for to in [A, R, G] {
-        assert_eq!(told(C, to, &two), "messages.name", "{to:?}");
+        assert_eq!(reported(C, to, &two), "messages.name", "{to:?}");
     }
     let two = json!({"model": "m", "input": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"},
         {"role": "assistant", "phase": "final_answer", "content": "b"}, {"role": "user", "content": "q"}]});
     for to in [C, A, G] {
-        assert_eq!(told(R, to, &two), "phase", "{to:?}");
+        assert_eq!(reported(R, to, &two), "phase", "{to:?}");
     }
     let labelled = json!({"model": "m", "messages": [{"role": "user", "content": "q"}], "response_format": {"type": "json_schema",
         "json_schema": {"name": "person", "description": "somebody", "strict": true, "schema": {"type": "object", "title": "Person", "description": "one", "properties": {}}}}});
     let names = "response_format.json_schema.name,response_format.json_schema.description";
     for to in [A, G] {
-        assert_eq!(told(C, to, &labelled), names, "{to:?}");
+        assert_eq!(reported(C, to, &labelled), names, "{to:?}");
     }
     let words = Target { native_schema: false, ..Target::new(A, "up") };
     let Outcome::Sent(_, dropped) = outcome(C, &labelled, &words) else { panic!("refused") };
     assert_eq!(dropped, format!("{names},response_format.json_schema.strict"));
     let forced = json!({"model": "m", "messages": [{"role": "user", "content": "q"}], "tool_choice": "required"});
     for to in [A, R, G] {
-        assert_eq!(told(C, to, &forced), "tool_choice", "{to:?}");
+        assert_eq!(reported(C, to, &forced), "tool_choice", "{to:?}");
     }
 }
 
@@ -417,12 +420,12 @@ fn a_refusal_names_the_field_as_its_client_spells_it() {
                 if !names.iter().any(|name| name == last) {
                     wrong.push(format!("{from:?} to {to:?}: `{param}` for {} {}", field.0, field.1));
                 }
-                let told = error::body(from.errors(), problem.code, &problem.message, Some(&param), "call_1");
-                let told: Value = serde_json::from_slice(&told).unwrap();
-                let message = told["error"]["message"].as_str().unwrap();
-                let own = matches!(from, C | R) && told["error"]["param"] == param.as_str();
+                let error = error::body(from.errors(), problem.code, &problem.message, Some(&param), "call_1");
+                let error: Value = serde_json::from_slice(&error).unwrap();
+                let message = error["error"]["message"].as_str().unwrap();
+                let own = matches!(from, C | R) && error["error"]["param"] == param.as_str();
                 if !own && !message.contains(&format!("`{param}`")) {
-                    wrong.push(format!("{from:?} to {to:?}: {told}"));
+                    wrong.push(format!("{from:?} to {to:?}: {error}"));
                 }
             }
         }

@@ -208,7 +208,7 @@ fn a_response_that_passes_is_stored_as_its_client_got_it() {
         json!({"type": "response.created", "sequence_number": 0, "response": response}),
         json!({"type": "response.completed", "sequence_number": 1, "response": response}),
     ];
-    for (echo, id) in [(Echo::default(), "resp_9"), (Echo::default().kept_here(), "resp_1")] {
+    for (echo, id) in [(Echo::default(), "resp_9"), (Echo::default().stored_here(), "resp_1")] {
         let (data, stream) = played(R, R, ToolNames::default(), echo, &events);
         let last = &data.last().unwrap()["response"];
         assert_eq!((&last["model"], &last["id"], &last["odd"]), (&json!("public"), &json!(id), &json!(1)));

@@ -91,8 +91,8 @@ fn run_growing(target: &Target, seed: u64, until: impl Fn(u64) -> bool) -> (u64,
         let Some(growing) = mutator.growing(&seeds, target.takes) else { continue };
         if let Some(why) = grows(target, &growing) {
             let file = std::env::temp_dir().join(format!("tollgate-fuzz-{}-grows-{seed}-{inputs}", target.name));
-            let kept = std::fs::write(&file, growing.to(SHORT)).is_ok();
-            finds.push(format!("{}: {why} (kept: {kept}, {})", target.name, file.display()));
+            let saved = std::fs::write(&file, growing.to(SHORT)).is_ok();
+            finds.push(format!("{}: {why} (saved: {saved}, {})", target.name, file.display()));
         }
     }
     (inputs, finds)
@@ -105,8 +105,8 @@ fn given(name: &str) -> Option<u64> {
 
 /// Time this thread has spent computing, so that a busy machine does not count.
 fn spent() -> Duration {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel's own account");
-    Duration::from_nanos(told.split(' ').next().and_then(|ns| ns.parse().ok()).expect("nanoseconds"))
+    let account = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel's own account");
+    Duration::from_nanos(account.split(' ').next().and_then(|ns| ns.parse().ok()).expect("nanoseconds"))
 }
 
 fn run(target: &Target, seed: u64, until: impl Fn(u64) -> bool) -> (u64, Vec<String>) {
@@ -128,9 +128,9 @@ fn run(target: &Target, seed: u64, until: impl Fn(u64) -> bool) -> (u64, Vec<Str
         };
         if let Some(why) = find {
             let file = std::env::temp_dir().join(format!("tollgate-fuzz-{}-{seed}-{inputs}", target.name));
-            let kept = std::fs::write(&file, &input).is_ok();
+            let saved = std::fs::write(&file, &input).is_ok();
             finds.push(format!(
-                "{}: {why} (input {inputs} of seed {seed}, kept: {kept}, {})",
+                "{}: {why} (input {inputs} of seed {seed}, saved: {saved}, {})",
                 target.name,
                 file.display()
             ));

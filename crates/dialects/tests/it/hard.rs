@@ -48,7 +48,7 @@ pub fn refused(from: Dialect, to: Dialect, body: Value) -> String {
     try_sent(from, &Target::new(to, "up"), &body).unwrap_err().param.unwrap()
 }
 
-/// What of an answer is told as dropped.
+/// What of an answer is reported as dropped.
 pub fn lost(from: Dialect, to: Dialect, body: &Value) -> String {
     let converted = convert(from, to, Bytes::from(body.to_string()), &ToolNames::default(), &voice()).unwrap();
     converted.dropped.to_string()

@@ -79,8 +79,8 @@ proptest! {
                 if from != to && to == Dialect::Anthropic {
                     prop_assert!(thinking.is_none_or(|budget| budget >= 1_024 && Some(budget) < limit));
                     let less = budget.is_some_and(|asked| thinking.is_none_or(|got| got < asked));
-                    let told = sent.dropped.fields().iter().any(|field| field == "reasoning");
-                    prop_assert!(adaptive || from == Dialect::Responses || !less || told, "{:?}: {:?}", from, thinking);
+                    let dropped = sent.dropped.fields().iter().any(|field| field == "reasoning");
+                    prop_assert!(adaptive || from == Dialect::Responses || !less || dropped, "{:?}: {:?}", from, thinking);
                 }
             }
         }
@@ -89,7 +89,7 @@ proptest! {
 
 #[test]
 fn thinking_goes_by_the_limit() {
-    for (most, budget, sent, told) in [
+    for (most, budget, sent, dropped) in [
         (1, 60_000, None, true),
         (1_024, 1_024, None, true),
         (1_025, 1_024, Some(1_024), false),
@@ -103,9 +103,9 @@ fn thinking_goes_by_the_limit() {
         let written = request.upstream_body(&target).unwrap();
         let limits = limits(Dialect::Anthropic, &serde_json::from_slice(&written.body).unwrap());
         assert_eq!(limits, (Some(most), sent), "{budget} of {most}");
-        assert_eq!(written.dropped.to_string(), if told { "reasoning" } else { "" }, "{budget} of {most}");
+        assert_eq!(written.dropped.to_string(), if dropped { "reasoning" } else { "" }, "{budget} of {most}");
         let strict = request.upstream_body(&Target { strict: true, ..target });
-        assert_eq!(strict.is_err(), told, "{budget} of {most}");
+        assert_eq!(strict.is_err(), dropped, "{budget} of {most}");
     }
 }
 

@@ -72,13 +72,13 @@ fn held(from: Dialect, to: Dialect, thought: bool, pieces: usize) -> usize {
     format!("{stream:?}").len()
 }
 
-/// Pieces of 15,000 bytes. Where text is kept for the places of citations, both lengths lie beyond
-/// what is kept of it (4 MiB).
+/// Pieces of 15,000 bytes. Where text is buffered for the places of citations, both lengths lie
+/// beyond what is buffered of it (4 MiB).
 const FEW: [usize; 2] = [20, 60];
 const MANY: [usize; 2] = [290, 400];
 
 #[test]
-fn what_is_kept_does_not_grow_with_the_stream() {
+fn what_is_buffered_does_not_grow_with_the_stream() {
     for from in Dialect::ALL {
         for to in Dialect::ALL.into_iter().filter(|to| *to != Dialect::Responses || from == Dialect::Responses) {
             for thought in [false, true] {
@@ -98,7 +98,7 @@ fn what_is_kept_does_not_grow_with_the_stream() {
     }
 }
 
-/// The last event of a Responses stream repeats all of it: what is kept is the text once, not a
+/// The last event of a Responses stream repeats all of it: what is buffered is the text once, not a
 /// multiple of it.
 #[test]
 fn a_responses_client_costs_its_text_once() {

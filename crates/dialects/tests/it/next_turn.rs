@@ -1,11 +1,11 @@
 //! The turn after: what a provider said comes back to it, thoughts, seals and calls included,
 //! whatever dialect the client speaks and whether the answer was streamed or whole.
 //!
-//! Each case is an answer of a provider, translated for a client, kept by the client as its SDK
-//! would, sent back with the results of its tools, and translated again. The provider must find its
-//! own words, in their order.
+//! Each case is an answer of a provider, translated for a client, remembered by the client as its
+//! SDK would, sent back with the results of its tools, and translated again. The provider must find
+//! its own words, in their order.
 
-use crate::client::{Client, kept_stream, kept_whole, request_after};
+use crate::client::{Client, remembered_stream, remembered_whole, request_after};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tollgate_dialects::{CheckedRequest, Path, SealNeeds, Target, ToolNames, own_seals};
@@ -291,9 +291,9 @@ fn expected(upstream: Dialect, blocks: &[Block], ordered: bool) -> Vec<String> {
 
 fn check(upstream: Dialect, client: Dialect, blocks: &[Block], streamed: bool) -> Result<(), TestCaseError> {
     let said = if streamed {
-        kept_stream(upstream, client, &events(upstream, blocks))
+        remembered_stream(upstream, client, &events(upstream, blocks))
     } else {
-        kept_whole(upstream, client, &whole(upstream, blocks))
+        remembered_whole(upstream, client, &whole(upstream, blocks))
     };
     let body = request_after(client, &said);
     let path = Path { model: "gemini-x", stream: false };
@@ -322,9 +322,9 @@ fn check(upstream: Dialect, client: Dialect, blocks: &[Block], streamed: bool) -
 /// maker, and nothing of ours.
 fn check_home(upstream: Dialect, client: Dialect, blocks: &[Block], streamed: bool) -> Result<(), TestCaseError> {
     let said = if streamed {
-        kept_stream(upstream, client, &events(upstream, blocks))
+        remembered_stream(upstream, client, &events(upstream, blocks))
     } else {
-        kept_whole(upstream, client, &whole(upstream, blocks))
+        remembered_whole(upstream, client, &whole(upstream, blocks))
     };
     let body = request_after(client, &said).to_string();
     let home = SealNeeds { wants_reasoning_back: false, gemini3: true };
@@ -360,7 +360,8 @@ proptest! {
 #[test]
 fn clients_are_played_as_their_sdks_are() {
     // A client that loses something would hide our own losses.
-    let said = kept_whole(Dialect::Anthropic, Dialect::Chat, &whole(Dialect::Anthropic, &[Block::Text("a".into())]));
+    let said =
+        remembered_whole(Dialect::Anthropic, Dialect::Chat, &whole(Dialect::Anthropic, &[Block::Text("a".into())]));
     assert_eq!(said["content"], "a");
     assert_eq!(Client::of(Dialect::Chat).role, "assistant");
 }

@@ -120,8 +120,8 @@ fn usage_is_asked_for_in_every_form() {
     ask(r#","stream_options": { } "#);
     ask(r#","stream_options":{"include_usage":false}"#);
     ask(r#","stream_options":{"include_usage" : null }"#);
-    let kept = ask(r#","stream_options":{ "include_obfuscation":false}"#);
-    assert_eq!(kept["include_obfuscation"], false);
+    let unchanged = ask(r#","stream_options":{ "include_obfuscation":false}"#);
+    assert_eq!(unchanged["include_obfuscation"], false);
     let plain = read(&format!(r#"{{"model":"m",{HI},"stream_options":{{}}}}"#)).unwrap();
     assert_eq!(plain.own_body("m"), plain.body());
 }

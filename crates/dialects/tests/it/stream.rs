@@ -147,7 +147,7 @@ fn an_event_is_sent_when_its_blank_line_is_there() {
 }
 
 #[test]
-fn an_endless_line_is_cut_and_what_came_before_is_kept() {
+fn an_endless_line_is_cut_and_what_came_before_stays() {
     let mut stream =
         ReplyStream::from(StreamSetup { wants_usage: false, rename_to: None, choices: 1, max_event_bytes: 1000 });
     let first = [event(), b"data: ".to_vec()].concat();

@@ -49,7 +49,7 @@ const TABLE: &[(UsageShape, &str, &str)] = &[
         "completion_tokens_details":{"reasoning_tokens":9}}"#,
         "read 8, write5m 2, reasoning 5",
     ),
-    // xAI and others: reasoning beside the completion, told by the total.
+    // xAI and others: reasoning beside the completion, seen from the total.
     (
         UsageShape::Chat,
         r#"{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}"#,
@@ -196,7 +196,7 @@ const TABLE: &[(UsageShape, &str, &str)] = &[
         r#"{"candidatesTokenCount":7,"thoughtsTokenCount":9,"totalTokenCount":20}"#,
         "input 4, output 7, reasoning 9",
     ),
-    // Thoughts inside the candidates, told by the total.
+    // Thoughts inside the candidates, seen from the total.
     (
         UsageShape::Gemini,
         r#"{"promptTokenCount":7,"candidatesTokenCount":12,"thoughtsTokenCount":9,"totalTokenCount":19}"#,
@@ -209,7 +209,7 @@ const TABLE: &[(UsageShape, &str, &str)] = &[
     ),
 ];
 
-fn told(usage: &Usage) -> String {
+fn shown(usage: &Usage) -> String {
     let all = [
         ("input", usage.input),
         ("read", usage.cache_read),
@@ -230,7 +230,7 @@ fn told(usage: &Usage) -> String {
 fn every_shape_as_a_table() {
     for (shape, report, expected) in TABLE {
         let usage = read(*shape, report).unwrap_or_else(|| panic!("{report}"));
-        assert_eq!(told(&usage), *expected, "{shape:?} {report}");
+        assert_eq!(shown(&usage), *expected, "{shape:?} {report}");
     }
 }
 
@@ -430,8 +430,8 @@ proptest! {
             }
             (Some(prompt), None) => {
                 prop_assert_eq!(usage.input_total(), prompt + tool);
-                let told = get("totalTokenCount").unwrap_or(0).saturating_sub(prompt + tool);
-                prop_assert_eq!(usage.output_total(), told.max(thoughts));
+                let total = get("totalTokenCount").unwrap_or(0).saturating_sub(prompt + tool);
+                prop_assert_eq!(usage.output_total(), total.max(thoughts));
             }
             (None, _) => prop_assert_eq!(usage.input_total() + usage.output_total(), get("totalTokenCount").unwrap()),
         }
@@ -443,7 +443,7 @@ proptest! {
             let mut text = Vec::new();
             usage.write(shape, &mut text);
             let text = String::from_utf8(text).unwrap();
-            let expected = told_in(shape, usage);
+            let expected = reported_in(shape, usage);
             let back = read(shape, &text);
             prop_assert_eq!(back.unwrap_or_default(), expected, "{:?} {}", shape, text);
             prop_assert_eq!(expected.input_total(), usage.input_total());
@@ -460,12 +460,12 @@ proptest! {
             usage.write(from.usage(), &mut text);
             let report: Value = serde_json::from_slice(&text).unwrap();
             let body = reply(from, report);
-            let told = told_in(from.usage(), usage);
+            let reported = reported_in(from.usage(), usage);
             for to in Dialect::ALL {
                 let there = convert(from, to, Bytes::from(body.clone()), &ToolNames::default(), &Voice::default()).unwrap();
-                prop_assert_eq!(there.facts.usage, Some(told));
+                prop_assert_eq!(there.facts.usage, Some(reported));
                 let back = convert(to, to, there.body, &ToolNames::default(), &Voice::default()).unwrap();
-                prop_assert_eq!(back.facts.usage, Some(told_in(to.usage(), told)), "{:?} to {:?}", from, to);
+                prop_assert_eq!(back.facts.usage, Some(reported_in(to.usage(), reported)), "{:?} to {:?}", from, to);
             }
         }
     }
@@ -526,7 +526,7 @@ fn any_usage() -> impl Strategy<Value = Usage> {
 }
 
 /// What a shape can tell of these counters.
-fn told_in(shape: UsageShape, usage: Usage) -> Usage {
+fn reported_in(shape: UsageShape, usage: Usage) -> Usage {
     match shape {
         UsageShape::Chat | UsageShape::Responses => usage,
         UsageShape::Anthropic => Usage {
@@ -555,9 +555,9 @@ fn merge_rule() {
         r#"{"prompt_tokens":3,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":2}}"#,
     );
     usage.merge(&report(UsageShape::Chat, r#"{"prompt_tokens":3,"completion_tokens":7}"#));
-    assert_eq!(told(&usage.usage().unwrap()), "input 1, read 2, output 7");
+    assert_eq!(shown(&usage.usage().unwrap()), "input 1, read 2, output 7");
     assert!(!usage.merge(&report(UsageShape::Chat, r#"{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}"#)));
-    assert_eq!(told(&usage.usage().unwrap()), "input 1, read 2, output 7");
+    assert_eq!(shown(&usage.usage().unwrap()), "input 1, read 2, output 7");
     // Case 129: the breakdown is only in the first report.
     let mut usage = report(
         UsageShape::Anthropic,
@@ -565,11 +565,11 @@ fn merge_rule() {
         "cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":50},"output_tokens":1}"#,
     );
     usage.merge(&report(UsageShape::Anthropic, r#"{"output_tokens":7}"#));
-    assert_eq!(told(&usage.usage().unwrap()), "input 3, read 100, write1h 50, output 7");
+    assert_eq!(shown(&usage.usage().unwrap()), "input 3, read 100, write1h 50, output 7");
     // Case 130: a clone that tells its input at the end.
     let mut usage = report(UsageShape::Anthropic, r#"{"input_tokens":0,"output_tokens":0}"#);
     usage.merge(&report(UsageShape::Anthropic, r#"{"input_tokens":30,"cache_read_input_tokens":7,"output_tokens":4}"#));
-    assert_eq!(told(&usage.usage().unwrap()), "input 30, read 7, output 4");
+    assert_eq!(shown(&usage.usage().unwrap()), "input 30, read 7, output 4");
 }
 
 /// Case 128, and what each dialect's client reads.

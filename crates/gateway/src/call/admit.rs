@@ -101,7 +101,9 @@ fn find_named<'a>(
     }
     if !model.supports(wanted) {
         let accepted = model.supported_endpoint_types.join(", ");
-        let text = format!("The model `{name}` does not accept the format `{wanted}`; it accepts: {accepted}.");
+        let text = format!(
+            "The model `{name}` is not offered at this endpoint (`{wanted}`); its endpoint types are: {accepted}."
+        );
         return Err(Refusal::about(Code::UnsupportedValue, "model", text));
     }
     Ok((model.clone(), group))

@@ -18,7 +18,7 @@ use tollgate_wire::error::Code;
 
 /// Something that is begun with a hold.
 pub(super) trait Begins: Sync {
-    /// What is open from just before the hold on: whoever is dropped while waiting for it has told
+    /// What is open from just before the hold on: whoever is dropped while waiting for it has said
     /// somebody.
     type Open: Send;
     type Held: Send;

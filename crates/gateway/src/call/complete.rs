@@ -2,8 +2,8 @@
 //! so that the client's next request finds it.
 //!
 //! Whoever does it gets the whole answer as the client will see it and is waited for; the last
-//! events, or the whole answer, leave only then. What does not come off may change what the client
-//! is told, or be the failure of the call.
+//! events, or the whole answer, leave only then. What does not come off may change the client's
+//! error, or be the failure of the call.
 
 use bytes::Bytes;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ pub trait Completion: Send + Sync {
     /// What of the last piece of a stream may go out although the step has failed: nothing that
     /// says the answer is complete.
     fn unfinished<'l>(&self, last: &'l [u8]) -> &'l [u8];
-    /// What the client of a failed call is told, and the reason that stands in its usage row.
+    /// The error for the client of a failed call, and the reason that stands in its usage row.
     fn failure(&self) -> (&'static str, &'static str);
 }
 

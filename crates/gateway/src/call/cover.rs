@@ -1,7 +1,7 @@
 //! How far a stream's hold reaches, and how it is made to reach further (docs/money-rules.md R3).
 //!
 //! The hold covers a number of output tokens. When four fifths of them are produced, more is asked
-//! for while the stream goes on; what lies beyond the cover is kept back until the answer is there.
+//! for while the stream goes on; what lies beyond the cover is held back until the answer is there.
 //! So nothing is given away that nobody has money for, and a stream with money is not delayed. With
 //! each piece one comparison is made; prices are looked at once per step.
 //!
@@ -180,7 +180,7 @@ impl OpenCall {
     }
 }
 
-/// What a client is told whose stream ends because no more could be held for it.
+/// The error for a client whose stream ends because no more could be held for it.
 pub fn why_uncovered(code: Code) -> &'static str {
     match code {
         Code::InsufficientBalance => "The balance does not cover more of this answer. What was produced is charged.",

@@ -103,7 +103,9 @@ pub async fn dispatch<A: Attempts>(serving: &Serving, call: &mut Call, work: &A)
     Err(last.map_or_else(
         || Refusal::new(Code::NoRouteAvailable, "No route to this model is available at the moment.").after(5),
         |fault| {
-            let begun = work.costs_at_once() && fault.may_have_begun();
+            // What is broken here is broken for the next try as well.
+            let ours = fault.code == Code::Internal;
+            let begun = work.costs_at_once() && (fault.may_have_begun() || ours);
             let refusal = Refusal::from(fault);
             if begun { refusal.once() } else { refusal }
         },

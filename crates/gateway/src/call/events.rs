@@ -124,7 +124,7 @@ impl Events {
         self.call.note_dropped(self.reader.dropped());
     }
 
-    /// What was produced until now, as far as anybody has told: checked with every piece. A report
+    /// What was produced until now, as far as anybody has said: checked with every piece. A report
     /// in the middle, which a provider may make with every event, does not stand against our own
     /// count: what it leaves out could not be held for any more.
     fn produced(&self) -> u64 {
@@ -192,7 +192,7 @@ impl Events {
         }
     }
 
-    /// A client that is told when its answer ended is told the truth.
+    /// A client that is given the time of its end gets the right one.
     fn set_time(&mut self) {
         if self.reader.needs_time() {
             let now = self.call.till.world.now_ms() / 1_000;
@@ -265,7 +265,7 @@ impl Events {
         }
     }
 
-    /// The last step is taken, and the client is told what came of it.
+    /// The last step is taken, and the client learns what came of it.
     fn completed(&mut self, step: StreamEnding) -> Option<Bytes> {
         match step {
             StreamEnding::Answered(last) => self.answered(last),

@@ -1,4 +1,4 @@
-//! What a caller is told whose key or account has reached a spending limit: which one, how much it
+//! The error for a caller whose key or account has reached a spending limit: which one, how much it
 //! is, when it begins anew.
 
 use crate::refusal::Refusal;
@@ -6,7 +6,7 @@ use crate::world::Millis;
 use tollgate_store::{LimitKind, LimitReached, date};
 use tollgate_wire::error::Code;
 
-/// Clients are not told to wait longer than this.
+/// Clients are not asked to wait longer than this.
 const SOON: Millis = 60_000;
 
 pub fn limited(reached: &LimitReached, now: Millis) -> Refusal {

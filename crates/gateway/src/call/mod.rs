@@ -18,7 +18,6 @@ mod complete;
 mod cover;
 mod dispatch;
 mod events;
-mod kept;
 mod limited;
 mod meter;
 mod need;
@@ -30,9 +29,11 @@ mod refused;
 mod reply;
 mod session;
 mod short;
+mod stored_refusal;
 pub mod task;
 mod till;
 mod tokens;
+mod waits;
 mod work;
 
 pub use abandoned::Abandoned;
@@ -45,7 +46,7 @@ pub use dispatch::{Attempts, note};
 pub use meter::{Meter, context_len, fitted};
 pub use need::{Need, OpenEnd, Priced};
 pub use open::{Call, OpenCall};
-pub use pass::{BrokenOff, HELD, Passed, Rewrite};
+pub use pass::{BrokenOff, CLIENT_CLOSED, HELD, Passed, Rewrite};
 pub use quote::{Quote, Terms, quote};
 pub use reader::{BrokenEvents, EventReader, EventsEnd};
 pub use refused::{Needed, why_refused};
@@ -77,7 +78,7 @@ pub async fn run<W: Work>(till: &Arc<Till>, caller: Arc<Caller>, ask: CallReques
         Beginning::Refused(bought, refused) => return Err(bought.refuse(till, &ask, &refused)),
     };
     call.granted(&held);
-    let goes_on_without_client = ask.work.goes_on() || serving.bills_on_cancel(&call);
+    let goes_on_without_client = ask.work.goes_on(&serving, &call.model) || serving.bills_on_cancel(&call);
     let rest = answer(serving, call, held, ask.work);
     if goes_on_without_client {
         // This provider bills to the end whatever happens, so the call is read to its end too.
@@ -130,9 +131,9 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
             // What no route could be asked at all is no fault of a provider's.
             let refused = call.attempts == 0 && refusal.code != Code::NoRouteAvailable;
             let otherwise = if refused { Ending::Refused } else { Ending::UpstreamFault };
-            let (ending, kept) = (work.ending(&refusal).unwrap_or(otherwise), kept::keep(&refusal));
-            let kept = kept.filter(|_| call.idempotent);
-            call.close_with_reply(ending, refusal.code.status(), refusal.code.code(), kept);
+            let ending = work.ending(&refusal).unwrap_or(otherwise);
+            let stored = stored_refusal::write(&refusal).filter(|_| call.idempotent);
+            call.close_with_reply(ending, refusal.code.status(), refusal.code.code(), stored);
             return Err(refusal);
         }
     };

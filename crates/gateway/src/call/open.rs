@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 use tollgate_catalog::{BillingUnit, Face, Model, Money, Price};
-use tollgate_store::{CallId, Close, Counters, Ending, Held, Mark, REPLY_KEPT, StoredReply, UsageFacts};
+use tollgate_store::{CallId, Close, Counters, Ending, Held, MAX_STORED_REPLY, Mark, StoredReply, UsageFacts};
 use tollgate_upstream::Provider;
 use tollgate_wire::Dropped;
 
@@ -40,8 +40,8 @@ pub struct OpenCall {
     pub held: Money,
     /// How often its hold was extended before its answer began.
     pub extensions: u32,
-    /// The account has less than was asked for: the provider is told that each choice of the answer
-    /// has this limit.
+    /// The account has less than was asked for: the provider is asked that each choice of the
+    /// answer has this limit.
     pub limit: Option<u64>,
     pub first_byte_at: Option<Millis>,
     pub idempotent: bool,
@@ -172,7 +172,7 @@ impl OpenCall {
     ) -> Option<Money> {
         let bill = self.bill();
         let (charge, most) = (bill.charge, bill.most);
-        let reply = reply.filter(|reply| reply.body.len() <= REPLY_KEPT);
+        let reply = reply.filter(|reply| reply.body.len() <= MAX_STORED_REPLY);
         let metrics = &self.till.metrics;
         metrics.ended(self.endpoint, ending, reason);
         metrics.took(self.till.world.now_ms() - self.began, self.first_byte_at.map(|at| at - self.began));
@@ -201,7 +201,7 @@ impl OpenCall {
         closing.known().map(|closed| closed.captured).or((due <= self.held).then_some(due))
     }
 
-    /// The provider went beyond what the call may cost: the operator bears that, and is told.
+    /// The provider went beyond what the call may cost: the operator bears that, and is warned.
     fn note_excess(&self, charge: Money, most: Money) {
         let provider = self.provider.as_ref().map_or("", |one| one.name.as_str());
         self.till.metrics.above_quote(provider, &self.upstream_model);
@@ -237,12 +237,6 @@ impl OpenCall {
         let (charge, most) = (bill.charge, bill.most);
         let row = self.row(0, bill);
         self.till.store.mark(Mark { call: self.id, account: self.caller.account.id, charge, most, row });
-    }
-
-    /// What is charged if the call ends with what its meter shows.
-    pub fn due(&self) -> Money {
-        let bill = self.bill();
-        bill.most.unwrap_or(bill.charge)
     }
 
     /// What the meter comes to at the frozen price.

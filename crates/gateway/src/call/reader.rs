@@ -16,7 +16,7 @@ pub trait EventReader: Send {
     fn finish(&mut self) -> EventsEnd;
     /// The provider has said that this was all.
     fn saw_done(&self) -> bool;
-    /// The time is told in what the client gets at the end, so that [`EventReader::now`] must say
+    /// The time stands in what the client gets at the end, so that [`EventReader::now`] must say
     /// it.
     fn needs_time(&self) -> bool;
     /// It is so late now, in seconds since 1970.

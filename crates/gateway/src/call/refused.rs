@@ -1,5 +1,5 @@
-//! What a caller is told who gets no hold: for want of money with what is needed and what there is,
-//! in words and in numbers.
+//! The error for a caller who gets no hold: for want of money with what is needed and what there
+//! is, in words and in numbers.
 
 use super::quote::Quote;
 use super::{admit, limited};
@@ -77,19 +77,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_want_of_money_is_told_in_words_and_numbers() {
+    fn a_want_of_money_is_stated_in_words_and_numbers() {
         let available = Money::from_nano(20_000_000);
-        let told = |lower| {
+        let message = |lower| {
             let needed = Needed { amount: Money::from_nano(1_500_000_000), lower };
             why_refused(&HoldRefused::Insufficient { available }, needed, 0)
         };
-        let refusal = told("duration");
+        let refusal = message("duration");
         assert_eq!(
             refusal.message,
             "This call needs 1.5 USD set aside before it is sent, and the account has 0.02 USD for it. Top up, or lower `duration`."
         );
         let amounts = refusal.amounts.expect("amounts");
         assert_eq!((amounts.needed.nano(), amounts.available), (1_500_000_000, Some(available)));
-        assert!(told("").message.ends_with("for it. Top up."));
+        assert!(message("").message.ends_with("for it. Top up."));
     }
 }

@@ -3,9 +3,9 @@
 
 use super::begun::{Started, WholeAnswer};
 use super::events::Events;
-use super::kept;
 use super::open::Call;
 use super::pass::{BrokenOff, Passed, PassingBody};
+use super::stored_refusal;
 use crate::refusal::Refusal;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
@@ -28,7 +28,7 @@ pub struct CallAnswer {
     pub dropped: Option<String>,
     /// All that the account could pay for: the limit that the provider was given.
     pub limit: Option<u64>,
-    /// It was kept from an earlier call with the same Idempotency-Key.
+    /// It was stored by an earlier call with the same Idempotency-Key.
     pub replayed: bool,
     pub body: AnswerBody,
 }
@@ -95,13 +95,12 @@ pub(super) fn whole(mut call: Call, answer: WholeAnswer) -> CallAnswer {
     CallAnswer { charge: call.close_with_reply(Ending::Answered, 200, reason, stored), ..whole }
 }
 
-/// The charge is made when the answer has passed. Where it is known before, it is told, as it is
-/// for an answer that is whole.
+/// The charge is made when the answer has passed. It is not stated before: an answer that breaks off
+/// costs nothing.
 pub(super) fn passing(call: Call, passed: Passed) -> CallAnswer {
     // The body is put in its place last: it takes the call along.
     let head = begun(&call, passed.content_type.clone(), AnswerBody::Whole(Bytes::new()));
-    let charge = passed.known.then(|| call.due());
-    CallAnswer { charge, body: AnswerBody::Passing(Box::new(PassingBody::new(call, passed))), ..head }
+    CallAnswer { body: AnswerBody::Passing(Box::new(PassingBody::new(call, passed))), ..head }
 }
 
 pub(super) fn stream(call: Call, started: Started) -> CallAnswer {
@@ -121,14 +120,14 @@ pub(super) async fn replay(
             Code::IdempotencyConflict,
             "Idempotency-Key",
             format!(
-                "The call {first} with this Idempotency-Key is finished and its reply was not kept (streamed, failed or too large). It was charged at most once; use a new key to run it again."
+                "The call {first} with this Idempotency-Key is finished and its reply was not stored (streamed, failed or too large). It was charged at most once; use a new key to run it again."
             ),
         ));
     };
-    if let Some(refusal) = kept::read(&stored) {
+    if let Some(refusal) = stored_refusal::read(&stored) {
         return Err(refusal);
     }
-    // What was left out is told again.
+    // What was left out is named again.
     let dropped = store.usage_of(account, first).await?.and_then(|row| row.dropped);
     let unknown = || HeaderValue::from_static("application/octet-stream");
     Ok(CallAnswer {

@@ -3,7 +3,7 @@
 //!
 //! A stream is held for a few tokens at first and its hold grows with it (`cover.rs`). A whole
 //! answer is held for as long as answers usually are. Where the account has less, the hold is what
-//! it has and the provider is told the limit that this covers: a small balance buys a short answer
+//! it has and the provider gets the limit that this covers: a small balance buys a short answer
 //! instead of a refusal.
 
 use super::need::{Need, OpenEnd};

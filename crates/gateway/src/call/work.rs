@@ -33,13 +33,13 @@ pub trait Work: Send + Sync + 'static {
         None
     }
     /// What it asks for costs money wherever it is begun. A caller whose call came to nothing after
-    /// a provider may have begun it is then told not to repeat it by itself.
+    /// a provider may have begun it is then asked not to repeat it by itself.
     fn once(&self) -> bool {
         false
     }
     /// It is made, and billed by its provider, whether or not anybody waits for it: a client that
     /// leaves does not end it, and what comes is read to its end, within bounds.
-    fn goes_on(&self) -> bool {
+    fn goes_on(&self, _: &Serving, _: &Model) -> bool {
         false
     }
     /// Sends the request along one route until the answer begins.

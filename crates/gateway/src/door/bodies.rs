@@ -4,7 +4,7 @@
 //!
 //! A small body costs one atomic addition. A large one is also counted for its account, which has a
 //! part of the budget and never all of it; accounts that cannot pay share one part. Some of the
-//! budget is for small bodies only. Whoever finds no room waits a while and is then told to come
+//! budget is for small bodies only. Whoever finds no room waits a while and is then asked to come
 //! back. The files of uploads, which lie on disk (`spool.rs`), have a second budget of the same
 //! kind.
 
@@ -185,7 +185,7 @@ impl BodyShare {
 
     /// The bytes with their room: it is given back when the last of them is let go.
     pub fn keep(self, bytes: Bytes) -> Bytes {
-        Bytes::from_owner(Kept { bytes, _room: self })
+        Bytes::from_owner(CountedBytes { bytes, _room: self })
     }
 }
 
@@ -195,12 +195,12 @@ impl Drop for BodyShare {
     }
 }
 
-struct Kept {
+struct CountedBytes {
     bytes: Bytes,
     _room: BodyShare,
 }
 
-impl AsRef<[u8]> for Kept {
+impl AsRef<[u8]> for CountedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

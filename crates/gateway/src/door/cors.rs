@@ -8,7 +8,7 @@ use axum::response::Response;
 use http::header::{self, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, StatusCode};
 
-/// A browser remembers a preflight for so many seconds, two hours at most whatever it is told.
+/// A browser remembers a preflight for so many seconds, two hours at most whatever it is sent.
 const REMEMBERED: HeaderValue = HeaderValue::from_static("7200");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
 const ANY: HeaderValue = HeaderValue::from_static("*");
@@ -18,8 +18,8 @@ const LONGEST_LIST: usize = 4096;
 const CLOSED: [&str; 3] = ["/api/admin", "/api/account", "/metrics"];
 
 impl Pages {
-    /// What a request from a page is told; `None` for one that comes from no page, or from one that
-    /// may not ask.
+    /// The headers for a request from a page; `None` for one that comes from no page, or from one
+    /// that may not ask.
     pub fn admit<B>(&self, request: &Request<B>) -> Option<Admitted> {
         let origin = request.headers().get(header::ORIGIN)?;
         if CLOSED.iter().any(|closed| request.uri().path().starts_with(closed)) {
@@ -52,13 +52,13 @@ impl Admitted {
         self.asks_first.then(|| {
             let mut reply = Response::new(Body::empty());
             *reply.status_mut() = StatusCode::NO_CONTENT;
-            let told = reply.headers_mut();
-            told.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-            told.insert(header::ACCESS_CONTROL_MAX_AGE, REMEMBERED);
+            let reply_headers = reply.headers_mut();
+            reply_headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+            reply_headers.insert(header::ACCESS_CONTROL_MAX_AGE, REMEMBERED);
             if let Some(headers) = &self.headers {
-                told.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, headers.clone());
+                reply_headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, headers.clone());
             }
-            self.mark(told);
+            self.mark(reply_headers);
             reply
         })
     }
@@ -101,7 +101,7 @@ mod tests {
             Some(headers["access-control-allow-origin"].to_str().expect("text").to_owned())
         };
         let named = Pages::of(vec!["https://app.example.com".parse().expect("an origin")]);
-        for (pages, path, origin, told) in [
+        for (pages, path, origin, expected) in [
             (&Pages::All, "/v1/models", page, Some("*")),
             (&Pages::All, "/v1/models", None, None),
             (&Pages::All, "/api/pricing", page, Some("*")),
@@ -111,7 +111,7 @@ mod tests {
             (&named, "/v1/models", Some("https://app.example.com.evil.test"), None),
             (&Pages::These(vec![]), "/v1/models", page, None),
         ] {
-            assert_eq!(marked(pages, asked("GET", path, origin)).as_deref(), told, "{path} {origin:?}");
+            assert_eq!(marked(pages, asked("GET", path, origin)).as_deref(), expected, "{path} {origin:?}");
         }
         assert_eq!(Pages::of(vec!["*".parse().expect("all")]), Pages::All);
     }

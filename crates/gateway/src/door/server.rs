@@ -1,5 +1,5 @@
 //! Accepts connections, with every limit set by hand: TCP_NODELAY, HTTP/2 windows and streams,
-//! write time; their number and how long they may be silent is kept in `connections`, and TLS is in
+//! write time; their number and how long they may be silent is in `connections`, and TLS is in
 //! `tls`. Stops gracefully: open calls may finish up to a limit, then they are ended properly.
 
 use super::connections::{ConnectionLimits, Connections, RequestUnderWay, Seat, SocketPlace};
@@ -169,7 +169,7 @@ async fn one(
 ) -> Result<hyper::Response<Answer>, Infallible> {
     let http2 = request.version() == Version::HTTP_2;
     let Some(busy) = seat.begin(http2) else {
-        // The connection was told to go; its task ends here.
+        // The connection was asked to go; its task ends here.
         return std::future::pending().await;
     };
     let peer = Peer::new(peer, Some(seat.clone()));

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use std::fs::{File, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_upstream::SpooledFile;
 use tollgate_wire::error::Code;
@@ -97,15 +97,15 @@ impl SpoolDisk {
         let sink = Some(Sink { hash: Sha256::new(), watch });
         Ok(Spooling { disk: self.clone(), terms, length: 0, room, held: BytesMut::new(), sink, on_disk: None })
     }
+}
 
-    /// Whether the disk has so many bytes beside what is left alone.
-    fn has(&self, bytes: usize) -> bool {
-        match rustix::fs::statvfs(&self.dir) {
-            Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize) >= self.left_alone.saturating_add(bytes as u64),
-            Err(error) => {
-                tracing::warn!(%error, "the disk does not say how much is free");
-                true
-            }
+/// Whether the disk of a folder has so many bytes beside what is left alone.
+pub fn has_room(dir: &Path, left_alone: u64, bytes: u64) -> bool {
+    match rustix::fs::statvfs(dir) {
+        Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize) >= left_alone.saturating_add(bytes),
+        Err(error) => {
+            tracing::warn!(%error, "the disk does not say how much is free");
+            true
         }
     }
 }
@@ -178,7 +178,7 @@ impl<W: FileWatch> Spooling<W> {
         }
         let most = usize::try_from(self.terms.most).unwrap_or(usize::MAX);
         let to = length.div_ceil(STEP).saturating_mul(STEP).min(most);
-        if !self.disk.has(to - room.bytes()) {
+        if !has_room(&self.disk.dir, self.disk.left_alone, (to - room.bytes()) as u64) {
             tracing::warn!("the disk is nearly full: an upload was refused");
             return Err(full());
         }
@@ -226,7 +226,7 @@ fn no_room(error: &io::Error) -> Refusal {
 }
 
 fn lost() -> Refusal {
-    Refusal::new(Code::Internal, "The upload could not be put down; nothing is charged for this request.")
+    Refusal::new(Code::Internal, "The upload could not be stored; nothing is charged for this request.")
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ const MOST_PAIRS: usize = 16;
 /// Characters of a name and of a value in metadata.
 const LONGEST_NAME: usize = 64;
 const LONGEST_VALUE: usize = 512;
-/// Bytes of items in one page of a list; one item is told whatever its length.
+/// Bytes of items in one page of a list; one item is listed whatever its length.
 const PAGE_BYTES: u64 = 8 << 20;
 
 pub const FAMILY: Family = Family { tag: "conversations", rows, schemas: no_schemas };

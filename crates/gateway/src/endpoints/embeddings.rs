@@ -7,7 +7,7 @@ use super::{chat, reading};
 use crate::app::App;
 use crate::call::{self, CallRequest, Priced};
 use crate::refusal::Refusal;
-use crate::work::embeddings::{ENDPOINT_TYPE, Embedding};
+use crate::work::embeddings::{ENDPOINT_TYPE, Embedding, EmbeddingCall};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
@@ -43,7 +43,8 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let caller = reading::caller(app, &parts).await?;
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, ENDPOINT, &body)?;
-    let work = Embedding(EmbedRequest::openai(body)?);
+    let asked = Embedding(EmbedRequest::openai(body)?);
+    let work = EmbeddingCall { asked, spool: app.spool.clone() };
     Ok(call::run(&app.till, caller, CallRequest { id, endpoint: ENDPOINT, work, idem }).await?.into_reply())
 }
 

@@ -53,7 +53,7 @@ pub struct ReadForm<W> {
     pub files: Vec<FormFile<W>>,
     /// What an Idempotency-Key stands for.
     pub print: [u8; 32],
-    /// What the fields take of the budget: to be kept as long as they are.
+    /// What the fields take of the budget: to be owned as long as they are.
     pub room: BodyShare,
 }
 
@@ -288,6 +288,7 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
     }
 }
 
-fn named(refusal: Refusal, name: &str) -> Refusal {
+/// The same, about this field.
+pub fn named(refusal: Refusal, name: &str) -> Refusal {
     Refusal { param: refusal.param.or_else(|| Some(name.to_owned())), ..refusal }
 }

@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::call::{self, CallRequest, Priced};
 use crate::refusal::Refusal;
 use crate::work::conversation::Conversation;
+use crate::work::embeddings::EmbeddingCall;
 use axum::extract::{Path as InPath, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
@@ -148,7 +149,8 @@ async fn handle(
     // The model stands in the path only, so the path is part of what is repeated.
     let idem = reading::idempotency(&parts.headers, parts.uri.path(), &body)?;
     if matches!(verb, Verb::Embed | Verb::EmbedBatch) {
-        let work = embeddings::of_gemini(model, body, verb == Verb::EmbedBatch)?;
+        let asked = embeddings::of_gemini(model, body, verb == Verb::EmbedBatch)?;
+        let work = EmbeddingCall { asked, spool: app.spool.clone() };
         return Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply());
     }
     let mut asked = Conversation::new(CheckedRequest::read(Dialect::Gemini, body, Some(path))?, &parts.headers);

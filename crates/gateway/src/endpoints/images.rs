@@ -3,17 +3,17 @@
 
 use super::form::{self, FormRules, TakeFile};
 use super::openapi::shapes::{event, idempotency, named, text};
-use super::reading;
 use super::row::{Access, Family, Row};
+use super::{picture_file, reading};
 use crate::app::App;
 use crate::call::{self, CallRequest, Priced};
-use crate::door::bodies::BodyShare;
-use crate::door::spool::FileWatch;
+use crate::door::bodies::{SMALL, Whose};
+use crate::door::spool::{FileWatch, IN_MEMORY, SpoolTerms};
 use crate::quotes::Shop;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
 use crate::work::given;
-use crate::work::image::{ENDPOINT_TYPE, ImageAsk};
+use crate::work::image::{ENDPOINT_TYPE, ImageAsk, RequestRoom};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_media::image::{ImageRequest, PictureSource, picture_kind};
 use tollgate_store::{CallId, Idem};
-use tollgate_upstream::{PictureFile, SpooledFile};
+use tollgate_upstream::PictureFile;
 use tollgate_wire::Problem;
 use tollgate_wire::error::{Code, ErrorFormat};
 
@@ -54,6 +54,7 @@ fn rows() -> Vec<Row> {
             .takes(named("ImageEditRequest"))
             .or_a_form()
             .quoted(|shop, _, body| priced(shop, &body, true))),
+        picture_file::row(),
     ]
 }
 
@@ -82,7 +83,8 @@ struct Asked {
     request: ImageRequest,
     files: Vec<PictureFile>,
     idem: Option<Idem>,
-    room: Option<BodyShare>,
+    /// What it takes of the memory for bodies, as long as it is needed.
+    room: RequestRoom,
 }
 
 async fn handle(
@@ -104,14 +106,14 @@ async fn handle(
             given::text(&app.conversations.fetcher.client, &field, link, &[])?;
         }
     }
-    let ask = ImageAsk::of(&app.serving.load(), request);
-    let work = app.images.call(ask, files, room);
+    let ask = ImageAsk::of(&app.serving.load(), request, app.images.has_links());
+    let work = app.images.call(ask, files, reading::base(app, &parts), room);
     Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply())
 }
 
 /// A call as far as its price depends on it.
 fn priced(shop: &Shop<'_>, body: &Bytes, edit: bool) -> Result<Box<dyn Priced>, Refusal> {
-    Ok(Box::new(ImageAsk::of(shop.serving, ImageRequest::from_json(body, edit)?)))
+    Ok(Box::new(ImageAsk::of(shop.serving, ImageRequest::from_json(body, edit)?, shop.picture_links)))
 }
 
 async fn of_json(
@@ -125,27 +127,46 @@ async fn of_json(
     let bytes = reading::json_body(app, caller, parts, body).await?;
     let idem = reading::idempotency(&parts.headers, endpoint, &bytes)?;
     let mut request = ImageRequest::from_json(&bytes, edit)?;
-    drop(bytes);
     let mut files = Vec::new();
     let (images, mask) = (&mut request.images, &mut request.mask);
+    let pictures = images.len();
     for (at, source) in images.iter_mut().chain(mask).enumerate() {
         let PictureSource::Link(link) = source else { continue };
         if link.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) {
             // The letters go as soon as there are bytes.
             let link = std::mem::take(link);
-            files.push(data_link(&link).ok_or_else(|| no_picture(&format!("image[{at}]")))?);
+            let (field, most) = match at < pictures {
+                true => (format!("image[{at}]"), RULES.file_bytes),
+                false => ("mask".to_owned(), MASK),
+            };
+            files.push(data_link(app, caller, &link, &field, most).await?);
             *source = PictureSource::File(files.len() - 1);
         }
     }
-    Ok(Asked { request, files, idem, room: None })
+    // What is left of the request is a copy; while it is long, the room of the body is taken for it.
+    let room = if request.kept_texts() > SMALL { RequestRoom::Body(bytes) } else { RequestRoom::None };
+    Ok(Asked { request, files, idem, room })
 }
 
-/// The picture in a data link. What it is called is not believed.
-fn data_link(link: &str) -> Option<PictureFile> {
-    let (_, letters) = link.split_once(";base64,")?;
-    let bytes = Bytes::from(BASE64_STANDARD.decode(letters.trim()).ok()?);
-    let kind = picture_kind(&bytes)?;
-    Some(PictureFile { file: SpooledFile::in_memory(bytes), kind })
+/// Letters that are decoded at once: whole groups of four.
+const LETTERS: usize = 256 << 10;
+
+/// The picture in a data link, put down as a file of a form is. What it is called is not believed.
+async fn data_link(app: &App, caller: &Caller, link: &str, field: &str, most: u64) -> Result<PictureFile, Refusal> {
+    let letters = link.split_once(";base64,").map(|(_, letters)| letters.trim().as_bytes());
+    let letters = letters.ok_or_else(|| no_picture(field))?;
+    let whose = Some(Whose::Account(caller.account.id));
+    let mut file = app.spool.begin(SpoolTerms { whose, most, in_memory: IN_MEMORY }, Head::default()).await?;
+    let mut pieces = letters.chunks(LETTERS).peekable();
+    while let Some(piece) = pieces.next() {
+        // Padding is at the very end.
+        let goes_on = pieces.peek().is_some() && piece.ends_with(b"=");
+        let bytes = BASE64_STANDARD.decode(piece).ok().filter(|_| !goes_on).ok_or_else(|| no_picture(field))?;
+        file.push(&bytes.into()).await.map_err(|refusal| form::named(refusal, field))?;
+    }
+    let spooled = file.finish().await?;
+    let kind = picture_kind(&spooled.watch.0).ok_or_else(|| no_picture(field))?;
+    Ok(PictureFile { file: spooled.file, kind })
 }
 
 fn no_picture(field: &str) -> Refusal {
@@ -197,7 +218,7 @@ async fn of_form(app: &App, caller: &Caller, parts: &Parts, body: Body) -> Resul
             false => request.add(source)?,
         }
     }
-    Ok(Asked { request: request.check()?, files, idem, room: Some(form.room) })
+    Ok(Asked { request: request.check()?, files, idem, room: RequestRoom::Form(form.room) })
 }
 
 /// Forms have texts only; what is an object or a list in JSON is written as JSON in them.

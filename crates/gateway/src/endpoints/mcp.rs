@@ -84,7 +84,7 @@ pub async fn message(State(app): State<Arc<App>>, RawQuery(query): RawQuery, req
 
 type Failed = (i32, String);
 
-/// What is answered, and whether that was kept from an earlier call.
+/// What is answered, and whether that was stored by an earlier call.
 async fn answer(
     app: &Arc<App>,
     caller: Arc<Caller>,
@@ -169,8 +169,8 @@ async fn call(
         }
     };
     let meta = json!({ "call_id": first.to_string() });
-    let told = json!({ "content": [{ "type": "text", "text": text }], "isError": failed, "_meta": meta });
-    Ok((told, replayed))
+    let result = json!({ "content": [{ "type": "text", "text": text }], "isError": failed, "_meta": meta });
+    Ok((result, replayed))
 }
 
 /// JSON values as the texts that a query string would carry.

@@ -58,20 +58,20 @@ async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
         None => body,
     };
     let serving = app.serving.load_full();
-    let shop = Shop { serving: &serving, caller: Some(&caller) };
+    let shop = Shop { serving: &serving, caller: Some(&caller), picture_links: app.images.has_links() };
     let request = (asked.read)(&shop, &asked.parts, body)?;
     let (model, group) = call::find(&serving, &caller, &*request)?;
     request.fits(&app.conversations.fetcher, &serving, &model)?;
     let stream_hold = app.settings.limits.stream_hold;
     let terms = Terms { at: app.world.now_ms(), group, topped_up: caller.account.topped_up, stream_hold };
-    let (mut quote, told) = quotes::quote_reply(&endpoint, terms, &model, &*request, stated)?;
+    let (mut quote, reply) = quotes::quote_reply(&endpoint, terms, &model, &*request, stated)?;
     let (available, would) = can_pay(app, &caller, &model, &quote).await?;
     let (output_limit, would_be_refused) = match would {
         Ok(held) if held < quote.amount => (quote.shorten(&model, held), None),
         Ok(_) => (None, None),
         Err(refusal) => (None, Some(WouldBe::from(refusal))),
     };
-    Ok(reading::json(&Answer { quote: told, available_nano_usd: available.nano(), output_limit, would_be_refused }))
+    Ok(reading::json(&Answer { quote: reply, available_nano_usd: available.nano(), output_limit, would_be_refused }))
 }
 
 /// How calls to a path are quoted.

@@ -29,8 +29,8 @@ pub async fn caller(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
     caller::authenticate(&app.register(), parts).await
 }
 
-/// The same where a key may be left out. One that does not work is told: what everybody sees would
-/// be taken for its own.
+/// The same where a key may be left out. One that does not work is refused: what everybody sees
+/// would be taken for its own.
 pub async fn caller_if_any(app: &App, parts: &Parts) -> Result<Option<Arc<Caller>>, Refusal> {
     let presented = [header::AUTHORIZATION.as_str(), "x-api-key", "x-goog-api-key"];
     if presented.iter().any(|name| parts.headers.contains_key(*name)) {
@@ -180,7 +180,7 @@ pub fn declared_length(headers: &HeaderMap, largest: usize) -> Result<Option<usi
 pub async fn whose(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<Whose, Refusal> {
     match reads_large(app, caller).await? {
         Ok(()) => Ok(Whose::Account(caller.account.id)),
-        // Its call may be paid for already, and its answer kept.
+        // Its call may be paid for already, and its answer stored.
         Err(_) if headers.contains_key(IDEMPOTENCY_KEY) => Ok(Whose::Penniless),
         Err(refusal) => Err(refusal),
     }
@@ -259,6 +259,20 @@ pub fn json(value: &impl Serialize) -> Response {
             tracing::error!(%error, "a reply could not be written");
             Refusal::new(Code::Internal, "The reply could not be written.").into_reply(ErrorFormat::OpenAi, "")
         }
+    }
+}
+
+/// Where this client reaches us: what the operator says, else what the client itself says.
+pub fn base(app: &App, parts: &Parts) -> String {
+    if let Some(url) = &app.settings.public_url {
+        return url.clone();
+    }
+    let named = parts.headers.get(header::HOST).and_then(|value| value.to_str().ok());
+    let named = named.or_else(|| parts.uri.authority().map(|authority| authority.as_str()));
+    let plain = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
+    match named.filter(plain) {
+        Some(host) => format!("{}://{host}", app.settings.scheme()),
+        None => format!("{}://{}", app.settings.scheme(), app.settings.listen),
     }
 }
 

@@ -17,7 +17,7 @@ use tollgate_store::{CallId, Receipted, StoreError};
 use tollgate_wire::error::{Code, ErrorFormat};
 
 /// Keys change when the operator says so: others may keep the document for a minute.
-const KEYS_KEPT: HeaderValue = HeaderValue::from_static("public, max-age=60");
+const KEYS_CACHED: HeaderValue = HeaderValue::from_static("public, max-age=60");
 
 pub const FAMILY: Family = Family { tag: "receipts", rows, schemas };
 
@@ -59,7 +59,7 @@ pub async fn receipt(State(app): State<Arc<App>>, Path(id): Path<String>, reques
 }
 
 /// A price never changes: whoever has it may keep it.
-const PRICE_KEPT: HeaderValue = HeaderValue::from_static("public, max-age=86400, immutable");
+const PRICE_CACHED: HeaderValue = HeaderValue::from_static("public, max-age=86400, immutable");
 
 /// The price that a receipt names. Its hash is asked for by those who have the receipt, and cannot
 /// be guessed by others: no key is needed, and the prices of closed groups stay with those who were
@@ -75,7 +75,7 @@ pub async fn price(State(app): State<Arc<App>>, Path(id): Path<String>) -> Respo
             let mut reply = Response::new(Body::from(price));
             let headers = reply.headers_mut();
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            headers.insert(header::CACHE_CONTROL, PRICE_KEPT);
+            headers.insert(header::CACHE_CONTROL, PRICE_CACHED);
             reply
         }
         Err(refusal) => reading::refused(&app, ErrorFormat::OpenAi, refusal, ""),
@@ -86,7 +86,7 @@ pub async fn keys(State(app): State<Arc<App>>) -> Response {
     match app.published.keys(&app.store).await {
         Ok(keys) => {
             let mut reply = reading::json(keys.as_ref());
-            reply.headers_mut().insert(header::CACHE_CONTROL, KEYS_KEPT);
+            reply.headers_mut().insert(header::CACHE_CONTROL, KEYS_CACHED);
             reply
         }
         Err(error) => reading::refused(&app, ErrorFormat::OpenAi, error.into(), ""),

@@ -104,9 +104,9 @@ fn advise(refusal: &Refusal, headers: &mut HeaderMap) {
         Retry::After(seconds) => Some(seconds),
     };
     if let Some(seconds) = refusal.retry_after.filter(|_| !refusal.once).or(advised) {
-        // Some SDKs sleep as long as they are told: never tell them more than a minute. What is
-        // used up for the day or the hour is the exception, and such a call is not worth repeating
-        // before.
+        // Some SDKs sleep as long as Retry-After says: never ask them for more than a minute. What
+        // is used up for the day or the hour is the exception, and such a call is not worth
+        // repeating before.
         let used_up = matches!(refusal.reason, Some("daily" | "no_result_limit"));
         headers.insert(header::RETRY_AFTER, HeaderValue::from(if used_up { seconds } else { seconds.min(60) }));
         if used_up {

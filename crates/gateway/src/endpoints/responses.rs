@@ -1,9 +1,9 @@
-//! `POST /v1/responses`, and beneath it what was kept (`stored.rs`), compaction (`compact.rs`) and
-//! the WebSocket (`socket.rs`).
+//! `POST /v1/responses`, and beneath it what was stored (`stored.rs`), compaction (`compact.rs`)
+//! and the WebSocket (`socket.rs`).
 //!
-//! A request that names an earlier response is made whole before it is admitted ([`kept`]), so that
-//! any provider can serve it, also one that keeps nothing. The finished answer is kept before its
-//! last event leaves, unless `store` is false.
+//! A request that names an earlier response is made whole before it is admitted ([`stored`]), so
+//! that any provider can serve it, also one that keeps nothing. The finished answer is stored
+//! before its last event leaves, unless `store` is false.
 
 pub mod compact;
 pub mod socket;
@@ -115,7 +115,7 @@ struct After {
     reshape: Option<Reshape>,
 }
 
-/// Who keeps the answer, unless it is not to be kept.
+/// Who keeps the answer, unless it is not to be stored.
 fn keeper(app: &Arc<App>, caller: &Caller, call: CallId, past: &Past) -> Option<Arc<dyn Keeper>> {
     let keep = || ResponseKeeper {
         desk: app.conversations.clone(),
@@ -132,7 +132,7 @@ fn keeper(app: &Arc<App>, caller: &Caller, call: CallId, past: &Past) -> Option<
     past.named.store.then(|| Arc::new(keep()) as Arc<dyn Keeper>)
 }
 
-/// Runs the call of a request that is whole. What is wrong with it is told by the places in which
+/// Runs the call of a request that is whole. What is wrong with it is named by the places in which
 /// the client wrote it.
 async fn respond(
     app: &Arc<App>,

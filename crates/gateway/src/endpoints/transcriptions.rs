@@ -97,7 +97,8 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
     let measured = watch.0.finish().map_err(what_is_wrong)?;
     let recording = Recording::of(&measured, file.length());
     let asked = AskedTranscription { request, recording };
-    let work = TranscriptionCall { asked, file, measured, bodies: app.bodies.clone(), room: read.room };
+    let (bodies, outside) = (app.bodies.clone(), app.images.outside.clone());
+    let work = TranscriptionCall { asked, file, measured, bodies, room: read.room, outside };
     Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply())
 }
 

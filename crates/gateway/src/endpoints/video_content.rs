@@ -3,11 +3,12 @@
 //! provider's link, as the operator has set it.
 
 use super::reading;
+use super::stored_file::{dressed, from_shelf, outside};
 use super::video_tasks::{own, unknown};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::settings::Delivery;
-use crate::work::video::copies::{self, Copy, Missing};
+use crate::work::shelf::{self, Missing};
 use crate::work::video::file::{self, FileOrigin, FileVariant, PassingFile};
 use crate::work::video::{StoredPlan, StoredResult, links};
 use axum::body::Body;
@@ -29,6 +30,8 @@ const PASSED: &[HeaderName] = &[
     header::ETAG,
     header::LAST_MODIFIED,
 ];
+
+const MP4: &str = "video/mp4";
 
 pub async fn content(
     State(app): State<Arc<App>>,
@@ -52,8 +55,8 @@ async fn deliver(app: &App, id: &str, query: &str, parts: &Parts) -> Result<Resp
     // right.
     let range = parts.headers.get(header::RANGE).filter(|_| !parts.headers.contains_key(header::IF_RANGE));
     if let (Some(copies), Some(copy), FileVariant::Video) = (&app.video.copies, &result.copy, variant) {
-        match copies.get(copy, range.and_then(|value| copies::asked(value.to_str().ok()?))).await {
-            Ok(copy) => return Ok(from_copy(copy)),
+        match copies.get(copy, range.and_then(|value| shelf::asked(value.to_str().ok()?))).await {
+            Ok(copy) => return Ok(from_shelf(copy, MP4)),
             Err(Missing::Outside(length)) => return Ok(outside(Some(length))),
             // It has been taken away; perhaps the provider still has it.
             Err(Missing::Gone) => {}
@@ -102,33 +105,6 @@ fn elsewhere(result: &StoredResult) -> Result<Response, Refusal> {
     Ok(reply)
 }
 
-fn from_copy(copy: Copy) -> Response {
-    let mut reply = Response::new(Body::from_stream(copy.pieces));
-    let mut length = copy.length;
-    if let Some((first, last)) = copy.range {
-        *reply.status_mut() = StatusCode::PARTIAL_CONTENT;
-        length = last + 1 - first;
-        if let Ok(value) = HeaderValue::try_from(format!("bytes {first}-{last}/{}", copy.length)) {
-            reply.headers_mut().insert(header::CONTENT_RANGE, value);
-        }
-    }
-    reply.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    if let Some(etag) = copy.etag.and_then(|etag| HeaderValue::try_from(etag).ok()) {
-        reply.headers_mut().insert(header::ETAG, etag);
-    }
-    dressed(reply)
-}
-
-fn outside(length: Option<u64>) -> Response {
-    let mut reply = Response::new(Body::empty());
-    *reply.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
-    let length = length.and_then(|length| HeaderValue::try_from(format!("bytes */{length}")).ok());
-    if let Some(value) = length {
-        reply.headers_mut().insert(header::CONTENT_RANGE, value);
-    }
-    dressed(reply)
-}
-
 /// The length of a file of which another part was asked for than there is.
 fn declared_length(opened: &OpenFile) -> Option<u64> {
     opened.headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes */")?.parse().ok()
@@ -147,16 +123,5 @@ fn pass(opened: OpenFile) -> Response {
             reply.headers_mut().insert(name, value.clone());
         }
     }
-    dressed(reply)
-}
-
-fn dressed(mut reply: Response) -> Response {
-    let headers = reply.headers_mut();
-    headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("video/mp4"));
-    headers.entry(header::ACCEPT_RANGES).or_insert(HeaderValue::from_static("bytes"));
-    // What a stranger's server calls its content must not run in our origin.
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"));
-    reply
+    dressed(reply, MP4)
 }

@@ -1,7 +1,8 @@
 //! `POST /v1/videos` and `POST /v1/video/generations`: one handler. JSON and multipart/form-data
 //! say the same thing.
 
-use super::video_tasks::{base, json_bytes, own, unknown};
+use super::reading::base;
+use super::video_tasks::{json_bytes, own, unknown};
 use super::{form, reading};
 use crate::app::App;
 use crate::call::task::{Made, TaskAsk, create_task};
@@ -73,8 +74,8 @@ async fn handle_remix(app: &Arc<App>, id: CallId, source: &str, request: Request
     let named = webhook_url(app, &fields)?;
     let task = own(app, &caller, source).await?;
     file::result(&task)?;
-    let kept = StoredPlan::read(&task.plan).ok_or_else(|| unknown(source))?;
-    let ask = VideoAsk::remix(&app.serving.load(), &task, &kept, &prompt, warn_unread(&fields))?;
+    let plan = StoredPlan::read(&task.plan).ok_or_else(|| unknown(source))?;
+    let ask = VideoAsk::remix(&app.serving.load(), &task, &plan, &prompt, warn_unread(&fields))?;
     let webhook_url = named.or_else(|| webhooks::of_account(&app.video, &caller.account));
     let made = made(app, caller, CallRequest { id, endpoint: REMIX, work: ask, idem }, webhook_url).await?;
     Ok(reply(app, &base(app, &parts), &made))
@@ -118,7 +119,7 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
     let caller = reading::caller(app, &parts).await?;
     let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let form = kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data");
-    // Kept to the end: what is made of it takes the room that it has.
+    // It lives to the end: what is made of it takes the room that it has.
     let bytes = match form {
         true => reading::form_body(app, &caller, &parts, body).await?,
         false => reading::json_body(app, &caller, &parts, body).await?,

@@ -2,7 +2,7 @@
 //! `/v1/video/generations/{id}` in the legacy one. A key sees all tasks of its account, whatever
 //! models it may use itself; another account's task does not exist.
 
-use super::reading;
+use super::reading::{self, base};
 use crate::app::App;
 use crate::call::task::refresh;
 use crate::refusal::Refusal;
@@ -13,7 +13,6 @@ use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
-use http::request::Parts;
 use http::{HeaderValue, header};
 use std::sync::Arc;
 use tollgate_media::video;
@@ -97,7 +96,7 @@ pub async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>, request
 pub async fn own(app: &App, caller: &Caller, id: &str) -> Result<Task, Refusal> {
     let known: TaskId = id.parse().map_err(|_| unknown(id))?;
     let found = app.store.task(caller.account.id, known).await?;
-    // What was refused when it was sent never became a task; its caller was told so.
+    // What was refused when it was sent never became a task; its caller got the error.
     found.filter(|task| task.state != TaskState::Refused).ok_or_else(|| unknown(id))
 }
 
@@ -109,20 +108,6 @@ async fn fresh(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Task, Refusa
 pub fn unknown(id: &str) -> Refusal {
     let id: String = id.chars().take(64).collect();
     Refusal::about(Code::TaskNotFound, "id", format!("There is no task `{id}` of this account."))
-}
-
-/// Where this client reaches us: what the operator says, else what the client itself says.
-pub fn base(app: &App, parts: &Parts) -> String {
-    if let Some(url) = &app.settings.public_url {
-        return url.clone();
-    }
-    let named = parts.headers.get(header::HOST).and_then(|value| value.to_str().ok());
-    let named = named.or_else(|| parts.uri.authority().map(|authority| authority.as_str()));
-    let plain = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
-    match named.filter(plain) {
-        Some(host) => format!("{}://{host}", app.settings.scheme()),
-        None => format!("{}://{}", app.settings.scheme(), app.settings.listen),
-    }
 }
 
 fn page(query: &str) -> Result<TaskPage, Refusal> {

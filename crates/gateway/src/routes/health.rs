@@ -51,7 +51,7 @@ const MANY: usize = 20;
 /// must not close the cell for all.
 const ACCOUNTS: usize = 2;
 const RECENT: Millis = 600_000;
-const KEPT: usize = 1_000;
+const MAX_RECENT: usize = 1_000;
 
 impl Health {
     fn cells(&self) -> MutexGuard<'_, HashMap<String, Cell>> {
@@ -69,7 +69,7 @@ impl Health {
             *calls += 1;
             *good += u64::from(seen.works());
         }
-        // A clock that jumps makes hours that are out of order; none is kept beside more than a day
+        // A clock that jumps makes hours that are out of order; none stays beside more than a day
         // of others.
         while cell.hours.len() > WINDOW_HOURS as usize + 1 {
             cell.hours.pop_front();
@@ -77,7 +77,7 @@ impl Health {
         cell.last_at = now;
         cell.operator_in_a_row = if seen == CallResult::Operator { cell.operator_in_a_row + 1 } else { 0 };
         cell.recent.push_back((now, seen.works(), account));
-        while cell.recent.len() > KEPT || cell.recent.front().is_some_and(|(at, ..)| now - at > RECENT) {
+        while cell.recent.len() > MAX_RECENT || cell.recent.front().is_some_and(|(at, ..)| now - at > RECENT) {
             cell.recent.pop_front();
         }
     }
@@ -198,8 +198,8 @@ mod tests {
     fn a_key_that_is_refused_five_times_in_a_row_is_wrong() {
         let health = Health::default();
         let refused = [true, true, true, true, false, true, true, true, true, true, true];
-        let told: Vec<usize> = (0..refused.len()).filter(|at| health.asked("p", refused[*at])).collect();
-        assert_eq!(told, [9], "the row began anew after the answer, and after the telling");
+        let tries: Vec<usize> = (0..refused.len()).filter(|at| health.asked("p", refused[*at])).collect();
+        assert_eq!(tries, [9], "the row began anew after the answer, and after the telling");
     }
 
     #[test]

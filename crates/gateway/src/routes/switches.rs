@@ -202,8 +202,8 @@ impl Switches {
 }
 
 impl Switches {
-    /// What is paused, as the store has it; and what the store could not be told until now, is
-    /// told.
+    /// What is paused, as the store has it; and what the store could not be given until now, is
+    /// written.
     pub async fn read(&self, store: &Store, metrics: &Metrics) -> Result<(), StoreError> {
         let before = self.before_reading();
         self.replace(store.pause_states().await?, before);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_written_is_told_until_it_is() {
+    fn what_could_not_be_written_is_reported_until_it_is() {
         let pauses = Switches::default();
         pauses.put(change(true, 1_000, AUTO), false);
         let waiting = pauses.changes_to_write();
@@ -280,7 +280,7 @@ mod tests {
         pauses.put(change(true, 6_000, "bob"), true);
         pauses.replace(vec![change(false, 5_000, "ada")], before);
         assert!(paused());
-        // What could not be written down is kept for as long as nobody did anything after it.
+        // What could not be written down is remembered for as long as nobody did anything after it.
         pauses.put(change(false, 7_000, AUTO), false);
         pauses.replace(vec![change(true, 6_000, "bob")], pauses.before_reading());
         assert!(!paused());

@@ -1,6 +1,6 @@
 //! Accounts whose price group is gone from the catalog. Such a group sells nothing: its accounts
 //! buy in their other groups, or nowhere, and never at a price that nobody meant for them. The
-//! operator is told.
+//! operator is warned.
 
 use super::Serving;
 use crate::metrics::Metrics;

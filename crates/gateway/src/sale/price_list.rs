@@ -14,7 +14,7 @@ use tollgate_catalog::{CatalogRecord, View};
 use tollgate_wire::error::Code;
 
 /// More kinds of viewers than this are not remembered.
-const KEPT: usize = 64;
+const MAX_PAGES: usize = 64;
 
 /// Types of endpoints, each with the method and the path by which it is asked.
 pub type Served = [(&'static str, &'static str, &'static str)];
@@ -75,7 +75,7 @@ impl PriceList {
         // Written under the lock: whoever asks for the same waits for it instead of writing it
         // again.
         let page = Arc::new(written(serving, &viewer, served)?);
-        if pages.by_viewer.len() < KEPT {
+        if pages.by_viewer.len() < MAX_PAGES {
             pages.by_viewer.insert(viewer, page.clone());
         }
         Ok(page)

@@ -11,7 +11,7 @@ use tollgate_store::Store;
 use tollgate_wire::error::Code;
 
 /// Prices that are remembered; beyond, all are forgotten and read again.
-const KEPT: usize = 256;
+const MAX_CACHED: usize = 256;
 /// Questions to the database at a time.
 const AT_ONCE: usize = 4;
 
@@ -37,7 +37,7 @@ impl PriceVersions {
         };
         let Some(price) = store.price_version(id).await?.map(Bytes::from) else { return Ok(None) };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= KEPT {
+        if known.len() >= MAX_CACHED {
             known.clear();
         }
         known.insert(id, price.clone());

@@ -87,7 +87,7 @@ impl Reader<'_> {
     fn check_routes(&self, providers: &HashMap<String, Option<Provider>>) {
         for route in &self.model.routes {
             let Some(Some(provider)) = providers.get(&route.provider) else { continue };
-            let Some(maker) = provider.kind.speech else {
+            let Some(maker) = provider.kind.speaker(&route.upstream_model) else {
                 if let Some(reason) = provider.lacks(Ability::Speech) {
                     self.mistakes.push(route.place.mistake("route.provider", reason));
                 }

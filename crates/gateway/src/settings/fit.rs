@@ -16,7 +16,7 @@ const LEAST_BODIES: usize = 64 << 20;
 impl ServerLimits {
     /// The limits as far as they fit the machine. Of the descriptors a half is for clients, three
     /// eighths are for calls, each with its connection to a provider, and the rest is for
-    /// connections that are kept, fetched links, webhooks and copies.
+    /// idle connections, fetched links, webhooks and copies.
     pub fn fit(&mut self, machine: &Machine) {
         if let Some(descriptors) = machine.descriptors {
             let rest = descriptors.saturating_sub(OWN).max(16);

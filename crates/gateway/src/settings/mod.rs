@@ -4,6 +4,7 @@
 
 mod fetch;
 mod fit;
+mod images;
 mod pages;
 mod read;
 mod realtime;
@@ -16,6 +17,7 @@ mod webhooks;
 
 pub use fetch::FetchSettings;
 pub use fit::METRICS_CONNECTIONS;
+pub use images::ImageSettings;
 pub use pages::{Origin, Pages};
 pub use read::{ConfigSource, catalog_files, catalog_paths};
 pub(crate) use read::{file_mistake, whole_mistake};
@@ -55,6 +57,7 @@ pub struct Settings {
     pub limits: ServerLimits,
     pub social: SocialSettings,
     pub video: VideoSettings,
+    pub images: ImageSettings,
     /// Where clients reach us; left out, the host a request names.
     pub public_url: Option<String>,
     /// The secrets that sign links and webhooks.

@@ -5,8 +5,8 @@
 //! environment comes in as a value, read once by the executable.
 
 use super::{
-    FetchSettings, Pages, RealtimeSettings, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings,
-    TlsFiles, VideoSettings,
+    CopyTo, FetchSettings, ImageSettings, Pages, RealtimeSettings, ServerLimits, Settings, SocialSettings,
+    StorageSettings, TaskSettings, TlsFiles, VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};
@@ -71,6 +71,7 @@ impl ConfigSource {
             limits: ServerLimits::default(),
             social: SocialSettings::read(form),
             video: VideoSettings::read(form, self),
+            images: ImageSettings::default(),
             tasks: TaskSettings::read(form),
             fetch: FetchSettings::read(form),
             realtime: RealtimeSettings::read(form),
@@ -86,7 +87,10 @@ impl ConfigSource {
         let mut table = form.table("limits");
         let limits = limits(&mut table);
         table.finish();
-        Settings { limits, secrets_file, ..settings }
+        // Where replicas share a database they have no folder in common that we know of.
+        let alone = (settings.database == "sqlite").then(|| CopyTo::Folder(settings.data_dir.join("pictures")));
+        let images = ImageSettings::read(form, self, alone);
+        Settings { limits, secrets_file, images, ..settings }
     }
 
     pub(crate) fn providers(&self, form: &mut Form<'_>) -> HashMap<String, Option<Provider>> {

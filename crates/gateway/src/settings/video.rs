@@ -16,7 +16,7 @@ pub struct VideoSettings {
     pub link_time: Duration,
     /// Where finished files are copied to; nowhere: the provider's are passed on.
     pub copy_to: Option<CopyTo>,
-    /// How long copies are kept; for ever if left out.
+    /// How long copies are retained; for ever if left out.
     pub keep: Option<Duration>,
     /// The longest making of one copy.
     pub copy_time: Duration,
@@ -62,13 +62,14 @@ pub enum Delivery {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookSettings {
-    /// Private addresses and plain http may be told too: for receivers beside us.
+    /// Private addresses and plain http may be notified too: for receivers beside us.
     pub private: bool,
     /// From connecting to the headers of the answer.
     pub patience: Duration,
-    /// How many are told at once.
+    /// How many are notified at once.
     pub at_once: usize,
-    /// Accounts whose tasks are all told, by id, where the request names no address of its own.
+    /// Accounts that are notified of all their tasks, by id, where the request names no address of
+    /// its own.
     pub accounts: HashMap<String, String>,
 }
 
@@ -133,8 +134,8 @@ impl VideoSettings {
     }
 }
 
-/// A folder beside the file, or `s3://BUCKET/PREFIX` with the table `[video.s3]`.
-fn copy_to(form: &mut Form<'_>, source: &ConfigSource) -> Option<CopyTo> {
+/// A folder beside the file, or `s3://BUCKET/PREFIX` with the table `s3` beside it.
+pub(super) fn copy_to(form: &mut Form<'_>, source: &ConfigSource) -> Option<CopyTo> {
     let place = form.opt_text("copy_to");
     let mut table = form.table("s3");
     let region = table.text_or("region", "us-east-1");

@@ -1,4 +1,4 @@
-//! Addresses that customers want to hear of finished tasks at: which of them may be told.
+//! Addresses that customers want to hear of finished tasks at: which of them may be notified.
 
 use super::WebhookSettings;
 use crate::refusal::Refusal;
@@ -9,8 +9,8 @@ use tollgate_wire::error::Code;
 
 const LONGEST_URL: usize = 2048;
 
-/// The value of `webhook_url`, if it may be told. Names are looked up when it is, and again each
-/// time.
+/// The value of `webhook_url`, if it may be notified. Names are looked up when it is, and again
+/// each time.
 pub fn webhook_address(url: &str, settings: &WebhookSettings) -> Result<String, Refusal> {
     let bad = |why: &str| Err(Refusal::about(Code::InvalidParameter, "webhook_url", format!("`webhook_url` {why}.")));
     let Ok(uri) = url.parse::<Uri>() else { return bad("is not an address") };
@@ -37,7 +37,7 @@ mod tests {
     use crate::settings::VideoSettings;
 
     #[test]
-    fn which_addresses_may_be_told() {
+    fn which_addresses_may_be_notified() {
         let strict = VideoSettings::default().webhooks;
         let open = WebhookSettings { private: true, ..strict.clone() };
         for (url, outside, inside) in [

@@ -18,8 +18,8 @@ const TRUSTED_WITHOUT_STORE: Millis = 60_000;
 /// before it can be seen.
 const OVERLAP: Millis = 15_000;
 /// Unknown keys are remembered too, so that guessing does not become database load.
-const MISS_KEPT: Millis = 5_000;
-const MISSES_KEPT: usize = 10_000;
+const MISS_CACHED: Millis = 5_000;
+const MAX_MISSES: usize = 10_000;
 
 pub type KeyHash = [u8; 32];
 
@@ -78,10 +78,10 @@ impl KeyCache {
             }
             Ok(None) => {
                 let mut missing = write(&self.missing);
-                if missing.len() >= MISSES_KEPT {
+                if missing.len() >= MAX_MISSES {
                     missing.clear();
                 }
-                missing.insert(hash, now + MISS_KEPT);
+                missing.insert(hash, now + MISS_CACHED);
                 KeyLookup::Unknown
             }
             Err(_) => KeyLookup::CannotTell,
@@ -111,7 +111,7 @@ impl KeyCache {
             let mut missing = write(&self.missing);
             for one in changed.keys {
                 missing.remove(&one.key.hash);
-                // Only keys in use are kept; the others are read when they are first seen.
+                // Only keys in use are cached; the others are read when they are first seen.
                 if let Some(slot) = known.get_mut(&one.key.hash) {
                     *slot = Arc::new(Caller::new(one));
                 }

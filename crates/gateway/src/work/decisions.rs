@@ -2,7 +2,7 @@
 //! probabilities. Client and provider may each speak either of two formats.
 
 use super::texts;
-use crate::call::{Begun, Call, Meter, Need, Priced, WholeAnswer, Work};
+use crate::call::{Begun, Call, HELD, Meter, Need, Priced, WholeAnswer, Work};
 use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
@@ -43,15 +43,15 @@ impl DecisionCall {
     fn metered_by(&self, model: &Model, reply: &DecisionReply) -> Meter {
         let request = &self.0;
         let picture = model.chat.image_tokens;
-        let told = reply.input.filter(|input| *input <= request.believable(picture));
+        let reported = reply.input.filter(|input| *input <= request.believable(picture));
         let most = (request.questions as u64).saturating_mul(ANSWER);
         let used = Counters {
-            input: told.unwrap_or_else(|| request.counted(picture)),
+            input: reported.unwrap_or_else(|| request.counted(picture)),
             output: reply.output.min(most),
             calls: 1,
             ..Counters::default()
         };
-        Meter::Known { used, estimated: told.is_none(), raw_usage: reply.raw_usage.clone() }
+        Meter::Known { used, estimated: reported.is_none(), raw_usage: reply.raw_usage.clone() }
     }
 }
 
@@ -120,7 +120,8 @@ impl Work for DecisionCall {
         let request = decides.request(provider, &call.id.to_string(), body).ok_or_else(texts::unable)?;
         let reply = texts::ask(call, provider, request, |reply| decides.fault(reply)).await;
         let reply = reply.map_err(|fault| decides.after(fault))?;
-        let bytes = reply.whole(provider.settings.max_reply_bytes, call.deadline).await?;
+        // The words of the questions and numbers: however many there are, they fit into this.
+        let bytes = reply.whole(HELD.min(provider.settings.max_reply_bytes), call.deadline).await?;
         let counted = self.0.counted(call.model.chat.image_tokens);
         let read = DecisionReply::read(decides.form, bytes.clone(), &self.0, &call.model.name, counted);
         let read = read.map_err(|_| match UpstreamError::read(&bytes) {

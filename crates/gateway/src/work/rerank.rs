@@ -40,7 +40,7 @@ impl Priced for RerankCall {
         texts::check_length(model, tally.longest, model.context_window, &longest)?;
         texts::check_length(model, tally.tokens, model.max_input_tokens, "documents")?;
         let mut need = texts::need(tally.tokens, tally.most(), "documents");
-        need.most.calls = self.0.search_units();
+        need.most.calls = self.0.most_search_units();
         Ok(need)
     }
 
@@ -84,7 +84,9 @@ impl Work for RerankCall {
         })?;
         // One that is paid by the search has no reason to tell tokens.
         let reports = ranking.tokens.is_some() || ranking.raw_usage.is_none();
-        call.meter = texts::meter(&self.0.tally, self.counted(), ranking.tokens, ranking.raw_usage.as_deref(), reports);
+        let mut counted = self.counted();
+        counted.calls = ranking.units.unwrap_or(counted.calls);
+        call.meter = texts::meter(&self.0.tally, counted, ranking.tokens, ranking.raw_usage.as_deref(), reports);
         let (used, _) = call.meter.measured();
         let answer = RerankAnswer { id: &id, model: &call.model.name, tokens: used.input };
         let body = answer.written(&self.0, &ranking);

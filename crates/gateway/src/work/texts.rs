@@ -39,8 +39,14 @@ pub fn check_length(model: &Model, counted: u64, limit: Option<u64>, field: &str
 }
 
 /// What is charged for: the report, if it can be true of these texts.
-pub fn meter(tally: &TextTally, counted: Counters, told: Option<u64>, raw_usage: Option<&str>, reports: bool) -> Meter {
-    match told.filter(|tokens| *tokens <= tally.believable()) {
+pub fn meter(
+    tally: &TextTally,
+    counted: Counters,
+    reported: Option<u64>,
+    raw_usage: Option<&str>,
+    reports: bool,
+) -> Meter {
+    match reported.filter(|tokens| *tokens <= tally.believable()) {
         Some(input) => {
             let used = Counters { input, ..counted };
             Meter::Known { used, estimated: false, raw_usage: raw_usage.map(str::to_owned) }

@@ -1,15 +1,12 @@
 //! The settler closes the calls that were dropped in the middle: the client left, or a handler
 //! died. It is where `Drop` sends its message; nothing important happens in `Drop` itself.
 
-use crate::call::{Abandoned, EventReader, OpenCall, Rewrite, Till};
+use crate::call::{Abandoned, CLIENT_CLOSED, EventReader, OpenCall, Rewrite, Till};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tollgate_store::Ending;
 use tollgate_upstream::ReplyBody;
-
-/// Status of a call whose client is gone; it is seen in the log only.
-const CLIENT_CLOSED: u16 = 499;
 
 /// Runs until all senders are gone.
 pub async fn run(till: Arc<Till>, mut inbox: mpsc::UnboundedReceiver<Abandoned>) {

@@ -2,6 +2,7 @@
 //! again at its next turn.
 
 use crate::app::App;
+use crate::work::shelf::Swept;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;
@@ -19,7 +20,7 @@ const AUDIT: Duration = Duration::from_secs(3_600);
 /// And every minute what has changed since.
 const AUDIT_CHANGED: Duration = Duration::from_secs(60);
 
-/// Copies of videos that have been kept long enough are taken away.
+/// Copies of videos that have been retained long enough are taken away.
 const SHELF: Duration = Duration::from_secs(600);
 /// Responses and conversations past their time are erased.
 const FORGET: Duration = Duration::from_secs(60);
@@ -32,7 +33,7 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, AUDIT, Round::Audit);
     start(app, SOCIAL, Round::Social);
     start(app, AUDIT_CHANGED, Round::AuditChanged);
-    if app.video.copies.is_some() {
+    if app.video.copies.is_some() || app.images.has_links() {
         start(app, SHELF, Round::Shelf);
     }
     start(app, FORGET, Round::Forget);
@@ -94,17 +95,23 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
         Round::Audit => audited(app, app.store.verify().await),
         Round::Shelf => {
             if let Some(shelf) = &app.video.copies {
-                let swept = shelf.sweep(app.world.sure_ms()).await;
-                if swept.gone > 0 {
-                    tracing::info!(gone = swept.gone, "copies of videos taken away after their time");
-                }
-                if let Some(error) = swept.why {
-                    tracing::warn!(failed = swept.failed, %error, "copies of videos could not be looked through or taken away");
-                }
+                swept("copies of videos", shelf.sweep(app.world.sure_ms()).await);
+            }
+            if let Some(shelf) = &app.images.shelf {
+                swept("pictures", shelf.sweep(app.world.sure_ms()).await);
             }
             Ok(())
         }
         Round::AuditChanged => audited(app, app.store.verify_changed().await),
+    }
+}
+
+fn swept(what: &str, swept: Swept) {
+    if swept.gone > 0 {
+        tracing::info!(what, gone = swept.gone, "files taken away after their time");
+    }
+    if let Some(error) = swept.why {
+        tracing::warn!(what, failed = swept.failed, %error, "files could not be looked through or taken away");
     }
 }
 

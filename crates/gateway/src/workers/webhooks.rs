@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The part of all places that one account may have.
 const SHARE: usize = 4;
 
-/// What is being told.
+/// What is being sent.
 #[derive(Default)]
 struct Desk {
     in_hand: Mutex<HashMap<AccountId, usize>>,
@@ -59,16 +59,16 @@ impl Desk {
     }
 }
 
-/// Runs until the stop; what is being told then is told.
+/// Runs until the stop; what is being sent then is sent.
 pub async fn run(app: Arc<App>) {
     let desk = Desk::default();
     let (app, desk) = (&app, &desk);
-    let told = |webhook: Webhook| async move {
+    let deliver = |webhook: Webhook| async move {
         let account = webhook.account;
         one(app, webhook).await;
         desk.end(account);
     };
-    due(app, desk).for_each_concurrent(app.settings.video.webhooks.at_once, told).await;
+    due(app, desk).for_each_concurrent(app.settings.video.webhooks.at_once, deliver).await;
 }
 
 /// What is due, as there are places for it.
@@ -107,14 +107,14 @@ async fn take(app: &App, desk: &Desk) -> Result<Vec<Webhook>, StoreError> {
 
 async fn one(app: &App, webhook: Webhook) {
     // One that was deleted meanwhile has ended all the same.
-    let told = match app.store.webhook_task(webhook.task).await {
+    let outcome = match app.store.webhook_task(webhook.task).await {
         Ok(Some(task)) => webhooks::deliver(&app.video, &webhook, &task).await,
         Ok(None) => WebhookOutcome::Over,
         // Taken again when the lease ends.
         Err(error) => return tracing::warn!(%error, "a task cannot be read"),
     };
-    if let Err(error) = app.store.webhook_tried(&webhook, told).await {
-        // It is told once more: at least once is what was promised.
+    if let Err(error) = app.store.webhook_tried(&webhook, outcome).await {
+        // It is sent once more: at least once is what was promised.
         tracing::warn!(%error, "what became of a webhook could not be written down");
     }
 }

@@ -131,7 +131,7 @@ async fn no_request_is_lost_after_a_reply_that_came_before_the_body() {
     assert!(status == 404 && said.contains("\r\nconnection: close\r\n"), "{said}");
     let mut end = [0];
     assert_eq!(socket.read(&mut end).await.expect("closed, not reset"), 0);
-    // Whoever waits for a word is not told to send what nobody wants.
+    // Whoever waits for a word is not asked to send what nobody wants.
     let mut socket = connected(&house).await;
     socket.write_all(head(&house, "/v1/nothing", 5, "expect: 100-continue\r\n").as_bytes()).await.expect("sent");
     let (status, said, _) = reply(&mut socket).await;
@@ -186,7 +186,7 @@ fn large(bytes: usize) -> serde_json::Value {
     json!({ "model": "none", "messages": [{ "role": "user", "content": "x".repeat(bytes) }] })
 }
 
-/// Somebody without money is told so before a large body is read, wherever it is sent.
+/// Somebody without money gets the refusal before a large body is read, wherever it is sent.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_body_is_read_for_those_who_can_pay() {
     let house = House::with(Plan { usd: "0", ..Plan::default() }).await;

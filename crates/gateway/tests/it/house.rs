@@ -511,6 +511,11 @@ impl House {
     /// Stops the gateway as SIGTERM does, and opens it again over the same data.
     pub async fn restart(&mut self) {
         self.running.take().expect("running").stop().await;
+        self.restart_stopped().await;
+    }
+
+    /// Opens it again after somebody has stopped it.
+    pub async fn restart_stopped(&mut self) {
         // In one process the data folder is free once the last connection has let go of it.
         for attempt in 0.. {
             let loaded = self.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));

@@ -29,7 +29,7 @@ async fn a_slow_body_is_a_408() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn above_the_number_of_calls_new_ones_are_told_to_come_back() {
+async fn above_the_number_of_calls_new_ones_get_a_retry_after() {
     let house = House::with(Plan { config: "[limits]\ncalls = 1\n".to_owned(), ..Plan::default() }).await;
     house.sim.shut("/v1/chat/completions");
     let first = tokio::task::JoinSet::from_iter([house.post(&chat("first")).send()]);

@@ -4,6 +4,7 @@
 mod api;
 mod endpoints_page;
 mod engine;
+mod generated;
 mod house;
 mod sent;
 mod watch;
@@ -21,6 +22,7 @@ mod openapi;
 mod pricing;
 mod reload;
 mod simulation;
+mod slow;
 mod stop;
 mod tls;
 mod v1 {
@@ -34,6 +36,7 @@ mod v1 {
     mod every_object;
     mod every_path;
     mod extension;
+    mod generated_media;
     mod groups;
     mod holds;
     mod idempotency;
@@ -45,6 +48,7 @@ mod v1 {
     mod paused_routes;
     mod quote;
     mod quote_and_charge;
+    pub mod realtime;
     mod realtime_forms;
     mod receipts;
     mod reports;

@@ -72,8 +72,8 @@ async fn a_tool_call_is_a_social_call() {
     assert_eq!(before - house.available().await, 2_000_000, "refusals are free");
 }
 
-/// That there is nothing costs nothing and is not kept: the same key asks again, and finds what is
-/// there by then.
+/// That there is nothing costs nothing and is not stored: the same key asks again, and finds what
+/// is there by then.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_found_nothing_asks_again() {
     let house = house().await;

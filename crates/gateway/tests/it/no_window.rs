@@ -96,7 +96,7 @@ async fn a_stream_with_no_room_from_the_beginning_is_reset_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_whole_reply_is_not_kept_for_ever_either() {
+async fn a_whole_reply_is_not_held_for_ever_either() {
     let house = House::with(impatient()).await;
     let mut send = connect(&house, 100_000).await;
     let reply = post(&house, &mut send, "[[sim:tokens=100 size=10000]]", false).await.await.expect("headers");
@@ -134,7 +134,7 @@ async fn a_silent_provider_is_no_reason_to_pull_a_stream() {
     assert_eq!(house.row(call).await.ending, Ending::Answered);
 }
 
-/// A stop does not wait for room either: what cannot be told is settled all the same.
+/// A stop does not wait for room either: what cannot be sent is settled all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_settles_a_stream_without_room() {
     let plan = Plan { config: "[limits]\ndrain_time = \"300ms\"\n".to_owned(), ..Plan::default() };

@@ -161,8 +161,8 @@ async fn an_endpoint_type_that_is_not_served_is_a_mistake_in_the_catalog() {
                  price = { input = 1, output = 1 }\nroute = [{ provider = \"sim\", upstream_model = \"m\" }]\n";
     std::fs::write(house.dir.join("catalog/more.toml"), model).expect("written");
     let mistakes = house.source.load().err().expect("mistakes");
-    let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
+    let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
     let expected = "model.\"talk\".supported_endpoint_types: \"realtime\" is not served by this version";
-    assert!(told[0].contains(expected), "{told:?}");
+    assert!(lines[0].contains(expected), "{lines:?}");
 }

@@ -52,7 +52,7 @@ fn hurried() -> Plan {
     Plan { config: "[limits]\ndrain_time = \"300ms\"\n".to_owned(), ..Plan::default() }
 }
 
-/// The last event cannot be told to a client that reads nothing. The stop ends all the same, with
+/// The last event cannot be sent to a client that reads nothing. The stop ends all the same, with
 /// everything settled.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_never_reads_does_not_hold_up_the_stop() {

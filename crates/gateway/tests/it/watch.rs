@@ -45,8 +45,8 @@ pub async fn stands_still(sim: &Sim) {
 #[test]
 fn it_ends_what_is_not_dropped_and_nothing_else() {
     let (sender, receiver) = channel();
-    let told = sender.clone();
-    drop(Watch::within(HANG, "never".to_owned(), move || told.send("the dropped one").expect("sent")));
+    let sent = sender.clone();
+    drop(Watch::within(HANG, "never".to_owned(), move || sent.send("the dropped one").expect("sent")));
     let hangs = Watch::within(Duration::ZERO, "at once".to_owned(), move || sender.send("the other").expect("sent"));
     assert_eq!(receiver.recv(), Ok("the other"));
     drop(hangs);

@@ -208,8 +208,8 @@ impl Track {
             }
             b"elst" => {
                 self.edits = table.word()?;
-                let kept = table.long(wide)?;
-                self.edit = Some(kept);
+                let edited = table.long(wide)?;
+                self.edit = Some(edited);
             }
             b"stts" => {
                 for _ in 0..table.word()? {
@@ -252,9 +252,9 @@ impl Track {
         if shown < least {
             return least;
         }
-        let kept = self.edit.filter(|_| self.edits == 1).map_or(shown, |kept| Length::of(kept, file));
-        let honest = kept > Length::ZERO && kept < shown && shown.less(kept) <= Length::of(MOST_ADDED, self.rate);
-        if honest { kept } else { shown }
+        let edited = self.edit.filter(|_| self.edits == 1).map_or(shown, |edited| Length::of(edited, file));
+        let honest = edited > Length::ZERO && edited < shown && shown.less(edited) <= Length::of(MOST_ADDED, self.rate);
+        if honest { edited } else { shown }
     }
 }
 

@@ -203,8 +203,8 @@ impl Track {
         let most_after = Length::of(packets.most_after(), rate);
         let claimed = self.ends.map_or(counted, |ends| Length::of(ends, rate));
         // A claim is good for the last packet only.
-        let kept = if claimed < counted && counted.less(claimed) <= most_after { claimed } else { counted };
-        kept.less(Length::of(self.before, rate))
+        let length = if claimed < counted && counted.less(claimed) <= most_after { claimed } else { counted };
+        length.less(Length::of(self.before, rate))
     }
 }
 

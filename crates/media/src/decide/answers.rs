@@ -8,7 +8,7 @@ use tollgate_wire::json::{Node, Object};
 /// One answer for each question; nothing where the model declined to answer it.
 pub(super) struct Answers<'n>(Vec<Option<Answer<'n>>>);
 
-/// Numbers are kept as they were written.
+/// Numbers stay as they were written.
 enum Answer<'n> {
     Predicate(&'n str),
     /// Which option, and the probability of each.

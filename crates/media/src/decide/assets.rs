@@ -40,7 +40,9 @@ pub fn with_assets(request: &[u8], parts: &[AssetPart]) -> Result<Bytes, Problem
             };
             let at = parts.iter().position(|one| one.name == part.as_ref());
             let at = at.filter(|at| !std::mem::replace(&mut taken[*at], true));
-            let at = at.ok_or_else(|| Problem::wrong(&format!("{place}.part"), "the name of a part of its own"))?;
+            let at = at.ok_or_else(|| {
+                Problem::wrong(&format!("{place}.part"), "the name of a form part that no other asset names")
+            })?;
             let format = format_of(&parts[at].bytes)
                 .ok_or_else(|| Problem::wrong(&format!("{place}.part"), "a PNG or a JPEG picture"))?;
             assets.object(reference, |asset| {

@@ -21,12 +21,12 @@ pub struct DecisionReply {
     pub raw_usage: Option<String>,
 }
 
-/// Longest report kept.
+/// Longest report stored.
 const MOST_RAW_USAGE: usize = 8 << 10;
 
 impl DecisionReply {
     /// Reads the reply of a provider of this format. `public` is the model's name, `counted` what
-    /// is told where the provider tells nothing.
+    /// is given where the provider reports nothing.
     pub fn read(
         from: DecisionForm,
         body: Bytes,
@@ -50,8 +50,8 @@ impl DecisionReply {
             // Every byte but the model's name is the provider's.
             Some(model) => json::splice(text.as_bytes(), &[(model.place_in(&text), &json::quoted(public))]),
             None => {
-                let told = Told { model: public, input: input.unwrap_or(counted), output };
-                told.written(request.form, &questions, &answers)
+                let facts = AnswerFacts { model: public, input: input.unwrap_or(counted), output };
+                facts.written(request.form, &questions, &answers)
             }
         };
         Ok(DecisionReply { body: Bytes::from(written), input, output, raw_usage })
@@ -59,13 +59,13 @@ impl DecisionReply {
 }
 
 /// What stands around the answers.
-struct Told<'a> {
+struct AnswerFacts<'a> {
     model: &'a str,
     input: u64,
     output: u64,
 }
 
-impl Told<'_> {
+impl AnswerFacts<'_> {
     fn written(&self, form: DecisionForm, questions: &[DecisionQuestion<'_>], answers: &Answers<'_>) -> Vec<u8> {
         let mut out = Vec::with_capacity(1_024);
         let mut object = Object::begin(&mut out);
@@ -130,14 +130,14 @@ mod tests {
         let read_as = |from, body: &str, request: &DecisionRequest| {
             DecisionReply::read(from, Bytes::from(body.to_owned()), request, "m", 77)
         };
-        let told = read_as(DecisionForm::Decisions, reply, &request).unwrap();
+        let reply_read = read_as(DecisionForm::Decisions, reply, &request).unwrap();
         let expected = r#"{"model":"m","answers":{"yes":{"type":"noul","noul":0.25},"tone":{"type":"choice","choice":"calm","confidence":0.9,"probabilities":{"calm":0.9,"angry":0.1}}},"usage":{"input_tokens":9,"output_tokens":3}}"#;
-        assert_eq!((told.body, told.input, told.output), (Bytes::from(expected), Some(9), 3));
+        assert_eq!((reply_read.body, reply_read.input, reply_read.output), (Bytes::from(expected), Some(9), 3));
         let request = read(DecisionForm::Decisions, DECISIONS);
         let reply = r#"{"model":"u","answers":{"yes":{"type":"noul","noul":1},"question_1":{"type":"choice","choice":"true","confidence":0.8,"probabilities":{"true":0.8,"no":0.2}},"how":{"type":"score","score":0.5,"confidence":0.4,"legend":{"0":"bad","1":"good: fine"},"probabilities":{"0":0.5,"1":0.5}}},"usage":{}}"#;
-        let told = read_as(DecisionForm::SystemOne, reply, &request).unwrap();
+        let reply_read = read_as(DecisionForm::SystemOne, reply, &request).unwrap();
         let expected = r#"{"model":"m","answers":[{"type":"predicate","name":"yes","probability":1},{"type":"choice","name":null,"choice":true,"confidence":0.8,"probabilities":[{"value":true,"probability":0.8},{"value":"no","probability":0.2}]},{"type":"score","name":"how","score":0.5,"confidence":0.4,"probabilities":[{"label":"bad","value":0,"probability":0.5},{"label":"good","value":1,"probability":0.5}]}],"usage":{"input_tokens":77,"input_tokens_details":{"cached_tokens":0,"cache_write_tokens":0},"output_tokens":0,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":77}}"#;
-        assert_eq!((told.body, told.input), (Bytes::from(expected), None));
+        assert_eq!((reply_read.body, reply_read.input), (Bytes::from(expected), None));
     }
 
     #[test]

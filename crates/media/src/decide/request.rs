@@ -12,6 +12,9 @@ use tollgate_wire::json::{self, Node, NodeKind, Object};
 
 /// Questions in one request.
 pub const MOST_QUESTIONS: usize = 400;
+/// Bytes of all questions together, as JSON. Answers say their words again, with a number for each:
+/// they are never longer than 1 MiB so.
+const MOST_ASKED: usize = 128 << 10;
 /// Tokens that a model adds to what it is asked, in all and for each question; and the most of that
 /// which is believed.
 const AROUND: u64 = 512;
@@ -99,7 +102,7 @@ impl DecisionRequest {
             DecisionForm::Decisions => said.text().is_some() || said.is_list(),
         };
         if !fits || said.is_zero() {
-            return Err(Problem::wrong(name, "a text or a list that is not empty"));
+            return Err(Problem::wrong(name, "a string or a list that is not empty"));
         }
         self.count(said, name)?;
         let questions = root.get("questions").ok_or_else(|| Problem::missing("questions"))?;
@@ -116,6 +119,9 @@ impl DecisionRequest {
         }
         // Each can be understood, or is refused before anything is held.
         DecisionQuestion::all(self.form, root)?;
+        if questions.raw.len() > MOST_ASKED {
+            return Err(Problem::wrong("questions", "at most 128 KiB of JSON"));
+        }
         self.count(questions, "questions")?;
         self.pictures += root.get("assets").map_or(0, |assets| assets.members().len() as u64);
         Ok(())

@@ -9,7 +9,7 @@ use tollgate_wire::json::{BrokenJson, JsonStep, Object, Push, Steps, quoted, who
 
 /// Longest text of one vector.
 const MOST_VECTOR: usize = 2 << 20;
-/// Longest name of a member that is told from others.
+/// Longest name of a member that is distinguished from others.
 const MOST_NAME: usize = 32;
 
 /// For whom the vectors are, and how many of them.
@@ -27,8 +27,8 @@ pub struct VectorTarget {
 pub struct VectorFlow {
     push: Push,
     pass: Pass,
-    /// Tokens of all replies so far, while each has told them.
-    told: Option<u64>,
+    /// Tokens of all replies so far, while each has reported them.
+    tokens_so_far: Option<u64>,
     replies: usize,
     raw: Option<String>,
 }
@@ -55,7 +55,7 @@ impl VectorFlow {
             done: 0,
             wrong: false,
         };
-        VectorFlow { push: Push::default(), pass, told: Some(0), replies: 0, raw: None }
+        VectorFlow { push: Push::default(), pass, tokens_so_far: Some(0), replies: 0, raw: None }
     }
 
     /// The next piece of the provider's text; what of the client's comes of it.
@@ -71,8 +71,8 @@ impl VectorFlow {
             return Err(NotVectors);
         }
         let report = String::from_utf8(std::mem::take(&mut self.pass.report)).unwrap_or_default();
-        let told = self.told.zip(self.pass.shape.told(&report));
-        self.told = told.map(|(all, one)| all.saturating_add(one));
+        let tokens_so_far = self.tokens_so_far.zip(self.pass.shape.tokens_in(&report));
+        self.tokens_so_far = tokens_so_far.map(|(all, one)| all.saturating_add(one));
         // Of several reports none is the one.
         self.raw = (self.replies == 0 && !report.is_empty()).then_some(report);
         (self.push, self.pass.first) = (Push::default(), self.pass.done);
@@ -80,9 +80,9 @@ impl VectorFlow {
         Ok(())
     }
 
-    /// All tokens, if every reply told them.
+    /// All tokens, if every reply reported them.
     pub fn tokens(&self) -> Option<u64> {
-        self.told.filter(|tokens| *tokens > 0)
+        self.tokens_so_far.filter(|tokens| *tokens > 0)
     }
 
     /// The provider's report as it came, where there was one reply.
@@ -98,7 +98,7 @@ impl VectorFlow {
         }
         match to.caller {
             EmbedCaller::OpenAi { .. } => {
-                let tokens = self.told.filter(|tokens| *tokens > 0).unwrap_or(to.counted);
+                let tokens = self.tokens_so_far.filter(|tokens| *tokens > 0).unwrap_or(to.counted);
                 out.extend_from_slice(br#"],"model":"#);
                 out.extend_from_slice(&quoted(&to.model));
                 out.extend_from_slice(br#","usage":"#);
@@ -261,7 +261,7 @@ impl Pass {
     /// Writes the vector that was copied.
     fn emit(&mut self) {
         let position = self.done - self.first;
-        let told = whole_number(&self.index).and_then(|index| usize::try_from(index).ok()).unwrap_or(position);
+        let place = whole_number(&self.index).and_then(|index| usize::try_from(index).ok()).unwrap_or(position);
         self.index.clear();
         let raw = std::mem::take(&mut self.vector);
         self.done += 1;
@@ -277,7 +277,7 @@ impl Pass {
             EmbedCaller::OpenAi { base64 } => {
                 let mut entry = Object::begin(out);
                 entry.text("object", "embedding");
-                entry.number("index", (*first + told) as u64);
+                entry.number("index", (*first + place) as u64);
                 let written = write_vector(entry.key("embedding"), &raw, base64);
                 entry.end();
                 written
@@ -290,7 +290,7 @@ impl Pass {
             }
         };
         // Where a vector does not say which text it is of, its place does.
-        let placed = told == position || matches!(to.caller, EmbedCaller::OpenAi { .. });
+        let placed = place == position || matches!(to.caller, EmbedCaller::OpenAi { .. });
         self.wrong |= written.is_err() || !placed || self.done > self.to.texts;
     }
 }

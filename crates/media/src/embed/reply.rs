@@ -20,7 +20,7 @@ pub struct EmbedReply {
     no_usage: Option<Range<usize>>,
 }
 
-/// Longest `usage` text kept.
+/// Longest `usage` text stored.
 pub(super) const MOST_RAW_USAGE: usize = 8 << 10;
 
 impl EmbedReply {
@@ -42,7 +42,7 @@ impl EmbedReply {
                     read.no_usage = Some(place);
                 } else if raw.len() <= MOST_RAW_USAGE {
                     let text = json::lossy(raw);
-                    read.tokens = VectorShape::OPENAI.told(&text);
+                    read.tokens = VectorShape::OPENAI.tokens_in(&text);
                     read.raw_usage = Some(text.into_owned());
                 }
                 Ok(())

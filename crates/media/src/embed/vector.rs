@@ -59,7 +59,7 @@ impl VectorShape {
     };
 
     /// The tokens that a report tells; what is no whole number, or absurdly large, is no report.
-    pub(super) fn told(&self, report: &str) -> Option<u64> {
+    pub(super) fn tokens_in(&self, report: &str) -> Option<u64> {
         let root = Node::read(report).ok()?;
         let found = self.tokens.iter().find_map(|path| path.iter().try_fold(&root, |node, name| node.get(name)));
         found?.number().filter(|number| (1..=tollgate_wire::usage::MOST).contains(number))

@@ -9,8 +9,8 @@ use tollgate_wire::json::{BrokenJson, JsonStep, Push, Steps};
 
 /// The most that is held back until the type of an event is known.
 const HELD: usize = 64 << 10;
-/// The most of an event that is kept besides its picture.
-const KEPT: usize = 64 << 10;
+/// The most of an event that is buffered besides its picture.
+const MAX_REST: usize = 64 << 10;
 
 /// Events on their way.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub struct EventPass {
     pub completed: u64,
     /// The last report of what was used, as JSON.
     pub usage: Option<String>,
-    /// An error that a provider told in its events.
+    /// An error that a provider reported in its events.
     pub error: Option<Value>,
 }
 
@@ -46,7 +46,7 @@ struct Sink {
     depth: usize,
     name: Vec<u8>,
     named: bool,
-    kept: Vec<u8>,
+    rest: Vec<u8>,
     picture: Option<Letters>,
     decodable: bool,
     kind: Option<String>,
@@ -118,10 +118,10 @@ impl EventPass {
     fn line_ends(&mut self) -> Result<(), FlowBroke> {
         let line = std::mem::take(&mut self.line);
         self.held.push(b'\n');
-        if matches!(line, Line::Data) && !self.sink.kept.is_empty() {
+        if matches!(line, Line::Data) && !self.sink.rest.is_empty() {
             std::mem::take(&mut self.push).finish().map_err(|_| FlowBroke::NotJson)?;
             let sink = std::mem::take(&mut self.sink);
-            let event: Value = serde_json::from_slice(&sink.kept).map_err(|_| FlowBroke::NotJson)?;
+            let event: Value = serde_json::from_slice(&sink.rest).map_err(|_| FlowBroke::NotJson)?;
             if event["type"] == "error" || event["error"].is_object() {
                 self.error = Some(event);
                 self.held.clear();
@@ -162,11 +162,11 @@ impl Steps for Sink {
 
 impl Sink {
     fn keep(&mut self, text: &[u8]) -> Result<(), BrokenJson> {
-        if self.kept.len() + text.len() > KEPT {
+        if self.rest.len() + text.len() > MAX_REST {
             self.too_long = true;
             return Err(BrokenJson::Depth);
         }
-        self.kept.extend_from_slice(text);
+        self.rest.extend_from_slice(text);
         Ok(())
     }
 

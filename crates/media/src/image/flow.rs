@@ -1,8 +1,8 @@
 //! A provider's answer with pictures in base64, made ours while it passes: megabytes of letters go
-//! from one text into the other and are checked on the way; all else is kept, for it is little.
+//! from one text into the other and are checked on the way; all else is buffered, for it is little.
 //!
 //! A picture that turns out to be broken is taken back as long as its entry has not left. One that
-//! has left already stays in the result, is told of, and is not counted.
+//! has left already stays in the result, is reported, and is not counted.
 
 use super::letters::{HEAD, PictureCheck};
 use super::result::{PictureTally, ResultWriter};
@@ -21,11 +21,11 @@ pub struct Layout {
     pub draft: Option<&'static [&'static str]>,
 }
 
-/// The most of an answer that is kept besides its pictures.
-const KEPT: usize = 1 << 20;
+/// The most of an answer that is buffered besides its pictures.
+const MAX_REST: usize = 1 << 20;
 /// The longest name that matters.
 const LONGEST_NAME: usize = 64;
-/// The longest prompt that is told.
+/// The longest prompt that is shown.
 const LONGEST_PROMPT: usize = 128 << 10;
 /// What some put before the letters.
 const PREFIX: &[u8] = b"data:image/";
@@ -49,7 +49,7 @@ struct Pass {
     layout: &'static Layout,
     path: Vec<PathPart>,
     /// All of the answer but its pictures.
-    kept: Vec<u8>,
+    rest: Vec<u8>,
     too_long: bool,
     letters: Letters,
     /// The entry of the writer that is open, and where it begins in `out` while it is there.
@@ -98,7 +98,7 @@ impl PictureFlow {
         let pass = Pass {
             layout,
             path: Vec::new(),
-            kept: Vec::new(),
+            rest: Vec::new(),
             too_long: false,
             letters: Letters::None,
             entry: None,
@@ -156,8 +156,8 @@ impl PictureFlow {
     /// The provider's text is at its end: all of it but the pictures, and what goes on from here.
     pub fn finish(self) -> Result<(Value, ResultWriter, PictureTally, Vec<u8>), FlowBroke> {
         self.push.finish().map_err(|_| FlowBroke::NotJson)?;
-        let Pass { kept, mut writer, tally, out, .. } = self.pass;
-        let rest: Value = serde_json::from_slice(&kept).map_err(|_| FlowBroke::NotJson)?;
+        let Pass { rest, mut writer, tally, out, .. } = self.pass;
+        let rest: Value = serde_json::from_slice(&rest).map_err(|_| FlowBroke::NotJson)?;
         writer.learn(&rest);
         Ok((rest, writer, tally, out))
     }
@@ -199,11 +199,11 @@ impl Steps for Pass {
 
 impl Pass {
     fn keep(&mut self, text: &[u8]) -> Result<(), BrokenJson> {
-        if self.kept.len() + text.len() > KEPT {
+        if self.rest.len() + text.len() > MAX_REST {
             self.too_long = true;
             return Err(BrokenJson::Depth);
         }
-        self.kept.extend_from_slice(text);
+        self.rest.extend_from_slice(text);
         Ok(())
     }
 
@@ -329,6 +329,7 @@ impl Pass {
                 self.entry = None;
                 self.writer.forget();
             }
+            _ if self.writer.spoil(&mut self.out) => {}
             _ => {
                 let field = format!("data[{}]", self.writer.entries().saturating_sub(1));
                 self.tally.warn(field, "The provider's picture cannot be decoded; it is not charged.");
@@ -432,7 +433,7 @@ mod tests {
         assert_eq!(ours["data"].as_array().map(Vec::len), Some(2));
         assert_eq!((tally.delivered, tally.broken, tally.surplus), (2, 2, 1));
         assert_eq!(ours["data"][1]["b64_json"], png(2));
-        // In a hurry the broken one has left already; it is told of instead.
+        // In a hurry the broken one has left already; it is reported instead.
         let (ours, tally, _) = passed(&LIST, &reply.to_string(), 2, 50, true);
         assert_eq!((ours["data"].as_array().map(Vec::len), tally.delivered), (Some(3), 2));
         assert_eq!(ours["warnings"][0]["field"], "data[1]");
@@ -470,7 +471,7 @@ mod tests {
         flow.feed(b"{\"data\":[{\"b64_json\":\"").expect("an answer");
         for part in letters.as_bytes().chunks(piece) {
             flow.feed(part).expect("an answer");
-            most = most.max(flow.pass.out.capacity() + flow.pass.kept.capacity());
+            most = most.max(flow.pass.out.capacity() + flow.pass.rest.capacity());
             passed += flow.take().len();
         }
         flow.feed(b"\"}]}").expect("an answer");

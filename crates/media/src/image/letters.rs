@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 
 /// Letters that are enough to tell what a picture is: whole groups of four.
 pub(super) const HEAD: usize = ENOUGH.div_ceil(3) * 4;
-/// Letters at the end that are kept: enough for the last chunk of a PNG.
+/// Letters at the end that are buffered: enough for the last chunk of a PNG.
 const TAIL: usize = 32;
 /// The end of every PNG.
 const PNG_END: &[u8] = b"IEND\xaeB`\x82";

@@ -22,6 +22,8 @@ pub struct ImageRules {
     pub format: PictureFormat,
     /// The provider hands over base64 and nothing else.
     pub base64_only: bool,
+    /// The gateway keeps pictures, and hands over links to them.
+    pub links: bool,
     /// Previews before the finished picture are passed on. They cost at the provider.
     pub partials: bool,
     /// Pictures that an edit may bring along; 0: there are no edits.
@@ -71,8 +73,11 @@ impl ImagePlan {
         let shape = shape(&asked, rules)?;
         let quality = quality(&asked, rules)?;
         let format = asked.response_format.unwrap_or(rules.format);
-        if format == PictureFormat::Url && rules.base64_only {
-            let text = "The model's provider hands over pictures as `b64_json` only.";
+        if format == PictureFormat::Url && rules.base64_only && (asked.stream || !rules.links) {
+            let text = match rules.links {
+                true => "The model's provider streams pictures as `b64_json` only; without `stream` there are links.",
+                false => "The model's provider hands over pictures as `b64_json` only, and this gateway keeps none.",
+            };
             return Err(Problem::new(Code::UnsupportedValue, "response_format", text));
         }
         let partials = asked.partial_images.unwrap_or(0);
@@ -103,10 +108,14 @@ impl ImagePlan {
 
 fn sources(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
     if asked.edit && rules.sources == 0 {
-        return Err(Problem::new(Code::UnsupportedValue, "model", "This model makes pictures and changes none."));
+        return Err(Problem::new(
+            Code::UnsupportedValue,
+            "model",
+            "This model does not edit images; send the request to /v1/images/generations.",
+        ));
     }
     if asked.images.len() as u64 > rules.sources {
-        return Err(Problem::wrong("image", &format!("at most {} pictures for this model", rules.sources)));
+        return Err(Problem::wrong("image", &format!("at most {} images for this model", rules.sources)));
     }
     let markup = asked.others.contains_key("markup");
     if asked.mask.is_some() && markup {
@@ -114,7 +123,7 @@ fn sources(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
     }
     if (asked.mask.is_some() || markup) && !(asked.edit && rules.masks) {
         let field = if markup { "markup" } else { "mask" };
-        return Err(Problem::new(Code::UnsupportedValue, field, format!("This model takes no `{field}` here.")));
+        return Err(Problem::new(Code::UnsupportedValue, field, format!("This model does not accept `{field}`.")));
     }
     Ok(())
 }
@@ -127,7 +136,7 @@ fn costly(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
         let drawn = name == "output_format" && value == "svg";
         let costs = drawn || COSTLY.contains(&name.as_str());
         if costs && !off(value) && !priced(name) {
-            let text = format!("`{name}` costs more at the provider and has no price here.");
+            let text = format!("`{name}` is charged extra by the provider and has no price for this model.");
             return Err(Problem::new(Code::UnsupportedValue, name, text));
         }
     }
@@ -185,6 +194,7 @@ mod tests {
             qualities: vec!["low".to_owned(), "medium".to_owned()],
             format: PictureFormat::Base64,
             base64_only: true,
+            links: false,
             partials: false,
             sources: 2,
             masks: false,
@@ -212,8 +222,9 @@ mod tests {
             (json!({"size": "4k"}), "4K", "4K", "medium"),
         ] {
             let plan = plan(asked.clone(), false).expect("a plan");
-            let told = ["size", "resolution", "quality"].map(|name| plan.attribute(name).expect("told").into_owned());
-            assert_eq!(told, [size, class, quality], "{asked}");
+            let chosen =
+                ["size", "resolution", "quality"].map(|name| plan.attribute(name).expect("chosen").into_owned());
+            assert_eq!(chosen, [size, class, quality], "{asked}");
         }
     }
 

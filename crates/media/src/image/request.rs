@@ -1,6 +1,7 @@
 //! A request for pictures, from JSON or from the fields of a form. Errors name the field; what is
-//! not known here is kept for providers that may know it.
+//! not known here is preserved for providers that may know it.
 
+use crate::tree;
 use serde_json::{Map, Value};
 use tollgate_wire::Problem;
 use tollgate_wire::error::Code;
@@ -42,7 +43,7 @@ pub enum PictureSource {
 const LONGEST_PROMPT: usize = 32_000;
 /// The most pictures that a request brings along.
 const MOST_SOURCES: usize = 16;
-/// The most members that are kept for providers.
+/// The most members that are preserved for providers.
 const MOST_OTHERS: usize = 64;
 /// The longest plain value: no size, quality or format is longer.
 const LONGEST_WORD: usize = 64;
@@ -72,12 +73,7 @@ pub struct ImageRequest {
 impl ImageRequest {
     /// From a JSON body.
     pub fn from_json(body: &[u8], edit: bool) -> Result<ImageRequest, Problem> {
-        let value: Value =
-            serde_json::from_slice(body).map_err(|_| Problem::not_json("The body is not a valid JSON object."))?;
-        let Value::Object(members) = value else {
-            return Err(Problem::not_json("The body is not a valid JSON object."));
-        };
-        ImageRequest::from_members(members, edit)
+        ImageRequest::from_members(tree::members(body, usize::MAX)?, edit)
     }
 
     /// From members, wherever they stood.
@@ -87,6 +83,11 @@ impl ImageRequest {
             request.take(&name, value)?;
         }
         request.check()
+    }
+
+    /// Bytes of texts that are kept until it is answered, beside those of its pictures.
+    pub fn kept_texts(&self) -> usize {
+        self.prompt.len() + self.others.iter().map(|(name, value)| name.len() + tree::texts(value)).sum::<usize>()
     }
 
     /// What every request must have.
@@ -113,7 +114,7 @@ impl ImageRequest {
                     return Err(Problem::wrong(name, &format!("at most {LONGEST_PROMPT} characters long")));
                 }
             }
-            "n" => self.n = Some(count(name, &value, "a whole number from 1 on").and_then(|n| at_least_one(name, n))?),
+            "n" => self.n = Some(count(name, &value, "a whole number, 1 or more").and_then(|n| at_least_one(name, n))?),
             "size" => self.size = Some(text(name, value, LONGEST_WORD)?),
             "aspect_ratio" => self.aspect_ratio = Some(text(name, value, LONGEST_WORD)?),
             "resolution" => self.resolution = Some(text(name, value, LONGEST_WORD)?),
@@ -166,7 +167,7 @@ impl ImageRequest {
     /// One more picture that is to be changed.
     pub fn add(&mut self, source: PictureSource) -> Result<(), Problem> {
         if self.images.len() >= MOST_SOURCES {
-            return Err(Problem::wrong("image", &format!("at most {MOST_SOURCES} pictures")));
+            return Err(Problem::wrong("image", &format!("at most {MOST_SOURCES} images")));
         }
         self.images.push(source);
         Ok(())
@@ -180,23 +181,23 @@ fn source(at: &str, value: Value) -> Result<PictureSource, Problem> {
         Value::Object(mut members) => {
             if members.contains_key("file_id") {
                 let field = format!("{at}.file_id");
-                let text = format!("`{field}`: files are not kept here; send the picture or its link.");
+                let text = format!("`{field}` is not supported: send the image itself or its URL.");
                 return Err(Problem::new(Code::UnsupportedValue, &field, text));
             }
             match members.remove("image_url") {
                 Some(Value::String(link)) => link,
                 Some(Value::Object(mut inner)) => match inner.remove("url") {
                     Some(Value::String(link)) => link,
-                    _ => return Err(Problem::wrong(&format!("{at}.image_url"), "a link")),
+                    _ => return Err(Problem::wrong(&format!("{at}.image_url"), "a URL")),
                 },
-                _ => return Err(Problem::wrong(&format!("{at}.image_url"), "a link")),
+                _ => return Err(Problem::wrong(&format!("{at}.image_url"), "a URL")),
             }
         }
-        _ => return Err(Problem::wrong(at, "a link to a picture, or a data link")),
+        _ => return Err(Problem::wrong(at, "the URL of an image, or a data URL")),
     };
     let scheme = link.split(':').next().unwrap_or_default().to_ascii_lowercase();
     if !["http", "https", "data"].contains(&scheme.as_str()) {
-        return Err(Problem::wrong(at, "an http(s) address or a data link"));
+        return Err(Problem::wrong(at, "an http(s) URL or a data URL"));
     }
     Ok(PictureSource::Link(link))
 }
@@ -205,7 +206,7 @@ fn text(name: &str, value: Value, most: usize) -> Result<String, Problem> {
     match value {
         Value::String(text) if text.len() <= most => Ok(text),
         Value::String(_) => Err(Problem::wrong(name, &format!("at most {most} bytes long"))),
-        _ => Err(Problem::wrong(name, "a text")),
+        _ => Err(Problem::wrong(name, "a string")),
     }
 }
 
@@ -219,7 +220,7 @@ fn count(name: &str, value: &Value, wanted: &str) -> Result<u64, Problem> {
 }
 
 fn at_least_one(name: &str, n: u64) -> Result<u64, Problem> {
-    if n == 0 { Err(Problem::wrong(name, "a whole number from 1 on")) } else { Ok(n) }
+    if n == 0 { Err(Problem::wrong(name, "a whole number, 1 or more")) } else { Ok(n) }
 }
 
 fn switch(name: &str, value: &Value) -> Result<bool, Problem> {

@@ -1,6 +1,7 @@
 //! Our result, written piece by piece: one entry for each picture, the counts behind them. As one
 //! object, or as one event for each picture.
 
+use super::records::SPOILED;
 use serde_json::Value;
 use tollgate_wire::json::{Object, quoted, write_str};
 
@@ -11,9 +12,12 @@ pub enum ResultStyle {
     Object,
     /// One event for each picture; of an edit or not.
     Events { edit: bool },
+    /// For ourselves: the letters of each picture on a line, its prompt on the next
+    /// ([`super::PictureRecords`]).
+    Letters,
 }
 
-/// What is told of all pictures alike, where it is known.
+/// What is said of all pictures alike, where it is known.
 #[derive(Clone, Debug, Default)]
 pub struct PictureFacts {
     pub size: Option<String>,
@@ -40,7 +44,7 @@ pub struct PictureTally {
     pub usage: Option<String>,
 }
 
-/// Warnings that are told; each costs memory.
+/// Warnings that are listed; each costs memory.
 const MOST_WARNINGS: usize = 16;
 
 impl PictureTally {
@@ -73,6 +77,14 @@ impl ResultWriter {
         self.entries
     }
 
+    /// The letters that have left are no picture. Whether their reader sees that by itself.
+    pub(super) fn spoil(&self, out: &mut Vec<u8>) -> bool {
+        if self.style == ResultStyle::Letters {
+            out.push(SPOILED);
+        }
+        self.style == ResultStyle::Letters
+    }
+
     /// An entry was taken back.
     pub(super) fn forget(&mut self) {
         self.entries = self.entries.saturating_sub(1);
@@ -93,12 +105,19 @@ impl ResultWriter {
                 let name = if edit { "image_edit.completed" } else { "image_generation.completed" };
                 out.extend_from_slice(format!("event: {name}\ndata: {{\"type\":\"{name}\",\"b64_json\":\"").as_bytes());
             }
+            ResultStyle::Letters => {}
         }
         self.entries += 1;
     }
 
     /// Ends an entry behind its letters. `prompt` is JSON already.
     pub fn close(&self, out: &mut Vec<u8>, url: &str, prompt: Option<&[u8]>) {
+        if self.style == ResultStyle::Letters {
+            out.push(b'\n');
+            out.extend_from_slice(prompt.unwrap_or(b"\"\""));
+            out.push(b'\n');
+            return;
+        }
         out.extend_from_slice(b"\",\"url\":");
         write_str(out, url);
         out.extend_from_slice(b",\"revised_prompt\":");
@@ -108,7 +127,7 @@ impl ResultWriter {
             return;
         }
         out.extend_from_slice(format!(",\"created_at\":{}", self.created).as_bytes());
-        for (name, value) in self.facts.told() {
+        for (name, value) in self.facts.named() {
             out.push(b',');
             write_str(out, name);
             out.push(b':');
@@ -135,7 +154,7 @@ impl ResultWriter {
             metadata.text("success_count", &tally.delivered.to_string());
             metadata.text("failed_count", &tally.failed().to_string());
         });
-        self.facts.told().for_each(|(name, value)| more.text(name, value));
+        self.facts.named().for_each(|(name, value)| more.text(name, value));
         more.maybe_raw("usage", tally.usage.as_deref());
         if !tally.warnings.is_empty() {
             more.array("warnings", |list| {
@@ -155,7 +174,7 @@ impl ResultWriter {
 }
 
 impl PictureFacts {
-    fn told(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [
             ("size", &self.size),
             ("quality", &self.quality),

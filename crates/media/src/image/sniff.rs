@@ -13,6 +13,15 @@ pub enum PictureKind {
 }
 
 impl PictureKind {
+    pub const ALL: [PictureKind; 6] = [
+        PictureKind::Png,
+        PictureKind::Jpeg,
+        PictureKind::Webp,
+        PictureKind::Gif,
+        PictureKind::Avif,
+        PictureKind::Heic,
+    ];
+
     pub const fn mime(self) -> &'static str {
         match self {
             PictureKind::Png => "image/png",

@@ -1,6 +1,7 @@
 //! A request for music as it was sent, checked for types and bounds only. Names of fields that one
 //! maker made common are taken too.
 
+use crate::tree;
 use serde_json::{Map, Value};
 use tollgate_wire::Problem;
 
@@ -25,19 +26,14 @@ pub struct MusicRequest {
 }
 
 const NAME: usize = 256;
+/// Longest body.
+const BODY: usize = 1 << 20;
 /// Longest text, in bytes.
 const TEXT: usize = 64 << 10;
 
 impl MusicRequest {
     pub fn from_json(body: &[u8]) -> Result<MusicRequest, Problem> {
-        let mut fields = match serde_json::from_slice(body) {
-            Ok(Value::Object(fields)) => fields,
-            Ok(_) => return Err(Problem::not_json("The body is not a JSON object.")),
-            Err(error) => {
-                let (line, column) = (error.line(), error.column());
-                return Err(Problem::not_json(format!("The body is not valid JSON (line {line}, column {column}).")));
-            }
-        };
+        let mut fields = tree::members(body, BODY)?;
         fields.retain(|_, value| !value.is_null());
         let model = text(&mut fields, "model", NAME)?.ok_or_else(|| Problem::missing("model"))?;
         Ok(MusicRequest {
@@ -59,7 +55,7 @@ fn text(fields: &mut Map<String, Value>, name: &str, most: usize) -> Result<Opti
         None => Ok(None),
         Some(Value::String(text)) if text.len() <= most => Ok(Some(text)),
         Some(Value::String(_)) => Err(Problem::wrong(name, &format!("at most {most} bytes long"))),
-        Some(_) => Err(Problem::wrong(name, "a text")),
+        Some(_) => Err(Problem::wrong(name, "a string")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a provider says about documents, and how a client is told.
+//! What a provider says about documents, and how a client reads it.
 
 use super::request::RerankRequest;
 use bytes::Bytes;
@@ -14,7 +14,9 @@ pub struct RankShape {
     pub results: &'static [&'static str],
     /// The first of these that is there.
     pub tokens: &'static [&'static [&'static str]],
-    /// The object that is kept as the provider's report.
+    /// Where the provider says how many searches it bills; empty where it does not.
+    pub units: &'static [&'static str],
+    /// The object that is stored as the provider's report.
     pub report: &'static str,
 }
 
@@ -24,10 +26,12 @@ pub struct Ranking {
     /// Place of a document, and its score as it was written.
     results: Vec<(usize, String)>,
     pub tokens: Option<u64>,
+    /// Searches that the provider bills, where that can be true.
+    pub units: Option<u64>,
     pub raw_usage: Option<String>,
 }
 
-/// Longest report kept.
+/// Longest report stored.
 const MOST_RAW_USAGE: usize = 8 << 10;
 
 fn at<'n, 'a>(root: &'n Node<'a>, path: &[&str]) -> Option<&'n Node<'a>> {
@@ -58,16 +62,19 @@ impl Ranking {
         scored.sort_by(|one, other| other.0.total_cmp(&one.0));
         scored.truncate(request.wanted());
         let tokens = shape.tokens.iter().find_map(|path| at(&root, path)).and_then(Node::number);
+        let units = at(&root, shape.units).filter(|_| !shape.units.is_empty()).and_then(Node::number);
+        let billed = request.search_units()..=request.most_search_units();
         let report = root.get(shape.report).map(|node| node.raw).filter(|raw| raw.len() <= MOST_RAW_USAGE);
         Ok(Ranking {
             results: scored.into_iter().map(|(_, place, score)| (place, score.to_owned())).collect(),
             tokens: tokens.filter(|tokens| (1..=tollgate_wire::usage::MOST).contains(tokens)),
+            units: units.filter(|units| billed.contains(units)),
             raw_usage: report.map(str::to_owned),
         })
     }
 }
 
-/// What a client is told besides the results.
+/// What a client gets besides the results.
 #[derive(Debug)]
 pub struct RerankAnswer<'a> {
     pub id: &'a str,
@@ -115,7 +122,7 @@ mod tests {
     use super::*;
 
     const SHAPE: RankShape =
-        RankShape { results: &["results"], tokens: &[&["usage", "total_tokens"]], report: "usage" };
+        RankShape { results: &["results"], tokens: &[&["usage", "total_tokens"]], units: &[], report: "usage" };
 
     fn request(more: &str) -> RerankRequest {
         let body = format!(r#"{{"model":"m","query":"q","documents":["a",{{"text":"b"}},"c"]{more}}}"#);
@@ -128,10 +135,10 @@ mod tests {
         let request = request(r#","top_n":2,"return_documents":true"#);
         let ranking = Ranking::read(&SHAPE, body, &request).unwrap();
         assert_eq!(ranking.tokens, Some(12));
-        let told = RerankAnswer { id: "call_1", model: "m", tokens: 12 }.written(&request, &ranking);
+        let written = RerankAnswer { id: "call_1", model: "m", tokens: 12 }.written(&request, &ranking);
         let results = r#"[{"index":1,"relevance_score":9e-1,"document":{"text":"b"}},{"index":0,"relevance_score":0.5,"document":{"text":"a"}}]"#;
         let rest = r#""usage":{"prompt_tokens":12,"total_tokens":12},"meta":{"api_version":{"version":"2"},"billed_units":{"search_units":1}}"#;
-        assert_eq!(told, format!(r#"{{"id":"call_1","model":"m","results":{results},{rest}}}"#));
+        assert_eq!(written, format!(r#"{{"id":"call_1","model":"m","results":{results},{rest}}}"#));
     }
 
     #[test]

@@ -11,6 +11,8 @@ use tollgate_wire::json::{self, Node, Object, Scan};
 pub const MOST_DOCUMENTS: usize = 2_048;
 /// Documents that one call is sold for, where calls are what is sold.
 pub const SEARCH_UNIT: usize = 100;
+/// Tokens of a document and the question that count as one document.
+const PIECE_TOKENS: u64 = 500;
 /// Documents that are sent back have no more bytes than this.
 const MOST_SENT_BACK: u64 = 1 << 20;
 
@@ -114,9 +116,17 @@ impl RerankRequest {
         self.top_n.unwrap_or(usize::MAX).min(self.documents)
     }
 
-    /// Calls that it counts as, where calls are what is sold.
+    /// Calls that it counts as at least, where calls are what is sold.
     pub fn search_units(&self) -> u64 {
         self.documents.div_ceil(SEARCH_UNIT) as u64
+    }
+
+    /// Calls that it counts as at most: a long document is cut into pieces, and each counts as a
+    /// document.
+    pub fn most_search_units(&self) -> u64 {
+        let documents = self.documents as u64;
+        let pieces = documents.saturating_add(self.tally.most().saturating_sub(documents) / PIECE_TOKENS);
+        pieces.div_ceil(SEARCH_UNIT as u64)
     }
 
     /// A scalar of the request by dotted path.

@@ -295,7 +295,7 @@ mod tests {
         Some((write_result("p", "c", &data, drop, &[]), data, envelope.code))
     }
 
-    /// Both ways say the same; lists and objects are told by what judges look at.
+    /// Both ways say the same; lists and objects are compared by what judges look at.
     fn same(text: &str, drop: &[&str]) {
         let drop: Vec<String> = drop.iter().map(|one| (*one).to_owned()).collect();
         for size in [1, 2, 3, 7, 64, 4_096] {
@@ -310,12 +310,12 @@ mod tests {
             assert_eq!(flow.code(), code, "{text}");
             assert_eq!(flow.outline(), data.outline(&drop), "{text}");
             for place in PLACES.into_iter().chain([""]) {
-                let told = |found: Option<super::super::FoundValue<'_>>| {
+                let shown = |found: Option<super::super::FoundValue<'_>>| {
                     found.map(|one| {
                         (one.is_nothing(), one.is_true(), one.count(), one.plain().map(|text| text.into_owned()))
                     })
                 };
-                assert_eq!(told(flow.picked().find(place)), told(data.find(place)), "{place} of {text} in {size}");
+                assert_eq!(shown(flow.picked().find(place)), shown(data.find(place)), "{place} of {text} in {size}");
             }
             let anywhere = |places: &dyn Fn() -> Option<String>| places();
             assert_eq!(
@@ -370,7 +370,10 @@ mod tests {
         flow.finish().expect("an end");
         let find = |place: &str| flow.picked().find(place).expect("found");
         assert_eq!(find("/list").count(), 100_000, "as many as are counted");
-        assert!(!find("/text").is_nothing() && find("/text").plain().is_none(), "it is there, and too long to be told");
+        assert!(
+            !find("/text").is_nothing() && find("/text").plain().is_none(),
+            "it is there, and too long to be shown"
+        );
         assert_eq!(find("/cursor").plain().as_deref(), Some("next"));
     }
 

@@ -31,7 +31,7 @@ pub struct Picked {
     here: Set,
     /// Which of `names` the value to come has.
     named: Option<usize>,
-    /// The single value being read: where it belongs, and its text as far as it is kept.
+    /// The single value being read: where it belongs, and its text as far as it is buffered.
     reading: Option<(Set, Option<usize>, Vec<u8>)>,
     /// The text of a name that comes in pieces.
     name: Vec<u8>,
@@ -151,22 +151,22 @@ impl Picked {
     }
 
     fn plain(&mut self, text: &[u8], last: bool) {
-        let (set, named, mut kept) = match self.reading.take() {
+        let (set, named, mut read) = match self.reading.take() {
             Some(reading) => reading,
             None => {
                 let here = self.begin();
                 (self.those(here, |place, level| place.path.len() == level), self.named.take(), Vec::new())
             }
         };
-        if (set != 0 || named.is_some()) && kept.len() <= LONGEST {
-            kept.extend_from_slice(text);
+        if (set != 0 || named.is_some()) && read.len() <= LONGEST {
+            read.extend_from_slice(text);
         }
         if !last {
-            self.reading = Some((set, named, kept));
-        } else if kept.len() > LONGEST {
+            self.reading = Some((set, named, read));
+        } else if read.len() > LONGEST {
             self.keep(set, None, SOMETHING);
         } else {
-            self.keep(set, named, &kept);
+            self.keep(set, named, &read);
         }
     }
 

@@ -90,7 +90,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_no_text_of_its_kind_is_told() {
+    fn what_is_no_text_of_its_kind_is_reported() {
         for bad in ["abc", "zz", "0x12"] {
             let (mut hex, mut out) = (HexPieces::default(), Vec::new());
             assert!(hex.feed(bad.as_bytes(), &mut out).and_then(|()| hex.end()).is_err(), "{bad}");

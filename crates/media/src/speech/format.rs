@@ -46,7 +46,7 @@ impl SpeechFormat {
     }
 
     /// What a reply in it says it is. Bare samples do not tell their rate, so an unusual one is
-    /// told.
+    /// reported.
     pub fn content_type(self, rate: u32) -> String {
         match self {
             SpeechFormat::Mp3 => "audio/mpeg".to_owned(),
@@ -105,8 +105,8 @@ mod tests {
             (SpeechFormat::Wav, b"RIFF\xff\xff\xff\xffWAVE"),
         ];
         for (format, bytes) in beginnings {
-            let told = SpeechFormat::ALL.into_iter().filter(|one| *one != SpeechFormat::Pcm && one.begins(bytes));
-            assert_eq!(told.collect::<Vec<_>>(), [format]);
+            let found = SpeechFormat::ALL.into_iter().filter(|one| *one != SpeechFormat::Pcm && one.begins(bytes));
+            assert_eq!(found.collect::<Vec<_>>(), [format]);
             assert_eq!(SpeechFormat::named(format.name()), Some(format));
         }
         assert!(SpeechFormat::Pcm.begins(&[0; 12]) && !SpeechFormat::Pcm.begins(b"RIFF....WAVE"));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_unusual_rate_of_bare_samples_is_told() {
+    fn only_an_unusual_rate_of_bare_samples_is_named() {
         let types = SpeechFormat::ALL.map(|one| one.content_type(24_000));
         assert_eq!(types, ["audio/mpeg", "audio/ogg", "audio/aac", "audio/flac", "audio/wav", "audio/pcm"]);
         assert_eq!(SpeechFormat::Pcm.content_type(16_000), "audio/pcm;rate=16000;channels=1");

@@ -1,6 +1,7 @@
 //! A request for speech as it was sent, checked for types and bounds only: what a model takes is
 //! said by its rules.
 
+use crate::tree;
 use serde_json::{Map, Number, Value};
 use tollgate_wire::Problem;
 use tollgate_wire::error::Code;
@@ -47,6 +48,8 @@ impl SpeechVoice {
 
 /// Longest name of a model, a voice, a format.
 const NAME: usize = 256;
+/// Longest body: far above what any model speaks at once.
+const BODY: usize = 1 << 20;
 /// Longest text of instructions, in bytes.
 const INSTRUCTIONS: usize = 16 << 10;
 /// Fields that say who asks, and nothing about the speech.
@@ -54,19 +57,12 @@ const ABOUT_THE_CALLER: &[&str] = &["user", "safety_identifier", "metadata"];
 
 impl SpeechRequest {
     pub fn from_json(body: &[u8]) -> Result<SpeechRequest, Problem> {
-        let mut fields = match serde_json::from_slice(body) {
-            Ok(Value::Object(fields)) => fields,
-            Ok(_) => return Err(Problem::not_json("The body is not a JSON object.")),
-            Err(error) => {
-                let (line, column) = (error.line(), error.column());
-                return Err(Problem::not_json(format!("The body is not valid JSON (line {line}, column {column}).")));
-            }
-        };
+        let mut fields = tree::members(body, BODY)?;
         fields.retain(|_, value| !value.is_null());
         let model = text(&mut fields, "model", NAME)?.ok_or_else(|| Problem::missing("model"))?;
         let input = text(&mut fields, "input", usize::MAX)?.ok_or_else(|| Problem::missing("input"))?;
         if input.is_empty() {
-            return Err(Problem::wrong("input", "a text that is not empty"));
+            return Err(Problem::wrong("input", "a string that is not empty"));
         }
         Ok(SpeechRequest {
             model,
@@ -91,7 +87,7 @@ fn text(fields: &mut Map<String, Value>, name: &str, most: usize) -> Result<Opti
         None => Ok(None),
         Some(Value::String(text)) if text.len() <= most => Ok(Some(text)),
         Some(Value::String(_)) => Err(Problem::wrong(name, &format!("at most {most} bytes long"))),
-        Some(_) => Err(Problem::wrong(name, "a text")),
+        Some(_) => Err(Problem::wrong(name, "a string")),
     }
 }
 

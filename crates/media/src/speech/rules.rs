@@ -173,8 +173,8 @@ mod tests {
             (r#","speed":4.01"#, Code::UnsupportedValue, "speed"),
             (r#","subtitle":true"#, Code::UnknownParameter, "subtitle"),
         ] {
-            let (told, named, _) = settle(&rules, more).expect_err(more);
-            assert_eq!((told, named.as_str()), (code, param), "{more}");
+            let (message, named, _) = settle(&rules, more).expect_err(more);
+            assert_eq!((message, named.as_str()), (code, param), "{more}");
         }
         let (_, _, text) = settle(&rules, r#","response_format":"aac""#).expect_err("not offered");
         assert!(text.contains("wav, mp3"), "{text}");

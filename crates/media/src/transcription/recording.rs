@@ -26,7 +26,7 @@ pub const UPLOAD_FORMATS: &[(&str, Container)] = &[
 /// the caller's doing.
 const PADDING_MS: u64 = 90;
 
-/// What a provider is told that the file is called: `audio.` and this.
+/// The name of the file for the provider: `audio.` and this.
 pub fn file_ending(measured: &Measured) -> &'static str {
     match measured.container {
         Container::Wav => "wav",
@@ -59,11 +59,11 @@ pub fn media_type(measured: &Measured) -> &'static str {
 /// Why a file cannot be listened to.
 pub fn what_is_wrong(why: Unmeasured) -> Problem {
     let text = match why {
-        Unmeasured::Unknown => "`file` is no audio file that the gateway knows by its content.",
-        Unmeasured::Broken => "`file` is broken before any sound begins.",
-        Unmeasured::Silent => "`file` has no sound in it.",
-        Unmeasured::Unsupported => "The length of the sound in `file` cannot be measured: its codec is not supported.",
-        Unmeasured::TooLong => "`file` is longer than a day, or has more packets than an honest file has.",
+        Unmeasured::Unknown => "`file` is not in an audio format that the gateway recognizes by its content.",
+        Unmeasured::Broken => "`file` is damaged: no audio can be read from it.",
+        Unmeasured::Silent => "`file` contains no audio.",
+        Unmeasured::Unsupported => "The length of `file` cannot be measured: its audio codec is not supported.",
+        Unmeasured::TooLong => "`file` is longer than 24 hours, or has too many packets.",
     };
     Problem::new(Code::InvalidParameter, "file", text)
 }

@@ -13,6 +13,8 @@ pub struct Transcript {
     /// The length of the recording, as the provider has it.
     pub millis: Option<u64>,
     pub words: Vec<TimedText>,
+    /// Lines as the provider has cut them; without, they are made of the words.
+    pub lines: Vec<TimedText>,
 }
 
 /// A word or a line, and when it is spoken.
@@ -32,7 +34,7 @@ const SILENCE_MS: u64 = 1_500;
 impl Transcript {
     /// In the format that was asked for; `None` where that takes times and there are none.
     pub fn write(&self, format: TranscriptFormat, translate: bool, with_words: bool) -> Option<Bytes> {
-        let timed = !self.words.is_empty() || self.text.trim().is_empty();
+        let timed = !self.words.is_empty() || !self.lines.is_empty() || self.text.trim().is_empty();
         match format {
             TranscriptFormat::Json => Some(self.plain().to_string().into()),
             TranscriptFormat::Text => Some(format!("{}\n", self.text).into()),
@@ -52,8 +54,8 @@ impl Transcript {
     }
 
     fn verbose(&self, translate: bool, with_words: bool) -> Value {
-        let end = self.words.last().map_or(0, |word| word.end_ms);
-        let segments = self.lines().into_iter().enumerate().map(|(id, line)| {
+        let end = self.words.last().or(self.lines.last()).map_or(0, |last| last.end_ms);
+        let segments = self.cut().into_iter().enumerate().map(|(id, line)| {
             json!({
                 "id": id, "seek": 0, "start": seconds(line.start_ms), "end": seconds(line.end_ms), "text": line.text,
                 "tokens": [], "temperature": 0.0, "avg_logprob": 0.0, "compression_ratio": 0.0, "no_speech_prob": 0.0,
@@ -73,8 +75,11 @@ impl Transcript {
         object
     }
 
-    /// Words gathered into lines that can be read while they are spoken.
-    fn lines(&self) -> Vec<TimedText> {
+    /// The provider's lines, or words gathered into lines that can be read while they are spoken.
+    fn cut(&self) -> Vec<TimedText> {
+        if !self.lines.is_empty() {
+            return self.lines.clone();
+        }
         let mut lines: Vec<(TimedText, usize)> = Vec::new();
         for word in &self.words {
             let goes_on = |(line, words): &(TimedText, usize)| {
@@ -104,7 +109,7 @@ impl Transcript {
 
     fn subtitles(&self, head: &str, point: char, numbered: bool) -> String {
         let mut out = head.to_owned();
-        for (at, line) in self.lines().into_iter().enumerate() {
+        for (at, line) in self.cut().into_iter().enumerate() {
             if numbered {
                 let _ = writeln!(out, "{}", at + 1);
             }
@@ -145,6 +150,7 @@ mod tests {
                 word(1_000, 1_200, "Good"),
                 word(3_601_000, 3_602_345, "day"),
             ],
+            lines: Vec::new(),
         }
     }
 
@@ -166,6 +172,20 @@ mod tests {
         let verbose: Value = serde_json::from_str(&text(TranscriptFormat::VerboseJson)).expect("JSON");
         assert_eq!((&verbose["duration"], &verbose["segments"][2]["end"]), (&json!(5.4), &json!(3_602.345)));
         assert_eq!(verbose["words"][1], json!({ "word": "there.", "start": 0.5, "end": 0.9 }));
+    }
+
+    #[test]
+    fn lines_of_the_provider_stay_as_they_are() {
+        let line = |start_ms, end_ms, text: &str| TimedText { start_ms, end_ms, text: text.to_owned() };
+        let lines = vec![line(0, 900, "你好，"), line(900, 20_000, "a long line that nobody cuts")];
+        let cut = Transcript { lines, ..heard() };
+        let srt = cut.write(TranscriptFormat::Srt, false, false).expect("written");
+        let expected = "1\n00:00:00,000 --> 00:00:00,900\n你好，\n\n2\n00:00:00,900 --> 00:00:20,000\na long line that nobody cuts\n\n";
+        assert_eq!(srt, expected);
+        let without_words = Transcript { words: Vec::new(), millis: None, ..cut };
+        let verbose = without_words.write(TranscriptFormat::VerboseJson, false, false).expect("written");
+        let verbose: Value = serde_json::from_slice(&verbose).expect("JSON");
+        assert_eq!((&verbose["duration"], &verbose["segments"][1]["start"]), (&json!(20.0), &json!(0.9)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! kind is taken there; JSON must have the kind.
 //!
 //! A field nobody knows is not sent to a provider: it could change what the provider bills. It is
-//! told in a warning.
+//! reported in a warning.
 
 use super::{VideoRefusal, Warning, Warnings};
 use serde_json::{Map, Value};

@@ -29,7 +29,7 @@ impl Case<'_> {
         }
     }
 
-    /// Any length of a range; what else was said of it is told.
+    /// Any length of a range; what else was said of it is reported.
     pub fn length(
         &mut self,
         candidates: &[(&str, Option<i64>)],
@@ -56,7 +56,7 @@ impl Case<'_> {
         whole(param, value)
     }
 
-    /// One of a few lengths, shortest first; what else was said of it is told.
+    /// One of a few lengths, shortest first; what else was said of it is reported.
     pub fn one_length(
         &mut self,
         candidates: &[(&str, Option<i64>)],

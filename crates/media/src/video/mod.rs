@@ -6,8 +6,8 @@
 //! it, so nothing is asked for that was not priced. Which family a model belongs to is the
 //! catalog's word ([`Variant::named`]), never a guess from its name.
 //!
-//! The silent drops that the families are specified with stay as they are on the wire; each is told
-//! in a [`Warning`].
+//! The silent drops that the families are specified with stay as they are on the wire; each is
+//! reported in a [`Warning`].
 
 mod fields;
 mod form;

@@ -1,5 +1,5 @@
 //! From a request to the provider's final body, with what it will cost at most and what is to be
-//! told to the caller.
+//! reported to the caller.
 
 use super::fields::Fit;
 use super::variant::{Api, Offer, Variant};

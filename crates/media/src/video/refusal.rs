@@ -1,4 +1,4 @@
-//! What a caller is told before anything is sent: a refusal that names its field, or a warning
+//! What a caller gets before anything is sent: a refusal that names its field, or a warning
 //! beside an accepted task.
 
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// Names of fields are the caller's, and told again whenever the task is.
+    /// Names of fields are the caller's, and shown again whenever the task is.
     pub fn new(field: impl AsRef<str>, message: impl AsRef<str>) -> Warning {
         Warning { field: cut(field.as_ref(), FIELD).into_owned(), message: cut(message.as_ref(), MESSAGE).into_owned() }
     }

@@ -4,6 +4,7 @@
 use super::fields::whole_or_digits;
 use super::form;
 use super::{PictureUpload, VideoRefusal};
+use crate::tree;
 use serde_json::{Map, Value};
 use tollgate_wire::error::Code;
 use tollgate_wire::multipart::FormPart;
@@ -42,13 +43,8 @@ const LINK: usize = 8 << 10;
 impl VideoRequest {
     /// Reads a JSON body.
     pub fn from_json(body: &[u8]) -> Result<VideoRequest, VideoRefusal> {
-        match serde_json::from_slice(body) {
-            Ok(Value::Object(fields)) => VideoRequest::from_fields(fields, None, false),
-            Ok(_) => Err(not_json("The body is not a JSON object.".to_owned())),
-            Err(error) => {
-                Err(not_json(format!("The body is not valid JSON (line {}, column {}).", error.line(), error.column())))
-            }
-        }
+        let fields = tree::members(body, usize::MAX).map_err(|problem| not_json(problem.message))?;
+        VideoRequest::from_fields(fields, None, false)
     }
 
     /// Reads the parts of a form.

@@ -151,8 +151,8 @@ mod tests {
             (&[("mode", "pro"), ("ratio", "1:1")], "1080p"),
             (&[("mode", "4k")], "4k"),
         ] {
-            let told = shown(|name| effective.iter().find(|(known, _)| *known == name).map(|(_, value)| *value));
-            assert_eq!(told, expected, "{effective:?}");
+            let sizes = shown(|name| effective.iter().find(|(known, _)| *known == name).map(|(_, value)| *value));
+            assert_eq!(sizes, expected, "{effective:?}");
         }
     }
 

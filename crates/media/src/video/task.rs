@@ -51,7 +51,8 @@ impl VideoState {
         matches!(self, VideoState::Completed | VideoState::Failed)
     }
 
-    /// Percent to show: what the provider said, kept between the ends that belong to the state.
+    /// Percent to show: what the provider said, limited to what lies between the ends that belong
+    /// to the state.
     fn progress(self, said: Option<u8>) -> u8 {
         match self {
             VideoState::Accepted => 0,

@@ -32,7 +32,7 @@ impl Api {
 pub(crate) struct VariantRules {
     pub name: &'static str,
     pub api: Api,
-    /// Top-level fields it reads; others are told.
+    /// Top-level fields it reads; others are reported.
     pub reads: &'static [&'static str],
     pub metadata: FieldNames,
     /// Values of effective parameters that are sold when the catalog does not say otherwise.

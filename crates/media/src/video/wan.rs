@@ -238,11 +238,11 @@ fn edit(case: &mut Case<'_>) -> Result<Draft, VideoRefusal> {
     let source = media.iter().find(|one| one["type"] == "video").and_then(|one| one["url"].as_str());
     check_container(source.unwrap_or_default(), if listed { MEDIA } else { "video_url" })?;
     let effective = body.fold(case, false)?;
-    let kept = body.edit_seconds(case, i64::from(CLIP))?;
-    let made = if kept == 0 { CLIP } else { kept };
-    let draft = body.finish(effective, (kept > 0).then_some(kept), made + CLIP);
+    let length = body.edit_seconds(case, i64::from(CLIP))?;
+    let made = if length == 0 { CLIP } else { length };
+    let draft = body.finish(effective, (length > 0).then_some(length), made + CLIP);
     // Where nobody says how long it is, it is at least as long as the shortest source.
-    let least = PlanBound { seconds: kept.max(SHORTEST_CLIP), tokens: None };
+    let least = PlanBound { seconds: length.max(SHORTEST_CLIP), tokens: None };
     Ok(Draft { least: Some(least), ..draft })
 }
 

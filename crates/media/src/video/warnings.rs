@@ -1,10 +1,10 @@
-//! What was sent and did not count, told beside a task. A request may have a hundred thousand such
-//! fields, and each is repeated whenever the task is shown: so many are told by name, the others by
-//! their number.
+//! What was sent and did not count, reported beside a task. A request may have a hundred thousand
+//! such fields, and each is repeated whenever the task is shown: so many are listed by name, the
+//! others by their number.
 
 use super::Warning;
 
-/// Warnings that are told one by one.
+/// Warnings that are listed one by one.
 const MOST: usize = 16;
 /// The field under which the others are counted.
 const MORE: &str = "…";
@@ -21,7 +21,7 @@ impl Warnings {
         if self.list.len() < MOST { self.list.push(warning) } else { self.more += 1 }
     }
 
-    /// The list as it is told and kept.
+    /// The list as it is shown and stored.
     pub fn list(self) -> Vec<Warning> {
         let Warnings { mut list, more } = self;
         if more > 0 {
@@ -32,9 +32,9 @@ impl Warnings {
 }
 
 impl Warnings {
-    /// A list that was kept, perhaps before there was a bound.
-    pub fn bounded(kept: Vec<Warning>) -> Vec<Warning> {
-        if kept.len() <= MOST + 1 { kept } else { kept.into_iter().collect::<Warnings>().list() }
+    /// A list that was stored, perhaps before there was a bound.
+    pub fn bounded(warnings: Vec<Warning>) -> Vec<Warning> {
+        if warnings.len() <= MOST + 1 { warnings } else { warnings.into_iter().collect::<Warnings>().list() }
     }
 }
 
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(many.len(), MOST + 1);
         assert!(many[MOST].message.contains(&format!(" {} more", 100_000 - MOST)), "{:?}", many[MOST]);
         assert!(serde_json::to_string(&many).expect("JSON").len() < 16 << 10);
-        // What was cut once is told as it was told before.
+        // What was cut once is listed as it was before.
         assert_eq!(Warnings::bounded(many.clone()), many);
         let old = vec![Warning { field: "f".into(), message: "m".into() }; 1_000];
         assert_eq!(Warnings::bounded(old).len(), MOST + 1);

@@ -23,7 +23,8 @@ const SEEDS: &[&str] = &[
     r#"{"model":"u","answers":[{"type":"predicate","probability":0.5},{"type":"refusal"},{"type":"refusal"}],"usage":{"input_tokens":3}}"#,
 ];
 
-const RANKS: RankShape = RankShape { results: &["results"], tokens: &[&["usage", "total_tokens"]], report: "usage" };
+const RANKS: RankShape =
+    RankShape { results: &["results"], tokens: &[&["usage", "total_tokens"]], units: &[], report: "usage" };
 
 fn is_json(bytes: &[u8]) -> bool {
     serde_json::from_slice::<serde_json::Value>(bytes).is_ok()
@@ -100,8 +101,8 @@ fn replies(body: &Bytes, cut: usize) -> Result<(), TestCaseError> {
     }
     let asked = RerankRequest::read(Bytes::from_static(SEEDS[4].as_bytes())).expect("a seed");
     if let Ok(ranking) = Ranking::read(&RANKS, body, &asked) {
-        let told = RerankAnswer { id: "i", model: "m", tokens: 1 }.written(&asked, &ranking);
-        prop_assert!(is_json(&told));
+        let written = RerankAnswer { id: "i", model: "m", tokens: 1 }.written(&asked, &ranking);
+        prop_assert!(is_json(&written));
     }
     for (form, seed) in [(DecisionForm::SystemOne, SEEDS[5]), (DecisionForm::Decisions, SEEDS[6])] {
         let asked = DecisionRequest::read(form, Bytes::from_static(seed.as_bytes())).expect("a seed");

@@ -1,5 +1,5 @@
 //! The family rules of section 4.2 of the specification, one row per sentence: what was asked, the
-//! exact body for the provider, the facts a price can depend on, and what the caller is told.
+//! exact body for the provider, the facts a price can depend on, and what the caller gets to read.
 
 mod family_a;
 mod family_b;

@@ -130,7 +130,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// How to think, told to a model of OpenAI's that does not.
+/// Settings of thinking, sent to a model of OpenAI's that does not.
 pub(super) fn no_thinking(root: &Place<'_>) -> Checked {
     let unsupported = |path: &str| {
         let text = format!("Unsupported parameter: '{path}' is not supported with this model.");

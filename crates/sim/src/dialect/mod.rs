@@ -13,8 +13,8 @@
 //! `kind=redacted` at Anthropic. Responses shows a summary only when it is asked for, Gemini
 //! thoughts only with `includeThoughts`. Nothing is stored: every `previous_response_id` is
 //! unknown. `chat` is how strictly OpenAI itself reads the fourth dialect, for models named
-//! `sim-strict`; models named `sim-unthinking` refuse, in both of OpenAI's dialects, to be told how
-//! to think.
+//! `sim-strict`; models named `sim-unthinking` refuse, in both of OpenAI's dialects, any setting of
+//! thinking.
 
 mod anthropic;
 pub(crate) mod chat;
@@ -76,7 +76,7 @@ struct Asked {
     /// Gemini names model and stream in the path.
     model: String,
     stream: bool,
-    /// Gemini streams events only when told so, else one JSON list.
+    /// Gemini streams events only when asked to, else one JSON list.
     sse: bool,
 }
 

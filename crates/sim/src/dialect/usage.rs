@@ -44,6 +44,14 @@ pub(super) fn of(dialect: Dialect, said: &Said<'_>, output: u64) -> Value {
                 "totalTokenCount": input.saturating_add(output),
                 "promptTokensDetails": [{"modality": "TEXT", "tokenCount": input}],
             });
+            let made = speech.made.tokens();
+            if made > 0 {
+                let words = output - thoughts;
+                usage["candidatesTokenCount"] = json!(words + made);
+                usage["totalTokenCount"] = json!(input.saturating_add(output + made));
+                usage["candidatesTokensDetails"] =
+                    json!([{"modality": "IMAGE", "tokenCount": made}, {"modality": "TEXT", "tokenCount": words}]);
+            }
             if thoughts > 0 {
                 usage["thoughtsTokenCount"] = json!(thoughts);
             }
@@ -64,8 +72,8 @@ fn wrong(dialect: Dialect, honest: Value, kind: &str) -> Value {
         "null" => each(honest, &|_| Value::Null),
         "partial" => {
             let total = if dialect == Dialect::Gemini { "totalTokenCount" } else { "total_tokens" };
-            let kept = if dialect == Dialect::Anthropic { "output_tokens" } else { total };
-            json!({kept: honest[kept]})
+            let left = if dialect == Dialect::Anthropic { "output_tokens" } else { total };
+            json!({left: honest[left]})
         }
         "cached_over" => {
             let mut usage = honest;

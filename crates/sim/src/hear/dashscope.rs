@@ -24,7 +24,7 @@ pub(super) fn answer(heard: &Heard<'_>) -> Act {
     if heard.header("content-length").parse() != Ok(heard.length) {
         return refuse(400, "InvalidParameter", "the length was not announced");
     }
-    // A body that is too long to be kept is read as far as its model.
+    // A body that is too long to be buffered is read as far as its model.
     let whole: Option<Value> = serde_json::from_slice(&heard.body).ok();
     let model = match &whole {
         Some(body) => body["model"].as_str().unwrap_or_default().to_string(),

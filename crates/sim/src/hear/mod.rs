@@ -1,15 +1,17 @@
 //! Those who write recordings down, each from its maker's documents and strict about what it is
-//! sent: OpenAI under `/v1/audio/…`, the others below `/video/<maker>` (`elevenlabs`, `dashscope`).
+//! sent: OpenAI under `/v1/audio/…`, the others below `/video/<maker>` (`elevenlabs`, `dashscope`
+//! at once and by tasks).
 //!
 //! How a call goes is said by a marker in its prompt, `[[sim:cut]]` or `[[sim:plain seconds=12]]`,
 //! or behind a plus sign in the model's name, `scribe_v2+error500`. [`scenarios`] lists what there
 //! is. What is heard is how many bytes came: "sim heard 1234 bytes".
 //!
-//! Of a body above 4 MiB only the beginning is kept, with the fields of the form; the rest is
+//! Of a body above 4 MiB only the beginning is buffered, with the fields of the form; the rest is
 //! counted.
 
 mod dashscope;
 mod elevenlabs;
+mod files;
 mod form;
 mod openai;
 mod scenario;
@@ -29,8 +31,10 @@ use crate::server::{Reset, World};
 use scenario::Wish;
 pub use scenario::scenarios;
 
-/// Bodies up to this size are kept.
-const KEPT: usize = 4 << 20;
+/// Bodies up to this size are buffered.
+const BUFFERED: usize = 4 << 20;
+
+pub(crate) use files::Recordings;
 
 pub(crate) fn is_ours(path: &str) -> bool {
     maker(path).is_some()
@@ -44,6 +48,7 @@ fn maker(path: &str) -> Option<Maker> {
         "/v1/audio/translations" => Some(|heard| openai::answer(heard, true)),
         "/video/elevenlabs/v1/speech-to-text" => Some(elevenlabs::answer),
         "/video/dashscope/compatible-mode/v1/chat/completions" => Some(dashscope::answer),
+        _ if files::is_ours(path) => Some(files::answer),
         _ => None,
     }
 }
@@ -55,6 +60,8 @@ struct Heard<'a> {
     body: Bytes,
     /// Of the whole body.
     length: usize,
+    /// Files that were put here, and what is done with them.
+    shelf: &'a Recordings,
 }
 
 impl Heard<'_> {
@@ -97,16 +104,16 @@ pub(crate) async fn answer(
     parts: &http::request::Parts,
     mut body: Incoming,
 ) -> Response<Outgoing> {
-    let (mut kept, mut length) = (BytesMut::new(), 0);
+    let (mut buffered, mut length) = (BytesMut::new(), 0);
     while let Some(frame) = body.frame().await {
         let Ok(frame) = frame else { return whole(400, &json!({"error": {"message": "the body did not arrive"}})) };
         let Ok(piece) = frame.into_data() else { continue };
         length += piece.len();
-        let room = KEPT.saturating_sub(kept.len()).min(piece.len());
-        kept.extend_from_slice(&piece[..room]);
+        let room = BUFFERED.saturating_sub(buffered.len()).min(piece.len());
+        buffered.extend_from_slice(&piece[..room]);
     }
-    let body = kept.freeze();
-    let heard = Heard { parts, body: body.clone(), length };
+    let body = buffered.freeze();
+    let heard = Heard { parts, body: body.clone(), length, shelf: &world.recordings };
     let path = parts.uri.path();
     let act = maker(path).map_or_else(|| Act::refused(404, &json!({"detail": "Not Found"})), |answer| answer(&heard));
     // What is large is not remembered: tests send much of it.
@@ -115,7 +122,8 @@ pub(crate) async fn answer(
     received.model.clone_from(&act.model);
     received.stream = act.stream;
     received.scenario = act.wish.name().to_string();
-    received.accepted = act.status == 200;
+    // Asking about a task, or for a place in the store, makes nothing.
+    received.accepted = act.status == 200 && (!files::is_ours(path) || path.ends_with("/transcription"));
     received.status = act.status;
     let watch = world.records.add(received);
     world.gate.pass(path).await;

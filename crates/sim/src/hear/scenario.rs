@@ -21,6 +21,13 @@ const TABLE: &[(&str, &str)] = &[
     ("no_done", "events without the last one"),
     ("late_error", "an error among the events"),
     ("json", "JSON, whatever format was asked for"),
+    ("nostore", "DashScope's files: 500 where the file is to be put"),
+    ("never", "DashScope's files: a task that is never over"),
+    ("failed", "DashScope's files: a task that fails"),
+    ("silent", "DashScope's files: nobody speaks in the recording"),
+    ("undecodable", "DashScope's files: the file cannot be decoded"),
+    ("nolink", "DashScope's files: the link leads nowhere"),
+    ("pollerror", "DashScope's files: 500 to the first questions about a task, or to all (`ever`)"),
     ("packed", "a reply that is said to be compressed"),
 ];
 
@@ -29,7 +36,7 @@ pub fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
     TABLE.iter().copied()
 }
 
-const KEYS: &str = "seconds words think_ms delay_ms mib usage";
+const KEYS: &str = "seconds words think_ms delay_ms mib usage mb ever";
 
 /// A scenario with its options.
 #[derive(Clone, Debug, Default)]

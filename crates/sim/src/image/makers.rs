@@ -9,7 +9,7 @@ pub(super) fn answer(call: &Call<'_>, shelf: &Shelf) -> Answer {
     let path = call.path.trim_start_matches("/video/");
     let (maker, rest) = path.split_once('/').unwrap_or((path, ""));
     if !keyed {
-        return told(maker, 401, "no key");
+        return failed(maker, 401, "no key");
     }
     match (maker, call.method) {
         ("minimax", "POST") => minimax(call),
@@ -19,7 +19,7 @@ pub(super) fn answer(call: &Call<'_>, shelf: &Shelf) -> Answer {
         ("kling", "GET") => kling_task(call, shelf, rest.rsplit('/').next().unwrap_or_default()),
         ("kling", "POST") => kling(call, shelf),
         ("gemini", "POST") => gemini(call, rest.ends_with(":predict")),
-        _ => told(maker, 404, "not found"),
+        _ => failed(maker, 404, "not found"),
     }
 }
 
@@ -28,7 +28,7 @@ fn whole(status: u16, value: &Value) -> Answer {
 }
 
 /// An error in the words of a maker.
-fn told(maker: &str, status: u16, text: &str) -> Answer {
+fn failed(maker: &str, status: u16, text: &str) -> Answer {
     whole(
         status,
         &json!({"code": status, "message": text, "error": {"code": status.to_string(), "message": format!("{maker}: {text}")}}),

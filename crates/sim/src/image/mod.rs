@@ -30,6 +30,11 @@ pub fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
     scenario::TABLE.iter().copied()
 }
 
+/// A picture for whoever draws beside talking.
+pub(crate) fn pixel() -> Vec<u8> {
+    png::png(7, 0)
+}
+
 /// Tasks of makers that take their time.
 #[derive(Default)]
 pub(crate) struct Shelf(Mutex<HashMap<String, ShelfTask>>);

@@ -1,4 +1,4 @@
-//! OpenAI's pictures as documented: JSON, forms for edits, events; newer models refuse to be told
+//! OpenAI's pictures as documented: JSON, forms for edits, events; newer models refuse to be sent
 //! how to hand a picture over.
 
 use super::{Answer, Call, Job, error, trouble};

@@ -38,7 +38,9 @@ pub(super) fn read(form: Form, model: &str, body: &Value) -> Result<Asked, Refus
     };
     let results: Vec<Value> = scored.iter().take(most).map(result).collect();
     let tokens: u64 = documents.iter().map(|one| words(one) + words(&query)).sum();
-    let units = documents.len().div_ceil(100);
+    // A long document is cut, and each piece counts as one.
+    let pieces: u64 = documents.iter().map(|one| (words(one) + words(&query)).div_ceil(500)).sum();
+    let units = pieces.div_ceil(100);
     let reply = if cohere {
         let meta = json!({"api_version": {"version": "2"}, "billed_units": {"search_units": units}});
         json!({"id": "sim-rerank", "results": results, "meta": meta})

@@ -104,7 +104,7 @@ fn submit(call: &Call<'_>) -> Answer {
         let code = if why == "is required" { "MissingParameter" } else { "InvalidParameter" };
         return error(code, Some(&format!("The parameter `{place}` {why}.")));
     }
-    // An endpoint is told as the model it leads to.
+    // An endpoint is shown as the model it leads to.
     let model = match body["model"].as_str().unwrap_or_default() {
         model if model.starts_with("ep-") => NEWEST.to_string(),
         model => model.to_string(),
@@ -243,7 +243,7 @@ fn show(call: &Call<'_>, task: &Task, phase: &Phase) -> Value {
             if *url {
                 shown["content"] = json!({"video_url": call.link(task, Signing::Tos)});
             }
-            shown["duration"] = json!(task.told_seconds());
+            shown["duration"] = json!(task.reported_seconds());
             if task.tells_usage() {
                 let tokens = task.spelt(tokens(task));
                 shown["usage"] = json!({"completion_tokens": tokens, "total_tokens": tokens});
@@ -267,8 +267,8 @@ fn tokens(task: &Task) -> f64 {
     };
     let parts = task.body["content"].as_array().map_or(&[][..], Vec::as_slice);
     let clips = parts.iter().filter(|part| part["type"] == "video_url").map(|_| CLIP).sum::<u32>();
-    let made = task.told_seconds();
-    // Told as nothing, nothing was counted.
+    let made = task.reported_seconds();
+    // Reported as nothing, nothing was counted.
     let seconds = if made == 0 { 0 } else { made + clips };
     (pixels * 24.0 * f64::from(seconds) / 1024.0).floor()
 }

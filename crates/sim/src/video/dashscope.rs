@@ -251,7 +251,7 @@ fn poll(call: &Call<'_>, id: &str) -> Answer {
 fn usage(task: &Task) -> Value {
     let edit = task.model.ends_with("videoedit");
     let over = f64::from(task.choice.number("over_ms", 0)) / 1_000.0;
-    let made = if edit && task.seconds == 0 { 6.62 } else { f64::from(task.told_seconds()) + over };
+    let made = if edit && task.seconds == 0 { 6.62 } else { f64::from(task.reported_seconds()) + over };
     let source = if edit { 6.62 } else { 0.0 };
     json!({
         "duration": task.spelt(made + source), "input_video_duration": task.spelt(source),

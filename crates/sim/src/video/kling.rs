@@ -315,7 +315,7 @@ fn older(call: &Call<'_>, task: &Task, phase: &Phase) -> Value {
                 let link = call.link(task, Signing::Plain);
                 let mut video = json!({"id": "v1", "url": link, "watermark_url": ""});
                 if task.tells_usage() {
-                    video["duration"] = json!(format!("{}.1", task.told_seconds()));
+                    video["duration"] = json!(format!("{}.1", task.reported_seconds()));
                 }
                 shown["task_result"] = json!({"videos": [video]});
             }
@@ -370,7 +370,7 @@ fn newer(call: &Call<'_>, task: &Task, phase: &Phase) -> Value {
                 let link = call.link(task, Signing::Plain);
                 let mut video = json!({"type": "video", "id": "v1", "url": link, "watermark_url": ""});
                 if task.tells_usage() {
-                    video["duration"] = task.spelt(f64::from(task.told_seconds()));
+                    video["duration"] = task.spelt(f64::from(task.reported_seconds()));
                 }
                 shown["outputs"] = json!([video]);
             }

@@ -295,7 +295,7 @@ fn show(call: &Call<'_>, task: &Task, phase: &Phase) -> Value {
                 shown["content"] = json!({"url": call.link(task, Signing::Oss)});
             }
             if task.tells_usage() {
-                let made = f64::from(task.told_seconds());
+                let made = f64::from(task.reported_seconds());
                 shown["usage"] = json!({
                     "total_seconds": task.spelt(made + source), "input_seconds": task.spelt(source), "output_seconds": task.spelt(made),
                 });

@@ -143,7 +143,7 @@ fn show(task: &Task, phase: &Phase) -> Value {
         }
         _ => None,
     };
-    let seconds = if done { task.told_seconds() } else { task.seconds };
+    let seconds = if done { task.reported_seconds() } else { task.seconds };
     let or = |name: &str, otherwise: &str| task.body[name].as_str().unwrap_or(otherwise).to_string();
     json!({
         "id": task.id, "object": "video", "model": task.model, "status": word, "progress": progress,

@@ -5,7 +5,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-/// Width and height, if they can be told.
+/// Width and height, if they can be read.
 pub(super) fn size(source: &str) -> Option<(u32, u32)> {
     if source.starts_with("http") {
         return named(source);

@@ -75,8 +75,8 @@ impl Answer {
             Some("video/mp4") => "video/mp4",
             _ => "application/xml",
         };
-        let kept = ["content-range", "accept-ranges"];
-        let headers = kept.into_iter().filter_map(|name| Some((name, text(name)?))).collect();
+        let passed = ["content-range", "accept-ranges"];
+        let headers = passed.into_iter().filter_map(|name| Some((name, text(name)?))).collect();
         Answer { status: head.status.as_u16(), body, content_type, headers, ..Answer::json(200, &Value::Null) }
     }
 }
@@ -148,7 +148,7 @@ pub(crate) async fn answer(
     let host = parts.headers.get("host").and_then(|value| value.to_str().ok());
     let host = host.or_else(|| parts.uri.authority().map(http::uri::Authority::as_str)).unwrap_or("sim");
     let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
-    // Whoever makes something is never kept waiting.
+    // Whoever makes something never has to wait.
     if parts.method == http::Method::GET {
         world.gate.pass(path).await;
     }
@@ -204,8 +204,8 @@ pub(crate) async fn answer(
     whole.map(|body| Either::Left(Full::new(body)))
 }
 
-/// The account a key belongs to: what stands before a `#`, behind which the account's keys are told
-/// apart; a signed token names its own.
+/// The account a key belongs to: what stands before a `#`, behind which the account's keys are
+/// distinguished; a signed token names its own.
 fn owner(headers: &HeaderMap) -> String {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = text("authorization").and_then(|value| value.strip_prefix("Bearer "));

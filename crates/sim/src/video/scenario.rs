@@ -1,9 +1,9 @@
-//! How a video task shall go, chosen by a marker in the prompt:
-//! `[[sim:fail code=InvalidParameter]]`, `[[sim:queue=3 run=2]]`. Without a marker it waits one
-//! poll, runs one poll and succeeds. Everything is counted in polls, so tests need no clock. With
-//! `kb` the file is longer by so many kilobytes; with `told` the maker tells a length of so many
-//! seconds, or counts by it, with `over_ms` DashScope tells so much more; with `away` and `blind`
-//! so many searches for the caller's own id fail at Kling, and then so many do not find it yet.
+//! How a video task shall go, chosen by a marker in the prompt: `[[sim:fail
+//! code=InvalidParameter]]`, `[[sim:queue=3 run=2]]`. Without a marker it waits one poll, runs one
+//! poll and succeeds. Everything is counted in polls, so tests need no clock. With `kb` the file is
+//! longer by so many kilobytes; with `reported` the maker reports a length of so many seconds, or
+//! counts by it, with `over_ms` DashScope tells so much more; with `away` and `blind` so many
+//! searches for the caller's own id fail at Kling, and then so many do not find it yet.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("early_link", "the file is refused the first `n` times it is asked for: storage is behind its maker's word"),
 ];
 
-const KEYS: &str = "queue run code text n ms kind id kb told over_ms away blind";
+const KEYS: &str = "queue run code text n ms kind id kb reported over_ms away blind";
 
 /// A scenario with its options.
 #[derive(Clone, Debug)]

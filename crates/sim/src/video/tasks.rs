@@ -137,8 +137,8 @@ impl Task {
 
     /// The length its maker tells when it is made: what was asked for, unless the scenario says
     /// otherwise.
-    pub fn told_seconds(&self) -> u32 {
-        self.choice.number("told", self.seconds)
+    pub fn reported_seconds(&self) -> u32 {
+        self.choice.number("reported", self.seconds)
     }
 
     /// How much longer its file is than it must be.

@@ -1,5 +1,5 @@
-//! DashScope's Qwen-TTS, as documented: events with bare samples as base64, the last one with a
-//! link.
+//! DashScope's Qwen-TTS and CosyVoice, as documented: events with base64, bare samples of the one
+//! and the format that was asked for of the other; the last one has a link.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,6 +11,14 @@ use super::audio::{Format, RATE};
 use super::play::{Asked, Heard, Shape};
 use super::scenario::Choice;
 use crate::fault::response;
+
+const CODES: [(u16, &str); 5] = [
+    (400, "DataInspectionFailed"),
+    (429, "Throttling.RateQuota"),
+    (400, "InvalidParameter"),
+    (400, "Arrearage"),
+    (500, "InternalError"),
+];
 
 pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Box<Response<Bytes>>> {
     let body = heard.body;
@@ -37,13 +45,48 @@ pub(super) fn hear(heard: &Heard<'_>) -> Result<Asked, Box<Response<Bytes>>> {
         rate: RATE,
         shape: Shape::DashScope,
         refuse: say,
-        codes: [
-            (400, "DataInspectionFailed"),
-            (429, "Throttling.RateQuota"),
-            (400, "InvalidParameter"),
-            (400, "Arrearage"),
-            (500, "InternalError"),
-        ],
+        codes: CODES,
+    })
+}
+
+/// CosyVoice: the same but for its path, its names and its formats.
+pub(super) fn hear_cosyvoice(heard: &Heard<'_>) -> Result<Asked, Box<Response<Bytes>>> {
+    let body = heard.body;
+    if !heard.takes(heard.bearer()) {
+        return Err(say(401, "InvalidApiKey", "Invalid API-key provided.").into());
+    }
+    let bad = |why: String| say(400, "InvalidParameter", &why);
+    let input = &body["input"];
+    let may = ["volume", "rate", "pitch", "instruction", "seed", "language_hints", "enable_ssml", "bit_rate"];
+    let odd = Heard::odd(body, &["model", "input"], &[])
+        .or_else(|| Heard::odd(input, &["text", "voice", "format", "sample_rate"], &may));
+    if let Some((field, why)) = odd {
+        return Err(bad(format!("{field} {why}")).into());
+    }
+    let model = body["model"].as_str().unwrap_or_default();
+    if !model.starts_with("cosyvoice-") && !model.starts_with("qwen-audio-") {
+        return Err(say(400, "InvalidParameter", "url error, please check url!").into());
+    }
+    if heard.header("x-dashscope-sse") != Some("enable") {
+        return Err(bad("only streams are played here".to_string()).into());
+    }
+    let format = input["format"].as_str().and_then(Format::named);
+    let offered = [Format::Mp3, Format::Wav, Format::Pcm, Format::Opus];
+    let format = format.filter(|format| offered.contains(format)).ok_or_else(|| bad("format".to_string()))?;
+    let rate = &input["rate"];
+    if !rate.is_null() && !rate.as_f64().is_some_and(|rate| (0.5..=2.0).contains(&rate)) {
+        return Err(bad("rate".to_string()).into());
+    }
+    let text = input["text"].as_str().filter(|text| text.chars().count() <= 20_000);
+    let text = text.ok_or_else(|| bad("text".to_string()))?;
+    Ok(Asked {
+        model: model.to_string(),
+        choice: Choice::of(text).map_err(|refusal| bad(refusal.message))?,
+        format,
+        rate: u32::try_from(input["sample_rate"].as_u64().unwrap_or(0)).unwrap_or(RATE),
+        shape: Shape::CosyVoice,
+        refuse: say,
+        codes: CODES,
     })
 }
 
@@ -52,11 +95,13 @@ fn say(status: u16, code: &str, text: &str) -> Response<Bytes> {
     response(status, "application/json", body.to_string().into())
 }
 
-pub(super) fn write(pieces: &[Vec<u8>], choice: &Choice, characters: u64) -> Vec<String> {
+/// `spread`: a document stands in several lines, as CosyVoice says it may.
+pub(super) fn write(pieces: &[Vec<u8>], choice: &Choice, characters: u64, spread: bool) -> Vec<String> {
     let mut number = 0;
     let mut event = |body: Value| {
         number += 1;
-        format!("id:{number}\nevent:result\n:HTTP_STATUS/200\ndata:{body}\n\n")
+        let text = if spread { format!("{body:#}").replace('\n', "\ndata:") } else { body.to_string() };
+        format!("id:{number}\nevent:result\n:HTTP_STATUS/200\ndata:{text}\n\n")
     };
     let audio =
         |data: String, url: &str| json!({"data": data, "url": url, "id": "audio_sim", "expires_at": 1_767_312_000});

@@ -26,6 +26,11 @@ use crate::script::{Ending, Script, Step};
 use crate::server::{Reset, World};
 use play::{Asked, Heard};
 
+/// A voice for whoever speaks beside writing; what is not known is bare samples, as `pcm16` is.
+pub(crate) fn sample(format: &str, ms: u64) -> Vec<u8> {
+    audio::file(audio::Format::named(format).unwrap_or(audio::Format::Pcm), audio::RATE, ms)
+}
+
 /// Whether a path belongs to a maker of speech.
 pub(crate) fn is_ours(path: &str) -> bool {
     maker(path).is_some()
@@ -49,6 +54,8 @@ fn maker(path: &str) -> Option<Maker> {
         Some(gemini::hear)
     } else if path == "/video/dashscope/api/v1/services/aigc/multimodal-generation/generation" {
         Some(dashscope::hear)
+    } else if path == "/video/dashscope/api/v1/services/audio/tts/SpeechSynthesizer" {
+        Some(dashscope::hear_cosyvoice)
     } else {
         None
     }

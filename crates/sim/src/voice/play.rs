@@ -56,6 +56,7 @@ pub(super) enum Shape {
     },
     Gemini,
     DashScope,
+    CosyVoice,
     /// MiniMax's song, in one document.
     Song {
         link: bool,
@@ -115,7 +116,7 @@ impl Asked {
     pub(super) fn play(&self, world: &World) -> (Response<()>, Vec<Step>) {
         let content_type = match self.shape {
             Shape::Bytes => self.format.content_type(),
-            Shape::MiniMax { .. } | Shape::DashScope => "text/event-stream;charset=UTF-8",
+            Shape::MiniMax { .. } | Shape::DashScope | Shape::CosyVoice => "text/event-stream;charset=UTF-8",
             Shape::Gemini | Shape::Song { .. } => "application/json; charset=UTF-8",
         };
         let mut head = Response::new(());
@@ -159,7 +160,8 @@ impl Asked {
             Shape::Bytes => return pieces.into_iter().map(|piece| Step::Send(piece.into())).collect(),
             Shape::MiniMax { again } => super::minimax::write(&pieces, &self.choice, again, characters),
             Shape::Gemini => super::gemini::write(&pieces, &self.choice),
-            Shape::DashScope => super::dashscope::write(&pieces, &self.choice, characters),
+            Shape::DashScope => super::dashscope::write(&pieces, &self.choice, characters, false),
+            Shape::CosyVoice => super::dashscope::write(&pieces, &self.choice, characters, true),
             Shape::Song { link } => super::music::write(&pieces, &self.choice, link),
         };
         texts.into_iter().map(|text| Step::Send(text.into())).collect()

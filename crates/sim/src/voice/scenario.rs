@@ -28,7 +28,7 @@ const TABLE: &[(&str, &str)] = &[
     ("page502", "502 with a web page"),
     ("money", "our account is empty"),
     ("huge", "mib=N of audio, the same piece again and again"),
-    ("again", "MiniMax: all of the audio once more at the end, although it was told not to"),
+    ("again", "MiniMax: all of the audio once more at the end, although it was asked not to"),
     ("odd", "MiniMax: a hexadecimal text of an odd length"),
     ("unfinished", "events that end without the last one"),
     ("error_midway", "an error in the middle of the events"),

@@ -273,7 +273,7 @@ async fn openai_and_google() {
 }
 
 #[tokio::test]
-async fn markers_that_are_mistakes_are_told() {
+async fn markers_that_are_mistakes_are_reported() {
     let sim = sim().await;
     for marker in ["[[sim:nothing]]", "[[sim:fail colour=red]]", "[[sim:ok"] {
         let answer = post(&sim, "/v1/videos", &json!({"model": "sora-2", "prompt": marker})).await;

@@ -77,12 +77,12 @@ impl AccountChange {
             Some(false) => "account.reopen",
             None => "account.update",
         };
-        let mut told = ChangeLines::default();
-        told.note("name", Some(&before.name), self.name.as_ref().map(Some));
+        let mut lines = ChangeLines::default();
+        lines.note("name", Some(&before.name), self.name.as_ref().map(Some));
         let groups = self.groups.as_ref().map(|groups| groups.join(","));
-        told.note("groups", Some(&before.groups.join(",")), groups.as_ref().map(Some));
-        told.limits(&before.limits, self.limits);
-        Logged { action, detail: told.0.join("; "), done }
+        lines.note("groups", Some(&before.groups.join(",")), groups.as_ref().map(Some));
+        lines.limits(&before.limits, self.limits);
+        Logged { action, detail: lines.0.join("; "), done }
     }
 }
 
@@ -95,13 +95,13 @@ impl KeyChange {
     }
 
     pub(crate) fn logged(&self, before: &Key, done: Attribution) -> Logged {
-        let mut told = ChangeLines::default();
-        told.note("name", Some(&before.name), self.name.as_ref().map(Some));
-        told.list("models", before.models.as_ref(), &self.models);
-        told.list("networks", before.cidrs.as_ref(), &self.cidrs);
-        told.note("expires_at_ms", before.expires_at.as_ref(), self.expires_at.after());
-        told.limits(&before.limits, self.limits);
-        Logged { action: "key.update", detail: told.0.join("; "), done }
+        let mut lines = ChangeLines::default();
+        lines.note("name", Some(&before.name), self.name.as_ref().map(Some));
+        lines.list("models", before.models.as_ref(), &self.models);
+        lines.list("networks", before.cidrs.as_ref(), &self.cidrs);
+        lines.note("expires_at_ms", before.expires_at.as_ref(), self.expires_at.after());
+        lines.limits(&before.limits, self.limits);
+        Logged { action: "key.update", detail: lines.0.join("; "), done }
     }
 }
 

@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_their_changes_are_told_to_the_database() {
+    fn limits_and_their_changes_reach_the_database() {
         let parts = [Change::Keep, Change::Lift, Change::Set(Money::from_nano(7))].map(Change::parts);
         assert_eq!(parts, [(false, None), (true, None), (true, Some(7))]);
         let names = LimitKind::ALL.map(LimitKind::name);

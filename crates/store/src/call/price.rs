@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_cannot_be_kept_are_refused() {
+    fn counters_that_cannot_be_stored_are_refused() {
         let price = price("tokens", json!({"input": 0, "output": 0}));
         let most = i64::MAX.unsigned_abs();
         let ok = Counters { input: most, output: most, reasoning: most, ..Counters::default() };

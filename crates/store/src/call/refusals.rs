@@ -127,15 +127,15 @@ mod tests {
         assert!(refusals.due(Some(MINUTE - 1)).is_empty(), "the minute is not over");
         let sums = refusals.due(Some(MINUTE));
         assert_eq!(sums.len(), 1);
-        let told: serde_json::Value =
+        let line: serde_json::Value =
             serde_json::from_str(sums[0].row.raw_usage.as_deref().expect("a sum")).expect("JSON");
         let rest = 10_000 - u64::from(REFUSALS_PER_MINUTE);
         assert_eq!(
-            told,
+            line,
             serde_json::json!({ "refused_calls": rest + 1, "reasons": { "no_money": rest, "no_key": 1 } })
         );
         assert_eq!((sums[0].row.at, sums[0].row.ended_at), (i64::from(REFUSALS_PER_MINUTE), 10_005));
-        assert!(refusals.due(None).is_empty() && refusals.keys().is_empty(), "told once, and forgotten");
+        assert!(refusals.due(None).is_empty() && refusals.keys().is_empty(), "reported once, and forgotten");
     }
 
     #[test]

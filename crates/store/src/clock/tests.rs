@@ -50,7 +50,7 @@ impl Hands {
 }
 
 #[test]
-fn a_jump_is_refused_told_and_healed() {
+fn a_jump_is_refused_reported_and_healed() {
     for jump in [400 * DAY, 2 * HOUR, -2 * HOUR, -400 * DAY] {
         let hands = Hands::default();
         let clock = hands.settled();

@@ -9,7 +9,7 @@ use tollgate_catalog::{Money, Price};
 use super::pack::{Pack, Unpack};
 use crate::call::counters::Counters;
 use crate::call::price::KnownPrices;
-use crate::call::{Close, Ending, Hold, Mark, REPLY_KEPT, StoredReply, UsageFacts};
+use crate::call::{Close, Ending, Hold, MAX_STORED_REPLY, Mark, StoredReply, UsageFacts};
 use crate::ids::{AccountId, CallId, KeyId};
 
 /// The first byte of a record. Another format gets other bytes.
@@ -54,7 +54,7 @@ pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
     facts(&mut pack, &close.row, known);
     pack.number(u64::try_from(close.ending.code()).unwrap_or(0));
     pack.text(&close.reason);
-    let reply = close.reply.as_ref().filter(|reply| reply.body.len() <= REPLY_KEPT);
+    let reply = close.reply.as_ref().filter(|reply| reply.body.len() <= MAX_STORED_REPLY);
     pack.option(reply, |pack, reply| {
         pack.number(u64::from(reply.status));
         pack.text(&reply.content_type);
@@ -151,7 +151,8 @@ fn unpack(from: &mut Unpack<'_>) -> Option<JournalRecord> {
     }
 }
 
-/// What was dropped and which tools ran goes to the row; told is the most that the customer pays.
+/// What was dropped and which tools ran goes to the row; returned is the most that the customer
+/// pays.
 fn unpack_tail(from: &mut Unpack<'_>, row: &mut UsageFacts) -> Option<Option<Money>> {
     if from.0.is_empty() {
         return Some(None);
@@ -245,9 +246,12 @@ mod tests {
         for (dropped, tools) in
             [(None, Uses::NONE), (Some("seed,top_k"), Uses::NONE), (None, searched), (Some("seed,top_k"), searched)]
         {
-            for (length, kept) in
-                [(None, None), (Some(0), Some(0)), (Some(REPLY_KEPT), Some(1 << 20)), (Some(REPLY_KEPT + 1), None)]
-            {
+            for (length, stored) in [
+                (None, None),
+                (Some(0), Some(0)),
+                (Some(MAX_STORED_REPLY), Some(1 << 20)),
+                (Some(MAX_STORED_REPLY + 1), None),
+            ] {
                 let most = length.map(|length| i64::try_from(length).expect("fits"));
                 let mut written = close(dropped, length, most);
                 written.row.counters.tools = tools;
@@ -256,7 +260,7 @@ mod tests {
                 assert_eq!((read.reason, read.charge), (written.reason, written.charge));
                 assert_eq!((read.row.dropped.as_deref(), read.most), (dropped, written.most));
                 assert_eq!(read.row.counters.tools, tools);
-                assert_eq!(read.reply.map(|reply| reply.body.len()), kept, "a longer reply is not journalled");
+                assert_eq!(read.reply.map(|reply| reply.body.len()), stored, "a longer reply is not journalled");
                 assert_eq!(price_id, Some(price().id()));
                 assert_eq!(read.row.price.map(|price| price.id()), price_id);
             }

@@ -15,15 +15,16 @@ impl Journal {
     pub fn keep_close(&self, call: CallId) {
         let mut inner = self.lock();
         inner.refused.insert(call, ());
-        let kept = inner.find_close(call).and_then(|found| found.map_or(Ok(()), |payload| inner.keep(call, payload)));
+        let written =
+            inner.find_close(call).and_then(|found| found.map_or(Ok(()), |payload| inner.keep(call, payload)));
         drop(inner);
-        match kept {
+        match written {
             Ok(()) => self.sync(),
             Err(error) => tracing::error!(%error, %call, "cannot keep a close the database refuses"),
         }
     }
 
-    /// Whether the close of this call is kept: nobody else may end it.
+    /// Whether the close of this call is retained: nobody else may end it.
     pub fn keeps_close(&self, call: CallId) -> bool {
         let inner = self.lock();
         inner.refused.contains_key(&call) && inner.marks.contains_key(&call)

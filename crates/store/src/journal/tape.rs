@@ -1,5 +1,5 @@
-//! The file of one segment. In a simulation the disk it lies on is told of every sync, so that it
-//! knows what a power cut leaves.
+//! The file of one segment. In a simulation the disk it lies on is notified of every sync, so that
+//! it knows what a power cut leaves.
 
 use std::fs::File;
 use std::io;

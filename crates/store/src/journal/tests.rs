@@ -279,7 +279,7 @@ fn a_close_that_cannot_be_written_stops_new_holds_until_it_is_committed() {
 
 #[cfg(feature = "testing")]
 #[test]
-fn a_mark_is_told_from_a_close() {
+fn a_mark_is_distinguished_from_a_close() {
     assert!(is_mark(&record(&[record::MARK, 1])));
     assert!(!is_mark(&record(&[1, record::MARK])) && !is_mark(&buffer()));
 }
@@ -330,7 +330,7 @@ fn a_refused_close_stays_until_a_start_has_brought_it_in() {
     house.close(2, &of(2, b"cost"), 0);
     house.close(2, &of(2, b"a second end"), 0);
     assert!(house.journal.keeps_close(call(2)));
-    let kept = || {
+    let lines = || {
         let mut left = house.left();
         left.retain(|payload| payload[0] == record::CLOSE);
         left.sort();
@@ -339,9 +339,9 @@ fn a_refused_close_stays_until_a_start_has_brought_it_in() {
     };
     for op in 3..60 {
         house.close(op, &filled(b'x', 60), op);
-        assert_eq!(kept()[..1], [of(1, b"cost")], "after {op}");
+        assert_eq!(lines()[..1], [of(1, b"cost")], "after {op}");
     }
-    assert_eq!(kept(), [of(1, b"cost"), of(2, b"cost")]);
+    assert_eq!(lines(), [of(1, b"cost"), of(2, b"cost")]);
     house.journal.reset().expect("a journal");
     let mut left = house.left();
     left.sort();

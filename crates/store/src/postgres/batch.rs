@@ -204,7 +204,7 @@ fn outcome(row: &Row) -> Result<Outcome, tokio_postgres::Error> {
     })
 }
 
-/// Status, content type and body of a kept answer, in this place and the next two.
+/// Status, content type and body of a stored answer, in this place and the next two.
 pub(super) fn stored_reply(row: &Row, at: usize) -> Result<Option<StoredReply>, tokio_postgres::Error> {
     let Some(body) = row.try_get::<_, Option<Vec<u8>>>(at + 2)? else { return Ok(None) };
     Ok(Some(StoredReply {

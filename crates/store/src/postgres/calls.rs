@@ -61,7 +61,7 @@ impl PostgresEngine {
         }
     }
 
-    /// The ledger takes no hold. Who repeats a request whose answer is kept needs none.
+    /// The ledger takes no hold. Who repeats a request whose answer is stored needs none.
     pub(super) async fn repeated_without_ledger(&self, hold: &Hold) -> HoldRefused {
         let Some(idem) = hold.idem else { return HoldRefused::Unavailable };
         let sql = "SELECT call_id, fingerprint, done, status, content_type, reply FROM idem \
@@ -161,7 +161,7 @@ impl PostgresEngine {
         Closing { wait: ClosingWait::Reply(receive) }
     }
 
-    /// The close without the journal: for recovery and sweeps. `known` is told whether there ever
+    /// The close without the journal: for recovery and sweeps. `known` learns whether there ever
     /// was such a hold.
     pub(super) fn queue_close(
         &self,
@@ -236,7 +236,7 @@ impl PostgresEngine {
     }
 }
 
-/// What a kept idempotency key says to one who comes with it again.
+/// What a stored idempotency key says to one who comes with it again.
 fn repeated(row: &Row, idem: &Idem) -> Result<HoldRefused, StoreError> {
     let call = CallId(id(row, 0)?);
     if row.try_get::<_, &[u8]>(1)? != idem.fingerprint {

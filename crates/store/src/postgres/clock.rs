@@ -1,6 +1,6 @@
 //! The time on PostgreSQL is the database's, so that replicas agree on it whatever their own clocks
 //! say. It is asked with every beat; in between the steady clock counts on. What is believed of it
-//! is kept in the database, for the next start and for `tollgate_now()`.
+//! is stored in the database, for the next start and for `tollgate_now()`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::error::StoreError;
 use crate::world::{Clocks, NowMs, Options};
 
 const ASKED: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-const KEPT: &str = "SELECT name, value FROM meta WHERE name IN ('clock_now', 'clock_sure', 'clock_ran')";
-/// A ledger from before the time was kept knows that of its last entries.
+const STORED: &str = "SELECT name, value FROM meta WHERE name IN ('clock_now', 'clock_sure', 'clock_ran')";
+/// A ledger from before the time was stored knows that of its last entries.
 const LAST: &str = "SELECT max(last_at) FROM account WHERE last_at > 0";
 /// `$5`: a test has a clock in the database's place, and `tollgate_now()` goes on as it is.
 const KEEP: &str = "INSERT INTO meta (name, value) VALUES ('clock_now', $1::bigint), ('clock_sure', $2::bigint), ('clock_ran', $3::bigint), \
@@ -29,7 +29,7 @@ pub(super) struct DatabaseClock {
     own: NowMs,
     steady: NowMs,
     is_by_hand: bool,
-    /// It was told that the own clock is wrong.
+    /// It was reported that the own clock is wrong.
     warned: AtomicBool,
 }
 
@@ -58,10 +58,10 @@ impl DatabaseClock {
         let link = connector.reader().await?;
         let before = (self.steady)();
         self.heard(link.client.query_one(ASKED, &[]).await?.try_get(0)?, before);
-        let kept = link.client.query(KEPT, &[]).await?;
-        let kept = kept.iter().map(|r| Ok((r.try_get(0)?, r.try_get(1)?)));
-        let kept = kept.collect::<Result<HashMap<String, i64>, tokio_postgres::Error>>()?;
-        let value = |name: &str| kept.get(name).copied();
+        let stored = link.client.query(STORED, &[]).await?;
+        let stored = stored.iter().map(|r| Ok((r.try_get(0)?, r.try_get(1)?)));
+        let stored = stored.collect::<Result<HashMap<String, i64>, tokio_postgres::Error>>()?;
+        let value = |name: &str| stored.get(name).copied();
         let saved = match (value("clock_now"), value("clock_sure"), value("clock_ran")) {
             (Some(now), Some(sure), Some(ran)) => Some(Saved { now, sure, ran }),
             _ => {

@@ -71,15 +71,15 @@ impl PgConnector {
 
     /// The connection for reading.
     pub async fn reader(&self) -> Result<Arc<PgConnection>, StoreError> {
-        self.kept(&self.shared).await
+        self.connection(&self.shared).await
     }
 
     /// The connection for changes of single rows.
     pub async fn changer(&self) -> Result<Arc<PgConnection>, StoreError> {
-        self.kept(&self.changing).await
+        self.connection(&self.changing).await
     }
 
-    async fn kept(&self, slot: &Slot) -> Result<Arc<PgConnection>, StoreError> {
+    async fn connection(&self, slot: &Slot) -> Result<Arc<PgConnection>, StoreError> {
         let mut slot = slot.lock().await;
         if let Some(link) = slot.as_ref().filter(|l| !l.client.is_closed()) {
             return Ok(link.clone());

@@ -404,7 +404,7 @@ BEGIN
       NULL, NULL, NULL, NULL)::tollgate_outcome;
   END IF;
   SELECT * INTO a FROM account WHERE id = h.account_id;
-  -- The customer of a task was told the most it costs: what its provider counts beyond that is not taken from him.
+  -- The customer of a task knows the most it costs: what its provider counts beyond that is not taken from him.
   v_barred := v_barred OR op ? 'task';
   v_extend_trial := CASE WHEN h.paid_only OR v_barred THEN 0
     ELSE least(greatest(v_due - h.trial - h.paid, 0), a.trial_available) END;

@@ -133,8 +133,8 @@ impl Shared {
         }
     }
 
-    /// An operation left out of the ledger is kept beside it, without the answer it may carry, for
-    /// people to look at; a close also in the journal, for the next start.
+    /// An operation left out of the ledger is stored beside it, without the answer it may carry,
+    /// for people to look at; a close also in the journal, for the next start.
     fn keep_refused(&self, pending: &PendingOp) {
         if let OpReply::Close(closer) = &pending.answer {
             self.journal.keep_close(closer.call);

@@ -43,7 +43,7 @@ pub(super) enum OpReply {
 pub(super) struct Closer {
     pub call: CallId,
     pub send: oneshot::Sender<Closed>,
-    /// Told whether there ever was such a hold.
+    /// Learns whether there ever was such a hold.
     pub known: Option<oneshot::Sender<bool>>,
     /// The provider whose report is missing, counted when the close is applied.
     pub estimated: Option<String>,

@@ -19,7 +19,7 @@ use crate::journal::record::{self, JournalRecord};
 use crate::report::{Recovered, Swept};
 
 /// How long a hold that was given up for another replica waits for that one to come back.
-const LOST_KEPT_MS: i64 = 30 * 24 * 3_600_000;
+const LOST_RETAINED_MS: i64 = 30 * 24 * 3_600_000;
 
 const OPEN: &str = "SELECT call_id, account_id, key_id, at, endpoint, model FROM open_hold";
 
@@ -87,7 +87,7 @@ impl PostgresEngine {
                 self.resolve(&format!("{OPEN} WHERE replica = ANY($1) AND NOT task"), &[&dead], "replica_lost").await?
             }
         };
-        self.rows("DELETE FROM lost_hold WHERE lost_at < tollgate_now() - $1", &[&LOST_KEPT_MS]).await?;
+        self.rows("DELETE FROM lost_hold WHERE lost_at < tollgate_now() - $1", &[&LOST_RETAINED_MS]).await?;
         let retention = i64::try_from(self.options.idem_retention.as_millis()).unwrap_or(i64::MAX);
         let sure = now.min(self.clock.sure());
         let before = sure.saturating_sub(retention);

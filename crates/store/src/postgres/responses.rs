@@ -1,4 +1,4 @@
-//! Kept responses and conversations on PostgreSQL: each verb is one statement, so that it happens
+//! Stored responses and conversations on PostgreSQL: each verb is one statement, so that it happens
 //! whole or not at all.
 
 use std::sync::Mutex;

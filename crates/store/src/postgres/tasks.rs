@@ -244,9 +244,9 @@ impl PostgresEngine {
         self.rows(sql, &[&lease_ms, &limit, &except, &each]).await?.iter().map(read).collect()
     }
 
-    pub async fn webhook_tried(&self, webhook: &Webhook, told: WebhookOutcome) -> Result<(), StoreError> {
+    pub async fn webhook_tried(&self, webhook: &Webhook, outcome: WebhookOutcome) -> Result<(), StoreError> {
         let (call, fence) = (webhook.task.0, webhook.fence);
-        match told {
+        match outcome {
             WebhookOutcome::Over => {
                 let sql = "DELETE FROM webhook WHERE call_id = $1 AND fence = $2";
                 self.rows(sql, &[&call.as_slice(), &fence]).await?;

@@ -1,4 +1,4 @@
-//! One receipt kept as a file, so that today's program is held to yesterday's receipts, and what
+//! One receipt stored as a file, so that today's program is held to yesterday's receipts, and what
 //! happens to it when anything in it is changed.
 
 use std::sync::Arc;

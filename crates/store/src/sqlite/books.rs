@@ -260,7 +260,7 @@ impl Books {
         let settlement = if task.as_ref().is_some_and(|task| task.forgiven) {
             Settlement::forgiven(open.held, charge)
         } else {
-            // The customer of a task was told the most it costs: what its provider counts beyond
+            // The customer of a task knows the most it costs: what its provider counts beyond
             // that is not taken from him.
             let available = if task.is_some() { Pots::default() } else { account.available };
             ledger::settle(open.held, available, charge, close.most.map(Money::nano), open.paid_only)
@@ -375,7 +375,7 @@ fn close_lots(lots: &mut Lots, held: &[([u8; 16], i64)], more: i64, spent: i64) 
 }
 
 impl IdemKeys {
-    /// What whoever repeats a key is told; `None`: it may be used again.
+    /// What whoever repeats a key gets; `None`: it may be used again.
     pub fn answer(&self, idem: &Idem) -> Option<Decision> {
         Some(match self.state {
             IdemState::Free => return None,

@@ -97,7 +97,7 @@ impl SqliteEngine {
         }
     }
 
-    /// The ledger takes no hold. Who repeats a request whose answer is kept needs none.
+    /// The ledger takes no hold. Who repeats a request whose answer is stored needs none.
     async fn repeated_without_ledger(&self, hold: &Hold) -> HoldRefused {
         let Some(idem) = hold.idem else { return HoldRefused::Unavailable };
         let known = lock(&self.shared.books).idem.get(&(hold.account, idem.key_hash)).map(|known| known.answer(&idem));

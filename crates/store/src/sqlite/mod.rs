@@ -43,14 +43,14 @@ use books::{Books, Nap};
 pub(crate) use open::MIGRATIONS;
 use read::Readers;
 #[cfg(test)]
-pub(crate) use stored::MIGRATIONS as KEPT_MIGRATIONS;
+pub(crate) use stored::MIGRATIONS as RESPONSE_MIGRATIONS;
 use writer::apply::Outcome;
 use writer::ops::Op;
 
 pub(crate) struct SqliteEngine {
     shared: Arc<Shared>,
     readers: Readers,
-    kept: stored::ResponseStore,
+    responses: stored::ResponseStore,
     social: social::Days,
     lines: turns::TurnQueues,
     writer: Mutex<Option<JoinHandle<()>>>,

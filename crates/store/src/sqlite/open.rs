@@ -66,7 +66,7 @@ impl SqliteEngine {
         let migrations = migration::of(MIGRATIONS, &options);
         let mut conn = connect(&path, &migrations)?;
         migrate::migrate(&mut conn, FILE, &migrations)?;
-        let kept = ResponseStore::open(dir, &options)?;
+        let responses = ResponseStore::open(dir, &options)?;
         let (clock, world) = super::clock::start(&conn, &options, &world)?;
         receipts::make_first(&conn, &world)?;
         let (journal, records) = Journal::open(dir, &options).map_err(|error| StoreError::from(error).at(dir))?;
@@ -96,7 +96,7 @@ impl SqliteEngine {
         let engine = Arc::new(Self {
             shared,
             readers: Readers::new(path, thread.is_none()),
-            kept,
+            responses,
             social: super::social::Days::default(),
             lines: super::turns::TurnQueues::default(),
             writer: Mutex::new(thread),

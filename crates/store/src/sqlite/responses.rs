@@ -1,5 +1,5 @@
-//! Kept responses and conversations on the embedded engine: read here, written by `kept`, in a file
-//! of their own.
+//! Stored responses and conversations on the embedded engine: read here, written by `stored`, in
+//! a file of their own.
 
 use rusqlite::{OptionalExtension, Row, params};
 
@@ -29,15 +29,15 @@ fn response(r: &Row<'_>) -> rusqlite::Result<StoredResponse> {
 impl SqliteEngine {
     async fn erase(&self, op: ResponseOp) -> Result<u64, StoreError> {
         // What erases needs no room.
-        self.kept.write(op).await.map(Result::unwrap_or_default)
+        self.responses.write(op).await.map(Result::unwrap_or_default)
     }
 
     pub async fn stored(&self, account: AccountId) -> Result<StorageUsed, StoreError> {
-        self.kept.stored(account).await
+        self.responses.stored(account).await
     }
 
     pub async fn store_response(&self, new: NewResponse, quota: Quota) -> Result<Result<bool, NoRoom>, StoreError> {
-        Ok(self.kept.write(ResponseOp::Keep(new, quota)).await?.map(|rows| rows > 0))
+        Ok(self.responses.write(ResponseOp::Keep(new, quota)).await?.map(|rows| rows > 0))
     }
 
     pub async fn delete_response(&self, account: AccountId, id: &str) -> Result<bool, StoreError> {
@@ -55,7 +55,7 @@ impl SqliteEngine {
         items: Vec<Item>,
         quota: Quota,
     ) -> Result<Result<(), NoRoom>, StoreError> {
-        Ok(self.kept.write(ResponseOp::Converse(account, new, items, quota)).await?.map(drop))
+        Ok(self.responses.write(ResponseOp::Converse(account, new, items, quota)).await?.map(drop))
     }
 
     pub async fn change_conversation(
@@ -64,7 +64,7 @@ impl SqliteEngine {
         new: StoredConversation,
         quota: Quota,
     ) -> Result<Result<bool, NoRoom>, StoreError> {
-        Ok(self.kept.write(ResponseOp::Change(account, new, quota)).await?.map(|rows| rows > 0))
+        Ok(self.responses.write(ResponseOp::Change(account, new, quota)).await?.map(|rows| rows > 0))
     }
 
     pub async fn delete_conversation(&self, account: AccountId, id: &str) -> Result<bool, StoreError> {
@@ -80,7 +80,7 @@ impl SqliteEngine {
         quota: Quota,
     ) -> Result<Result<bool, NoRoom>, StoreError> {
         let op = ResponseOp::Add(account, conversation.to_owned(), items, expires_at, quota);
-        Ok(self.kept.write(op).await?.map(|rows| rows > 0))
+        Ok(self.responses.write(op).await?.map(|rows| rows > 0))
     }
 
     pub async fn delete_item(&self, account: AccountId, conversation: &str, id: &str) -> Result<bool, StoreError> {
@@ -103,7 +103,7 @@ impl SqliteEngine {
         let find = move |c: &rusqlite::Connection| {
             Ok(c.prepare_cached(&sql)?.query_row(params![account.0, id, now], response).optional()?)
         };
-        self.kept.read(find).await
+        self.responses.read(find).await
     }
 
     /// The response and what it continues, going back, as far as the limits allow.
@@ -124,7 +124,7 @@ impl SqliteEngine {
             let rows = statement.query_map(params![account.0, id, now, CHAIN_LENGTH, most], response)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         };
-        self.kept.read(find).await
+        self.responses.read(find).await
     }
 
     pub async fn responses_with_items(
@@ -143,7 +143,7 @@ impl SqliteEngine {
             let rows = statement.query_map(params![account.0, now, list], response)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         };
-        self.kept.read(find).await
+        self.responses.read(find).await
     }
 
     pub async fn items_named(&self, account: AccountId, ids: Vec<String>) -> Result<Vec<Item>, StoreError> {
@@ -159,7 +159,7 @@ impl SqliteEngine {
             let rows = statement.query_map(params![account.0, now, list], item)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         };
-        self.kept.read(find).await
+        self.responses.read(find).await
     }
 
     pub async fn conversation(&self, account: AccountId, id: &str) -> Result<Option<StoredConversation>, StoreError> {
@@ -172,7 +172,7 @@ impl SqliteEngine {
         let find = move |c: &rusqlite::Connection| {
             Ok(c.prepare_cached(sql)?.query_row(params![account.0, id, now], one).optional()?)
         };
-        self.kept.read(find).await
+        self.responses.read(find).await
     }
 
     pub async fn items(&self, account: AccountId, conversation: &str, page: ItemPage) -> Result<Vec<Item>, StoreError> {
@@ -197,7 +197,7 @@ impl SqliteEngine {
             }
             Ok(found)
         };
-        self.kept.read(find).await
+        self.responses.read(find).await
     }
 
     pub async fn item(&self, account: AccountId, conversation: &str, id: &str) -> Result<Option<Item>, StoreError> {
@@ -208,7 +208,7 @@ impl SqliteEngine {
             let json: Option<String> = c.prepare_cached(sql)?.query_row(row, |r| r.get(0)).optional()?;
             Ok(json.map(|json| Item { id, json }))
         };
-        self.kept.read(find).await
+        self.responses.read(find).await
     }
 
     pub async fn conversation_bytes(&self, account: AccountId, conversation: &str) -> Result<u64, StoreError> {
@@ -219,6 +219,6 @@ impl SqliteEngine {
             let bytes: i64 = c.prepare_cached(sql)?.query_row(params![account.0, conversation], |r| r.get(0))?;
             Ok(u64::try_from(bytes).unwrap_or_default())
         };
-        self.kept.read(find).await
+        self.responses.read(find).await
     }
 }

@@ -226,7 +226,7 @@ CREATE TABLE idem (
 CREATE INDEX idem_running ON idem (call_id) WHERE done = 0;
 CREATE INDEX idem_at ON idem (at);
 
--- How many bytes of replies are kept for the idempotency keys of an account, by the hour (since 1970) in which its calls ended. An hour whose
+-- How many bytes of replies are stored for the idempotency keys of an account, by the hour (since 1970) in which its calls ended. An hour whose
 -- keys are all forgotten goes with them.
 CREATE TABLE idem_kept (
   account_id BLOB NOT NULL,
@@ -287,7 +287,7 @@ CREATE TABLE task_name (
   PRIMARY KEY (home, upstream_id)
 ) WITHOUT ROWID;
 
--- Who is still to be told about the end of a task.
+-- Who is still to be notified of the end of a task.
 CREATE TABLE webhook (
   call_id BLOB PRIMARY KEY NOT NULL,
   account_id BLOB NOT NULL,
@@ -376,7 +376,7 @@ CREATE TABLE receipt_key (
 CREATE UNIQUE INDEX receipt_key_signs ON receipt_key ((1)) WHERE until_at IS NULL;
 
 -- The names of the secrets that sign links and webhooks, which say nothing of the secrets themselves: whoever starts with others, or
--- with none, is told.
+-- with none, is reported.
 CREATE TABLE signing_secret (
   name TEXT PRIMARY KEY,
   seen_at INTEGER NOT NULL

@@ -29,8 +29,8 @@ pub(super) enum SocialOp {
 #[derive(Default)]
 pub(super) struct Days(Mutex<HashMap<(i64, String), SocialDay>>);
 
-/// Days kept in memory: a clock that jumps back finds its counters in the file.
-const KEPT: usize = 256;
+/// Days cached in memory: a clock that jumps back finds its counters in the file.
+const CACHED: usize = 256;
 /// The most vain calls read at once.
 const VAINS_READ: i64 = 100_000;
 
@@ -128,10 +128,10 @@ impl SqliteEngine {
         let sql = "SELECT day, platform, calls, cost FROM social_day WHERE day = ?1 AND platform = ?2";
         let found = self.readers.read(move |c| Ok(c.query_row(sql, params![day, name], row).optional()?)).await?;
         let mut days = lock(&self.social.0);
-        if days.len() >= KEPT {
+        if days.len() >= CACHED {
             // What is forgotten was queued before; it is written long before its day can come
             // again.
-            days.retain(|(kept, _), _| (*kept - day).abs() <= 1);
+            days.retain(|(cached, _), _| (*cached - day).abs() <= 1);
         }
         if let Entry::Vacant(vacant) = days.entry(key) {
             vacant.insert(found.unwrap_or(SocialDay { day, platform: platform.to_owned(), ..SocialDay::default() }));

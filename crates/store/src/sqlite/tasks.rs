@@ -265,8 +265,8 @@ impl SqliteEngine {
         self.ask_in_time(|reply| Op::TakeWebhooks { now, until: now.saturating_add(lease_ms), wish, reply }).await
     }
 
-    pub async fn webhook_tried(&self, webhook: &Webhook, told: WebhookOutcome) -> Result<(), StoreError> {
+    pub async fn webhook_tried(&self, webhook: &Webhook, outcome: WebhookOutcome) -> Result<(), StoreError> {
         let (call, fence, now) = (webhook.task.call(), webhook.fence, self.steady());
-        self.change(TaskOp::Told { call, fence, told, now }).await
+        self.change(TaskOp::WebhookTried { call, fence, outcome, now }).await
     }
 }

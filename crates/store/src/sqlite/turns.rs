@@ -1,4 +1,4 @@
-//! Turns at providers on the embedded engine: one process asks, so they are kept in memory.
+//! Turns at providers on the embedded engine: one process asks, so they are in memory.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

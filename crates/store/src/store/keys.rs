@@ -9,7 +9,7 @@ use crate::ledger::bounds;
 use crate::operator::Attribution;
 
 impl Store {
-    /// The caller made the secret and shows it once; kept are its hash and first characters.
+    /// The caller made the secret and shows it once; stored are its hash and first characters.
     pub async fn create_key(&self, new: NewKey, secret: &str) -> Result<Key, StoreError> {
         bounds::limits(&new.limits)?;
         on_engine!(self, e => e.create_key(new, secret).await)

@@ -1,4 +1,4 @@
-//! The verbs of kept responses and conversations.
+//! The verbs of stored responses and conversations.
 
 use super::{Engine, Store};
 use crate::error::StoreError;

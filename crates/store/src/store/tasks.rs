@@ -128,7 +128,7 @@ impl Store {
     }
 
     /// What became of one; nothing changes when somebody else has it by now.
-    pub async fn webhook_tried(&self, webhook: &Webhook, told: WebhookOutcome) -> Result<(), StoreError> {
-        on_engine!(self, e => e.webhook_tried(webhook, told).await)
+    pub async fn webhook_tried(&self, webhook: &Webhook, outcome: WebhookOutcome) -> Result<(), StoreError> {
+        on_engine!(self, e => e.webhook_tried(webhook, outcome).await)
     }
 }

@@ -155,8 +155,8 @@ impl Auditor {
     /// A row of such an account, compared with the entry that ended its call.
     pub fn compared(&mut self, row: &ChargeRow) {
         let text = changed(row.call);
-        let told = self.report.breaches.iter().any(|b| b.invariant == "I19" && b.rows.contains(&text));
-        if row.seal == RowSeal::Changed && !told {
+        let reported = self.report.breaches.iter().any(|b| b.invariant == "I19" && b.rows.contains(&text));
+        if row.seal == RowSeal::Changed && !reported {
             self.breach("I19", text);
         }
     }

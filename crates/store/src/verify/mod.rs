@@ -138,7 +138,7 @@ impl Auditor {
         running.moves(&e);
         running.topped_up |= e.kind == EntryKind::TopUp && e.pots.paid > 0;
         let (a, h) = (running.available, running.held);
-        // A clock that was far ahead is put right in one step; strictly, that is told.
+        // A clock that was far ahead is put right in one step; strictly, that is reported.
         let late = crate::clock::ledger_time(running.at, e.at) != e.at;
         if !late && e.at < running.at {
             self.put_right += 1;

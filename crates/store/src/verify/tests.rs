@@ -63,7 +63,7 @@ fn each_pot_alone_may_not_fall_below_nothing() {
 }
 
 #[test]
-fn entries_from_before_the_chain_are_told_to_the_strict_and_none_may_follow_it() {
+fn entries_from_before_the_chain_are_reported_to_the_strict_and_none_may_follow_it() {
     let mut auditor = Auditor::default();
     unchained(&mut auditor, 1);
     unchained(&mut auditor, 2);
@@ -296,7 +296,7 @@ fn an_account_is_doubted_whose_rows_have_other_hashes_than_its_entries() {
         }
         rows.iter().for_each(|row| auditor.usage(row));
         let doubtful = auditor.doubtful();
-        assert_eq!(auditor.doubtful(), [], "told once");
+        assert_eq!(auditor.doubtful(), [], "reported once");
         !doubtful.is_empty()
     };
     let (one, two) = (crate::call::row_hash::reference(&[1; 32]), crate::call::row_hash::reference(&[2; 32]));
@@ -315,7 +315,7 @@ fn an_account_is_doubted_whose_rows_have_other_hashes_than_its_entries() {
 }
 
 #[test]
-fn a_changed_row_is_told_once_and_one_of_before_is_counted() {
+fn a_changed_row_is_reported_once_and_one_of_before_is_counted() {
     use crate::call::row_hash::RowSeal;
     let row = |seal, ended_at| ChargeRow {
         account: AccountId(ACCOUNT),

@@ -55,7 +55,7 @@ async fn reading_goes_on_while_a_row_is_locked(url: &str) {
     let again = |h: &House, body: u8| Hold { idem: Some(idem(1, body)), ..h.wish(&c, 100) };
     let call = patient.hold(again(&patient, 1)).await.expect("a hold").call;
     let mut close = patient.ending(&c, call, 60);
-    close.reply = Some(reply("kept"));
+    close.reply = Some(reply("stored"));
     patient.store.close(close).await.expect("closed");
 
     let h = House::open_with(url, Options { hold_deadline: Duration::from_secs(1), ..options() }).await;
@@ -79,13 +79,13 @@ async fn reading_goes_on_while_a_row_is_locked(url: &str) {
     // always are.
     loop {
         match h.store.hold(again(&h, 1)).await {
-            Err(HoldRefused::IdemDone { call: first, reply: kept }) => {
-                assert_eq!((first, kept), (call, Some(reply("kept"))));
+            Err(HoldRefused::IdemDone { call: first, reply: stored }) => {
+                assert_eq!((first, stored), (call, Some(reply("stored"))));
                 break;
             }
             // This machine took longer than a second to read a row.
             Err(HoldRefused::Unavailable) => {}
-            other => panic!("not the kept answer: {:?}", other.err()),
+            other => panic!("not the stored answer: {:?}", other.err()),
         }
     }
     assert!(matches!(h.store.hold(again(&h, 2)).await, Err(HoldRefused::IdemConflict | HoldRefused::Unavailable)));
@@ -183,8 +183,8 @@ pub async fn a_database_clock_that_jumps_makes_no_task_old(url: &str) {
     let h = House::open(url).await;
     let c = h.customer(0, 1_000).await;
     // The database's clock two hours ago, as the replicas wrote it down then.
-    let kept = "UPDATE meta SET value = (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 7200000 WHERE name = 'clock_base'";
-    run_sql(url, kept).await.expect("written");
+    let stored = "UPDATE meta SET value = (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 7200000 WHERE name = 'clock_base'";
+    run_sql(url, stored).await.expect("written");
     run_sql(url, "UPDATE meta SET value = 7200000 WHERE name = 'clock_correction'").await.expect("written");
     let mut wish = h.wish(&c, 10);
     wish.expires_at += 86_400_000;

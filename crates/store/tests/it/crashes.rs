@@ -349,8 +349,8 @@ async fn a_repeated_request_finds_the_reply_before_it_is_committed() {
         // Not waited for: the client has its answer when the close is in the journal.
         h.store.close(Close { reply: Some(reply("answer")), ..h.ending(&c, first, 5) });
         match h.hold(wish()).await {
-            Err(HoldRefused::IdemDone { call, reply: kept }) => {
-                assert_eq!((call, kept), (first, Some(reply("answer"))));
+            Err(HoldRefused::IdemDone { call, reply: stored }) => {
+                assert_eq!((call, stored), (first, Some(reply("answer"))));
             }
             other => panic!("{:?}", other.map(|held| held.call)),
         }

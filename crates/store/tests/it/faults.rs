@@ -116,7 +116,7 @@ async fn the_outcome_of_a_commit_is_unknown() {
     while witness.pots(&c).await != (0, 900, 0, 100) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(hold.try_join_next().is_none(), "nobody was told");
+    assert!(hold.try_join_next().is_none(), "nobody got an answer");
     line.deaf.store(false, Ordering::SeqCst);
     line.cut.notify_waiters();
     let held = hold.join_next().await.expect("the task").expect("no panic").expect("the same hold, found again");
@@ -139,8 +139,8 @@ async fn a_commit_that_finds_the_disk_full() {
     }
     let keyed = || tollgate_store::Hold { idem: Some(idem(1, 1)), ..h.wish(&c, 1) };
     let answered = h.hold(keyed()).await.expect("held").call;
-    let kept = tollgate_store::Close { reply: Some(reply("kept")), ..h.ending(&c, answered, 0) };
-    h.store.close(kept).await.expect("closed");
+    let stored = tollgate_store::Close { reply: Some(reply("stored")), ..h.ending(&c, answered, 0) };
+    h.store.close(stored).await.expect("closed");
     let running = h.held(&c, 100).await;
     let all = h.store.verify().await.expect("audited").entries;
     fill_disk(&h.place.data_dir);

@@ -21,7 +21,7 @@ const RAN: &str = "1 schema,2 0002-client-secrets,3 0003-later,4 0004-later";
 /// Two migrations of a later version. The second goes on from what the first did.
 const FIRST: &str = "CREATE TABLE later (x integer); INSERT INTO later VALUES (1);";
 const SECOND: &str = "INSERT INTO later SELECT 10 * max(x) + 2 FROM later;";
-/// Writes more than is kept in memory and comes to no end.
+/// Writes more than is cached in memory and comes to no end.
 const ENDLESS: &str = "INSERT INTO later VALUES (9);
 CREATE TABLE half AS WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 12000) SELECT randomblob(1000) FROM n;
 INSERT INTO later WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n;";
@@ -70,10 +70,10 @@ async fn a_fresh_file_is_its_schema_and_migrations() {
         assert_same(&sqlite_shape(&open(made.path())), &sqlite_shape(&by_hand));
     }
     assert_eq!(sqlite_done(made.path()), ("1,12".into(), RAN.into()));
-    let kept = rusqlite::Connection::open(made.path().join("kept.db")).expect("the file");
+    let stored = rusqlite::Connection::open(made.path().join("kept.db")).expect("the file");
     let schema = rusqlite::Connection::open_in_memory().expect("memory");
     schema.execute_batch(include_str!("../../src/sqlite/stored/schema.sql")).expect("by hand");
-    assert_same(&sqlite_shape(&kept), &sqlite_shape(&schema));
+    assert_same(&sqlite_shape(&stored), &sqlite_shape(&schema));
     let why = start_in("sqlite", made.path(), options()).await.err().expect("a newer file").to_string();
     assert!(why.contains("tollgate.db was made by a newer version"), "{why}");
 }

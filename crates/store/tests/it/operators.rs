@@ -57,7 +57,7 @@ async fn the_audit_goes_on_with_what_has_changed() {
     .expect("another damage");
     let found: Vec<_> = changed().await.breaches.iter().map(|b| b.invariant).collect();
     assert_eq!(found, ["I1", "I11", "I19", "I18"]);
-    assert!(changed().await.breaches.is_empty(), "seen and told");
+    assert!(changed().await.breaches.is_empty(), "seen and reported");
     assert!(h.store.gauges().breaches > 0, "not forgotten before a full audit says so");
     file.execute_batch("UPDATE usage SET charge = charge - 1 WHERE charge = 11; UPDATE trial_lot SET free = free - 1")
         .expect("mended");

@@ -275,8 +275,8 @@ async fn postgres_leaves_out_what_is_refused(url: &str) {
     }
     assert!(h.store.ready());
     assert_eq!(h.pots(&c).await, (0, 992, 0, 0));
-    let kept = std::fs::read_to_string(h.place.data_dir.join("refused.jsonl")).expect("what was refused");
-    assert!(kept.lines().count() == 1 && kept.contains("\"poison\""), "{kept}");
+    let lines = std::fs::read_to_string(h.place.data_dir.join("refused.jsonl")).expect("what was refused");
+    assert!(lines.lines().count() == 1 && lines.contains("\"poison\""), "{lines}");
     h.close().await;
 }
 

@@ -23,7 +23,7 @@ async fn two_replicas_and_an_outage() {
     limits_hold_for_all_replicas_together(&server.database("limits").await.expect("a database")).await;
     replicas_with_many_accounts_never_deadlock(&server.database("deadlock").await.expect("a database")).await;
     expired_credit_is_taken_once_by_whoever_comes_first(&server.database("expiry").await.expect("a database")).await;
-    a_response_kept_by_one_is_found_by_the_other(&server.database("kept").await.expect("a database")).await;
+    a_response_stored_by_one_is_found_by_the_other(&server.database("stored").await.expect("a database")).await;
     crate::apart::all(&server).await;
     crate::apart::a_replica_two_hours_off_takes_no_credit(&server.database("off").await.expect("a database")).await;
     crate::apart::a_database_clock_that_jumps_makes_no_task_old(&server.database("jumps").await.expect("a database"))
@@ -65,7 +65,7 @@ async fn two_replicas_give_one_name_once(url: &str) {
 
 /// A conversation goes on wherever the next request lands, at once, and ends for all when it is
 /// erased.
-async fn a_response_kept_by_one_is_found_by_the_other(url: &str) {
+async fn a_response_stored_by_one_is_found_by_the_other(url: &str) {
     let (one, two) = (House::open(url).await, House::open(url).await);
     let (c, other) = (one.customer(0, 0).await, one.customer(0, 0).await);
     let now = one.clock.now();
@@ -84,7 +84,7 @@ async fn a_response_kept_by_one_is_found_by_the_other(url: &str) {
         items: vec![format!("msg_{id}")],
         said: Vec::new(),
     };
-    // Kept here, read there without any wait; continued there, read here.
+    // Stored here, read there without any wait; continued there, read here.
     one.store.store_response(new("a", None), Quota::UNLIMITED).await.expect("asked").expect("room");
     assert_eq!(two.store.response(c.account, "a").await.expect("read"), Some(response("a", None)));
     assert_eq!(two.store.response(other.account, "a").await.expect("read"), None, "another's is not found");
@@ -124,7 +124,7 @@ async fn dead_replicas_are_cleaned_up_after(url: &str) {
     let two = House::open(url).await;
     let c = one.customer(0, 1_000).await;
     let lost = one.hold(long(&one, &c, 100)).await.expect("a hold").call;
-    let kept = two.hold(long(&two, &c, 100)).await.expect("a hold").call;
+    let second = two.hold(long(&two, &c, 100)).await.expect("a hold").call;
     one.extend(one.more(&c, lost, 1, 50)).await.expect("more");
     // The same cap and balance hold for both.
     assert!(matches!(two.hold(two.wish(&c, 751)).await, Err(HoldRefused::Insufficient { .. })));
@@ -142,7 +142,7 @@ async fn dead_replicas_are_cleaned_up_after(url: &str) {
     let row = two.store.usage_of(c.account, lost).await.expect("reading").expect("a row");
     assert_eq!((row.ending, row.reason.as_str(), row.charge.nano()), (Ending::Expired, "replica_lost", 0));
     assert_eq!(row.hold.nano(), 150);
-    two.store.close(two.ending(&c, kept, 0)).await.expect("closed");
+    two.store.close(two.ending(&c, second, 0)).await.expect("closed");
     assert_eq!(two.pots(&c).await, (0, 1_000, 0, 0));
     two.close().await;
 }

@@ -85,7 +85,7 @@ async fn every_column(h: House) {
     let before = audit(&h).await;
     assert_eq!((broken(&before), before.usage_rows, before.unhashed_rows), (vec![], 3, 0));
     let hand = Hand::of(&h).await;
-    hand.change("CREATE TABLE kept AS SELECT * FROM usage").await.expect("kept");
+    hand.change("CREATE TABLE saved AS SELECT * FROM usage").await.expect("saved");
     let columns = hand.columns("usage").await;
     assert!(columns.len() > 34, "{columns:?}");
     for (column, kind) in &columns {
@@ -104,10 +104,10 @@ async fn every_column(h: House) {
                 let signed = h.store.receipt(account, *call).await;
                 assert!(matches!(signed, Err(StoreError::Broken(_))), "{damage}: signed {}", signed.is_ok());
             }
-            hand.change("DELETE FROM usage; INSERT INTO usage SELECT * FROM kept").await.expect("as it was");
+            hand.change("DELETE FROM usage; INSERT INTO usage SELECT * FROM saved").await.expect("as it was");
         }
     }
-    hand.change("DROP TABLE kept").await.expect("forgotten");
+    hand.change("DROP TABLE saved").await.expect("forgotten");
     for call in calls {
         assert!(matches!(h.store.receipt(account, call).await, Ok(Receipted::Signed(_))), "{call}");
     }
@@ -127,11 +127,11 @@ async fn other_ways(h: House) {
     assert_eq!(broken(&audit(&h).await), Vec::<&str>::new(), "a refund changes its row, as it may");
 
     let hand = Hand::of(&h).await;
-    hand.change("CREATE TABLE kept AS SELECT * FROM usage").await.expect("kept");
-    let back = "DELETE FROM usage; INSERT INTO usage SELECT * FROM kept";
+    hand.change("CREATE TABLE saved AS SELECT * FROM usage").await.expect("saved");
+    let back = "DELETE FROM usage; INSERT INTO usage SELECT * FROM saved";
     // Two calls of one amount say each other's words.
     let exchange = format!(
-        "UPDATE usage SET raw_usage = (SELECT k.raw_usage FROM kept k WHERE k.call_id <> usage.call_id) WHERE {} OR {}",
+        "UPDATE usage SET raw_usage = (SELECT k.raw_usage FROM saved k WHERE k.call_id <> usage.call_id) WHERE {} OR {}",
         of(one),
         of(other)
     );
@@ -159,6 +159,6 @@ async fn other_ways(h: House) {
     let found = audit(&h).await;
     assert_eq!((broken(&found), found.unhashed_rows), (vec![], 1));
     assert_eq!(found.unhashed_until_ms, Some(h.clock.now()));
-    hand.change("DROP TABLE kept").await.expect("forgotten");
+    hand.change("DROP TABLE saved").await.expect("forgotten");
     h.close().await;
 }

@@ -23,14 +23,14 @@ pub(crate) fn inside(error: &UpstreamError) -> Fault {
 
 /// Most text given to a client.
 const MOST_TEXT: usize = 1024;
-/// Most text kept of a provider's own failure.
+/// Most text taken of a provider's own failure.
 const MOST_FAILURE: usize = 300;
 
 /// Most of the text of one value in an error's details.
 const MOST_DETAIL: usize = 128;
 /// Gemini's name for the detail that lists wrong fields.
 const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
-/// Most values kept of them.
+/// Most values taken of them.
 const MOST_DETAILS: usize = 16;
 
 /// The details that a provider gives of a request which is to blame: programs go by them. Of
@@ -57,8 +57,8 @@ fn clean_details(raw: &str) -> Option<Box<str>> {
         // Ids of the provider's own say nothing here.
         (is_name && !name.ends_with("_id")).then_some((name, value))
     });
-    let kept: serde_json::Map<String, Value> = plain.take(MOST_DETAILS).collect();
-    (!kept.is_empty()).then(|| Value::Object(kept).to_string().into())
+    let details: serde_json::Map<String, Value> = plain.take(MOST_DETAILS).collect();
+    (!details.is_empty()).then(|| Value::Object(details).to_string().into())
 }
 
 /// The fields that Gemini finds wrong, in its own form. Its other details are about the operator's
@@ -74,7 +74,7 @@ fn wrong_fields(list: &[Value]) -> Option<Box<str>> {
     (!violations.is_empty()).then(|| cleaned.to_string().into())
 }
 
-/// Who is to blame for an error status, and what the client is told.
+/// Who is to blame for an error status, and the client's error.
 fn judge(status: u16, error: Option<&UpstreamError>) -> Fault {
     if error.is_some_and(operators_trouble) {
         return operator(status);
@@ -135,7 +135,7 @@ const SEALS: &[&str] = &[
     "blocks in the latest assistant message cannot be modified",
     "invalid_encrypted_content",
     "encrypted content",
-    // Under the id of a thought a provider looks for what it stored, and it was told to store
+    // Under the id of a thought a provider looks for what it stored, and it was asked to store
     // nothing.
     "item with id",
     "thought signature",
@@ -206,7 +206,7 @@ fn plain_failure(text: &str) -> Option<String> {
     Some(safe_text(line, MOST_FAILURE))
 }
 
-/// What our own account is told in a bad request: Google's for a key it does not know, that has
+/// What our own account gets in a bad request: Google's for a key it does not know, that has
 /// ended or may not be used from where we are, Anthropic's for an empty account.
 const TROUBLE: &[&str] = &[
     "api key not valid",

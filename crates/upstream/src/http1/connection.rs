@@ -26,6 +26,8 @@ pub(crate) enum Unanswered {
     Connection,
     /// What was to be sent broke off, or was not as long as announced.
     Upload,
+    /// It lies in a file of ours, which cannot be read.
+    OwnFile,
     /// It did not come for too long.
     UploadLate,
     /// The provider took nothing more for too long, or did not answer what it had taken.
@@ -54,6 +56,7 @@ impl Connection {
             if writing {
                 match self.poll_write(cx, &mut request) {
                     Poll::Ready(Err(Stuck::Upload)) => return Poll::Ready(Err(Unanswered::Upload)),
+                    Poll::Ready(Err(Stuck::OwnFile)) => return Poll::Ready(Err(Unanswered::OwnFile)),
                     Poll::Ready(outcome) => {
                         writing = false;
                         broken = outcome.is_err();
@@ -83,7 +86,7 @@ impl Connection {
         loop {
             let rest = request.rest();
             if rest.is_empty() {
-                let more = request.poll_more(cx).map_err(|_| Stuck::Upload)?;
+                let more = request.poll_more(cx).map_err(|error| Stuck::at_source(&error))?;
                 match more {
                     Poll::Ready(true) => continue,
                     Poll::Ready(false) => return Pin::new(&mut self.io).poll_flush(cx).map_err(Stuck::from),

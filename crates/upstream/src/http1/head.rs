@@ -129,15 +129,15 @@ fn says(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn told(head: &str) -> String {
-        told_to(head, &Method::POST)
+    fn outcome(head: &str) -> String {
+        outcome_to(head, &Method::POST)
     }
 
-    fn told_to(head: &str, asked: &Method) -> String {
-        told_of(head, &Asked { method: asked.clone(), protocol: None })
+    fn outcome_to(head: &str, asked: &Method) -> String {
+        outcome_of(head, &Asked { method: asked.clone(), protocol: None })
     }
 
-    fn told_of(head: &str, asked: &Asked) -> String {
+    fn outcome_of(head: &str, asked: &Asked) -> String {
         match read(&Bytes::from(head.to_owned()), asked) {
             Err(BadHead) => "bad".into(),
             Ok(None) => "more".into(),
@@ -180,14 +180,14 @@ mod tests {
             ("099 Odd", "bad"),
         ];
         for (head, expected) in table {
-            assert_eq!(told(&format!("HTTP/1.1 {head}\r\n\r\n")), expected, "{head:?}");
+            assert_eq!(outcome(&format!("HTTP/1.1 {head}\r\n\r\n")), expected, "{head:?}");
         }
-        assert_eq!(told("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n"), "200 5");
-        assert_eq!(told("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), "200 until closed");
-        assert_eq!(told("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK"), "wait, 25");
-        assert_eq!(told("HTTP/1.1 200 OK\r\nContent-Le"), "more");
-        assert_eq!(told("garbage\r\n\r\n"), "bad");
-        assert_eq!(told_to("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", &Method::HEAD), "200 0, stays");
+        assert_eq!(outcome("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n"), "200 5");
+        assert_eq!(outcome("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), "200 until closed");
+        assert_eq!(outcome("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK"), "wait, 25");
+        assert_eq!(outcome("HTTP/1.1 200 OK\r\nContent-Le"), "more");
+        assert_eq!(outcome("garbage\r\n\r\n"), "bad");
+        assert_eq!(outcome_to("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", &Method::HEAD), "200 0, stays");
     }
 
     #[test]
@@ -203,18 +203,18 @@ mod tests {
             ("100 Continue", "wait, 25"),
         ];
         for (head, expected) in table {
-            assert_eq!(told_of(&format!("HTTP/1.1 {head}\r\n\r\n"), &asked), expected, "{head:?}");
+            assert_eq!(outcome_of(&format!("HTTP/1.1 {head}\r\n\r\n"), &asked), expected, "{head:?}");
         }
         let right = "101 S\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
-        assert_eq!(told_of(&format!("HTTP/1.0 {right}"), &asked), "bad");
-        assert_eq!(told(&format!("HTTP/1.1 {right}")), "bad", "nobody asked");
+        assert_eq!(outcome_of(&format!("HTTP/1.0 {right}"), &asked), "bad");
+        assert_eq!(outcome(&format!("HTTP/1.1 {right}")), "bad", "nobody asked");
     }
 
     #[test]
     fn a_head_has_an_end() {
         let long = format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(LONGEST));
-        assert_eq!(told(&long), "bad");
+        assert_eq!(outcome(&long), "bad");
         let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(MOST_HEADERS + 1));
-        assert_eq!(told(&many), "bad");
+        assert_eq!(outcome(&many), "bad");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::head::Asked;
 use crate::Alarm;
-use crate::payload::{Payload, Streamed};
+use crate::payload::{Payload, SpoolUnread, Streamed};
 use bytes::{Bytes, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::request::Parts;
@@ -50,7 +50,16 @@ pub(crate) struct Outflow {
 pub(crate) enum Stuck {
     /// The bytes to be sent did not come as announced.
     Upload,
+    /// They lie in a file of ours, which cannot be read.
+    OwnFile,
     Connection,
+}
+
+impl Stuck {
+    /// Why there is nothing more to be sent.
+    pub fn at_source(error: &io::Error) -> Stuck {
+        if error.get_ref().is_some_and(|cause| cause.is::<SpoolUnread>()) { Stuck::OwnFile } else { Stuck::Upload }
+    }
 }
 
 impl From<io::Error> for Stuck {

@@ -5,11 +5,9 @@
 //! Making a picture costs money, so nothing here is ever repeated.
 
 mod body;
-mod link;
 
 pub use body::PictureFile;
 pub(crate) use body::{data_links, dropped, json_with_files, put_size};
-pub use link::open_link;
 
 use crate::video::Asking;
 use crate::{Fault, Outgoing, WholeReply};
@@ -28,7 +26,7 @@ pub struct ImageJob<'a> {
     pub api: &'a str,
     /// The pictures of a form.
     pub files: &'a [PictureFile],
-    /// The maker is told how to hand pictures over.
+    /// The maker is sent how to hand pictures over.
     pub sends_format: bool,
     /// It is asked for a stream of events.
     pub streams: bool,
@@ -45,7 +43,7 @@ pub struct ImageJob<'a> {
 pub struct PictureReply {
     /// Pictures by their link, each with what became of its prompt.
     pub links: Vec<(String, String)>,
-    /// Why pictures are missing: what the caller is told where none is there.
+    /// Why pictures are missing: what the caller gets to read where none is there.
     pub failure: Option<Fault>,
     /// The report of what was used, as JSON.
     pub usage: Option<String>,

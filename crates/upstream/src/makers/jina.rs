@@ -14,6 +14,7 @@ pub(crate) struct JinaRerank;
 const SHAPE: RankShape = RankShape {
     results: &["results"],
     tokens: &[&["usage", "total_tokens"], &["usage", "prompt_tokens"]],
+    units: &["meta", "billed_units", "search_units"],
     report: "usage",
 };
 

@@ -47,7 +47,7 @@ impl SocialData for TikHub {
     }
 }
 
-/// Who is to blame for an error status, and what the client is told.
+/// Who is to blame for an error status, and the client's error.
 fn judge(status: u16, said: &SupplierError) -> Fault {
     let blank = Fault {
         blame: Blame::Provider,

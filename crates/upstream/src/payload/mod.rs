@@ -9,6 +9,7 @@ mod form;
 mod spooled;
 
 pub use form::FormPayload;
+pub(crate) use spooled::SpoolUnread;
 pub use spooled::{SpooledFile, SpooledPieces};
 
 use bytes::Bytes;

@@ -39,7 +39,7 @@ impl SpooledFile {
         SpooledFile(Arc::new(Content::Memory(bytes)))
     }
 
-    /// `room` is kept as long as the file.
+    /// `room` lives as long as the file.
     pub fn on_disk(file: File, length: u64, room: impl Any + Send + Sync) -> SpooledFile {
         SpooledFile(Arc::new(Content::Disk { file, length, _room: Box::new(room) }))
     }
@@ -86,6 +86,12 @@ impl fmt::Debug for SpooledFile {
     }
 }
 
+/// A file of ours could not be read while it was sent: neither the caller nor the provider can help
+/// it.
+#[derive(Debug, thiserror::Error)]
+#[error("a spooled file could not be read: {0}")]
+pub(crate) struct SpoolUnread(io::Error);
+
 /// A spooled file as it is read.
 pub struct SpooledPieces {
     file: SpooledFile,
@@ -129,7 +135,8 @@ impl SpooledPieces {
         });
         let read = ready!(Pin::new(reading).poll(cx));
         self.reading = None;
-        Poll::Ready(read.unwrap_or_else(|_| Err(io::Error::other("the file could not be read"))))
+        let read = read.unwrap_or_else(|_| Err(io::Error::other("the file could not be read")));
+        Poll::Ready(read.map_err(|error| io::Error::new(error.kind(), SpoolUnread(error))))
     }
 
     /// The next piece in base64.

@@ -15,6 +15,12 @@ use tollgate_media::speech::{SettledSpeech, SpeechFormat};
 
 /// How one kind of provider makes speech.
 pub trait SpeechMaker: Sync + std::fmt::Debug {
+    /// Who is asked instead for this model, where a kind of provider has another way for some of
+    /// its models.
+    fn of_model(&self, _upstream_model: &str) -> Option<&'static dyn SpeechMaker> {
+        None
+    }
+
     /// Whether it can be asked for this format; what a model of it has, its catalog says.
     fn makes(&self, format: SpeechFormat) -> bool;
 

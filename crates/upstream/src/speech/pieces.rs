@@ -95,7 +95,7 @@ pub(crate) struct AudioInJson<D> {
     most: usize,
 }
 
-/// What is kept of a document beside its audio.
+/// What is collected of a document beside its audio.
 const BESIDE: usize = 64 << 10;
 
 impl<D: Documents> AudioInJson<D> {

@@ -1,7 +1,7 @@
 //! The events of a transcript, read while they pass: `transcript.text.delta`, `…segment`, and at
 //! the end `…done` with the whole text. Without the last one a stream is no answer.
 
-use super::{LengthReport, Told};
+use super::{LengthReport, TranscriptionUsage};
 use crate::{Fault, making};
 use bytes::Bytes;
 use serde_json::Value;
@@ -14,13 +14,13 @@ pub struct TranscriptEvents {
     cutter: Cutter,
     events: u64,
     done: bool,
-    told: Told,
+    usage: TranscriptionUsage,
 }
 
 impl TranscriptEvents {
     /// The last event repeats the whole text, so it may be long.
     pub fn new(longest: usize) -> TranscriptEvents {
-        TranscriptEvents { cutter: Cutter::new(longest), events: 0, done: false, told: Told::default() }
+        TranscriptEvents { cutter: Cutter::new(longest), events: 0, done: false, usage: TranscriptionUsage::default() }
     }
 
     /// The next bytes; an error inside is the provider's failure.
@@ -35,11 +35,11 @@ impl TranscriptEvents {
     }
 
     /// That was all of it.
-    pub fn finish(&mut self) -> Result<Told, Fault> {
+    pub fn finish(&mut self) -> Result<TranscriptionUsage, Fault> {
         if let Some((raw, frame)) = self.cutter.rest() {
             self.event(&raw, &frame)?;
         }
-        if self.done { Ok(std::mem::take(&mut self.told)) } else { Err(Fault::truncated()) }
+        if self.done { Ok(std::mem::take(&mut self.usage)) } else { Err(Fault::truncated()) }
     }
 
     /// How many events have come.
@@ -69,7 +69,7 @@ impl TranscriptEvents {
         self.events += 1;
         if event["type"] == "transcript.text.done" {
             self.done = true;
-            self.told = LengthReport { usage: &event["usage"], seconds: None }.told();
+            self.usage = LengthReport { usage: &event["usage"], seconds: None }.read();
         }
         Ok(())
     }
@@ -83,7 +83,7 @@ mod tests {
         event: x\ndata: {\"type\":\"transcript.text.delta\",\"delta\":\"lo\"}\n\n\
         data: {\"type\":\"transcript.text.done\",\"text\":\"Hello\",\"usage\":{\"type\":\"duration\",\"seconds\":3}}\n\n";
 
-    fn read(text: &str, piece: usize) -> Result<Told, Fault> {
+    fn read(text: &str, piece: usize) -> Result<TranscriptionUsage, Fault> {
         let mut events = TranscriptEvents::new(1 << 20);
         for chunk in text.as_bytes().chunks(piece) {
             events.feed(Bytes::copy_from_slice(chunk))?;

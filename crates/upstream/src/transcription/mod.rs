@@ -3,9 +3,11 @@
 
 mod events;
 mod report;
+mod tasks;
 
 pub use events::TranscriptEvents;
 pub(crate) use report::LengthReport;
+pub use tasks::{RecordingStanding, StoreUpload, TranscriptionTasks};
 
 use crate::outgoing::outgoing;
 use crate::{Fault, FormPayload, Outgoing, Provider, SpooledFile, WholeReply, making};
@@ -39,18 +41,24 @@ pub trait Transcriber: Sync + std::fmt::Debug {
         false
     }
 
-    /// Whether a field of the form is not for it: left out, and told.
+    /// Whether a field of the form is not for it: left out, and reported.
     fn drops(&self, _field: &str) -> bool {
         false
     }
 
-    /// Whether it takes the file, and this model of it is asked in this way at all.
+    /// Whether it takes the file.
     fn takes(&self, _: &TranscriptionAsk<'_>) -> Result<(), Problem> {
         Ok(())
     }
 
-    /// The names of models that are asked in another way, which this gateway does not speak.
-    fn cannot_ask(&self, _upstream_model: &str) -> Option<String> {
+    /// Who is asked instead for this model, where a kind of provider has another way for some of
+    /// its models.
+    fn of_model(&self, _upstream_model: &str) -> Option<&'static dyn Transcriber> {
+        None
+    }
+
+    /// Its tasks, where it takes files by their address and answers later.
+    fn tasks(&self) -> Option<&'static dyn TranscriptionTasks> {
         None
     }
 
@@ -82,12 +90,12 @@ pub struct TranscriptionAsk<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
     pub body: Bytes,
-    pub told: Told,
+    pub usage: TranscriptionUsage,
 }
 
 /// What a provider says of what it did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct TranscriptionUsage {
     /// The length of the recording, as it has it.
     pub millis: Option<u64>,
     /// Its report of usage, as it came.

@@ -1,9 +1,9 @@
 //! How long a recording was, as providers report it.
 
-use super::Told;
+use super::TranscriptionUsage;
 use serde_json::{Value, json};
 
-/// Longest report that is kept.
+/// Longest report that is stored.
 const MOST: usize = 2 << 10;
 
 /// Where the reply of a provider has it.
@@ -14,7 +14,7 @@ pub(crate) struct LengthReport<'a> {
 }
 
 impl LengthReport<'_> {
-    pub fn told(&self) -> Told {
+    pub fn read(&self) -> TranscriptionUsage {
         let names = ["seconds", "prompt_audio_seconds", "duration"];
         let in_usage = || names.iter().find_map(|name| self.usage[*name].as_f64());
         let seconds = self.seconds.or_else(in_usage);
@@ -24,7 +24,7 @@ impl LengthReport<'_> {
             (false, Some(seconds)) => Some(json!({ "duration": seconds }).to_string()),
             (false, None) => None,
         };
-        Told { millis: seconds.and_then(millis), raw_usage: raw.filter(|raw| raw.len() <= MOST) }
+        TranscriptionUsage { millis: seconds.and_then(millis), raw_usage: raw.filter(|raw| raw.len() <= MOST) }
     }
 }
 
@@ -51,11 +51,11 @@ mod tests {
             (json!({"seconds": 1e300}), None, None),
             (Value::Null, None, None),
         ] {
-            let told = LengthReport { usage: &usage, seconds }.told();
-            assert_eq!(told.millis, millis, "{usage} {seconds:?}");
-            assert_eq!(told.raw_usage.is_some(), usage.is_object() || seconds.is_some());
+            let read = LengthReport { usage: &usage, seconds }.read();
+            assert_eq!(read.millis, millis, "{usage} {seconds:?}");
+            assert_eq!(read.raw_usage.is_some(), usage.is_object() || seconds.is_some());
         }
         let long = json!({ "x": "y".repeat(3_000) });
-        assert_eq!(LengthReport { usage: &long, seconds: None }.told().raw_usage, None);
+        assert_eq!(LengthReport { usage: &long, seconds: None }.read().raw_usage, None);
     }
 }

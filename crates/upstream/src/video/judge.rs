@@ -14,7 +14,7 @@ pub(crate) enum Verdict {
     Operator,
     /// Too fast, too many at once, or overloaded: later, or elsewhere. Nothing was made.
     Busy,
-    /// The provider's own failure, told in its own words: it says that nothing was made. That is
+    /// The provider's own failure, in its own words: it says that nothing was made. That is
     /// not as good as a refusal, which is decided before anything is begun, so nobody else is
     /// asked.
     Failed,
@@ -64,8 +64,8 @@ pub(crate) fn judge(reply: &WholeReply, said: Option<ProviderError<'_>>, table: 
         }
     };
     // How we stand with the provider is nobody else's business.
-    let told = said.filter(|_| verdict != Verdict::Operator).map(|said| safe_text(said.code, CODE));
-    let upstream_code = told.filter(|code| !code.is_empty());
+    let safe = said.filter(|_| verdict != Verdict::Operator).map(|said| safe_text(said.code, CODE));
+    let upstream_code = safe.filter(|code| !code.is_empty());
     Fault { upstream_status: Some(reply.status), upstream_code, retry_after: retry_after(reply), ..fault }
 }
 

@@ -1,5 +1,5 @@
 //! Whether an entry of a provider's list is the task whose creation was lost, where the provider
-//! keeps no id of ours. Prompts are compared by whoever remembers ours, because it is not kept.
+//! keeps no id of ours. Prompts are compared by whoever remembers ours, because it is not stored.
 //! That an entry is something else counts as proof that ours was never made, so it is said only of
 //! what cannot be ours: what merely differs in words, or tells too little, is not.
 
@@ -15,7 +15,7 @@ pub enum Likeness {
     None,
     /// It tells another prompt or model, which providers may write in their own way.
     Otherwise,
-    /// Something by which it would be known is not told, or in a way that cannot be read.
+    /// Something by which it would be known is not listed, or in a way that cannot be read.
     Unclear,
     /// All that the list tells of it fits; it does not tell the prompt.
     Outside,
@@ -47,9 +47,9 @@ impl fmt::Debug for Alike {
     }
 }
 
-/// Knows a prompt again that was sent and not kept. Blanks around it do not count.
+/// Knows a prompt again that was sent and not stored. Blanks around it do not count.
 pub trait Remembers: Sync + fmt::Debug {
-    /// `None`: that cannot be told any more.
+    /// `None`: that cannot be known any more.
     fn is_ours(&self, prompt: &str) -> Option<bool>;
 }
 
@@ -57,25 +57,25 @@ pub trait Remembers: Sync + fmt::Debug {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Comparison {
     Same,
-    /// Not told, or in a way that cannot be read.
+    /// Not listed, or in a way that cannot be read.
     Unclear,
     Other,
 }
 
 impl Comparison {
     /// Lengths, sizes, resolutions and ratios, in any spelling.
-    pub fn measures(asked: &Value, told: &Value) -> Comparison {
-        match (measure(asked), measure(told)) {
-            (Some(asked), Some(told)) if asked == told => Comparison::Same,
-            (Some(asked), Some(told)) if asked.0 == told.0 => Comparison::Other,
+    pub fn measures(asked: &Value, listed: &Value) -> Comparison {
+        match (measure(asked), measure(listed)) {
+            (Some(asked), Some(listed)) if asked == listed => Comparison::Same,
+            (Some(asked), Some(listed)) if asked.0 == listed.0 => Comparison::Other,
             _ => Comparison::Unclear,
         }
     }
 
     /// Names that providers give back as they were sent.
-    pub fn names(asked: &str, told: &Value) -> Comparison {
-        match told.as_str().filter(|told| !told.is_empty()) {
-            Some(told) if told == asked => Comparison::Same,
+    pub fn names(asked: &str, listed: &Value) -> Comparison {
+        match listed.as_str().filter(|listed| !listed.is_empty()) {
+            Some(listed) if listed == asked => Comparison::Same,
             Some(_) => Comparison::Other,
             None => Comparison::Unclear,
         }
@@ -105,8 +105,8 @@ impl Sought<'_> {
 
     /// Whether the prompt an entry tells is ours.
     pub(crate) fn by_prompt(&self, prompt: &Value) -> Likeness {
-        let told = prompt.as_str().zip(self.prompt);
-        match told.and_then(|(told, ours)| ours.is_ours(told.trim())) {
+        let prompts = prompt.as_str().zip(self.prompt);
+        match prompts.and_then(|(prompts, ours)| ours.is_ours(prompts.trim())) {
             Some(true) => Likeness::Whole,
             Some(false) => Likeness::Otherwise,
             None => Likeness::Outside,

@@ -18,14 +18,14 @@ pub(crate) fn millis(value: &Value) -> Option<u64> {
         return None;
     }
     let thousandths = format!("{part:0<3}");
-    let kept: u64 = thousandths[..3].parse().ok()?;
+    let millis: u64 = thousandths[..3].parse().ok()?;
     // A rest below a millisecond counts as one.
     let rest = thousandths[3..].bytes().any(|b| b != b'0');
-    Some(whole.parse::<u64>().ok()? * 1000 + kept + u64::from(rest))
+    Some(whole.parse::<u64>().ok()? * 1000 + millis + u64::from(rest))
 }
 
-/// What a maker bills, as milliseconds. A finished video has a length: none told, or zero, tells
-/// nothing, and is no free video.
+/// What a maker bills, as milliseconds. A finished video has a length: none reported, or zero,
+/// tells nothing, and is no free video.
 pub(crate) fn billed(value: &Value) -> Option<u64> {
     millis(value).filter(|millis| *millis > 0)
 }
@@ -63,8 +63,8 @@ pub(crate) fn id(value: &Value) -> Option<String> {
 /// sentence.
 pub(crate) fn text(text: &str, most: usize) -> String {
     let lower = text.to_ascii_lowercase();
-    let kept = lower.rfind("request id:").map_or(text, |at| text[..at].trim_end_matches([' ', '(', '[']));
-    crate::safe_text(kept, most)
+    let words = lower.rfind("request id:").map_or(text, |at| text[..at].trim_end_matches([' ', '(', '[']));
+    crate::safe_text(words, most)
 }
 
 /// Percent.
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn times_that_are_none() {
-        for (told, expected) in [
+        for (value, expected) in [
             (json!(1_763_200_000), Some(1_763_200_000)),
             (json!("1763200000"), Some(1_763_200_000)),
             (json!(1_763_200_000_000_i64), None),
@@ -188,7 +188,7 @@ mod tests {
             (json!(-1), None),
             (json!(null), None),
         ] {
-            assert_eq!(made_at(&json!({ "created_at": told })), expected, "{told}");
+            assert_eq!(made_at(&json!({ "created_at": value })), expected, "{value}");
         }
     }
 

@@ -79,7 +79,7 @@ pub struct TaskListPage {
     pub next: Option<String>,
 }
 
-/// Longest usage text kept.
+/// Longest usage text stored.
 const RAW: usize = 2048;
 const CODE: usize = 128;
 const TEXT: usize = 1024;
@@ -139,10 +139,10 @@ impl VideoReport {
 }
 
 impl VideoUsage {
-    /// Whether another resolution was made than this one. What is not told is no other.
+    /// Whether another resolution was made than this one. What is not reported is no other.
     pub fn is_other_than(&self, resolution: &str) -> bool {
         let plain = |text: &str| text.trim().to_ascii_lowercase().trim_end_matches('p').to_owned();
-        self.resolution.as_deref().is_some_and(|told| plain(told) != plain(resolution))
+        self.resolution.as_deref().is_some_and(|reported| plain(reported) != plain(resolution))
     }
 
     pub(crate) fn raw(value: &Value) -> Option<String> {
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn resolutions_in_any_spelling() {
-        for (told, asked, other) in [
+        for (reported, asked, other) in [
             (Some("720"), "720P", false),
             (Some("720p"), "720P", false),
             (Some("1080"), "720P", true),
@@ -165,8 +165,8 @@ mod tests {
             (Some("2K"), "768P", true),
             (None, "720P", false),
         ] {
-            let used = VideoUsage { resolution: told.map(str::to_owned), ..VideoUsage::default() };
-            assert_eq!(used.is_other_than(asked), other, "{told:?} {asked}");
+            let used = VideoUsage { resolution: reported.map(str::to_owned), ..VideoUsage::default() };
+            assert_eq!(used.is_other_than(asked), other, "{reported:?} {asked}");
         }
     }
 }

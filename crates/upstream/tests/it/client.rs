@@ -22,7 +22,7 @@ enum Step {
     Send(&'static str),
     Wait(u64),
     /// Wait until the test says so.
-    Told,
+    Signal,
     /// Hold the connection open without a word.
     Hang,
     Reset,
@@ -36,7 +36,7 @@ struct Server {
     closed: tokio::sync::mpsc::UnboundedReceiver<()>,
     /// Connections that were accepted.
     accepted: Arc<AtomicUsize>,
-    /// What [`Step::Told`] waits for, one for each.
+    /// What [`Step::Signal`] waits for, one for each.
     tell: Arc<Semaphore>,
 }
 
@@ -46,15 +46,15 @@ async fn server(script: Vec<Step>) -> Server {
     let (seen, requests) = tokio::sync::mpsc::unbounded_channel();
     let (gone, closed) = tokio::sync::mpsc::unbounded_channel();
     let (accepted, tell) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
-    let (count, told) = (accepted.clone(), tell.clone());
+    let (count, signal) = (accepted.clone(), tell.clone());
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
         let mut connections = JoinSet::new();
         while let Ok((stream, _)) = listener.accept().await {
             count.fetch_add(1, Relaxed);
-            let (script, seen, gone, told) = (script.clone(), seen.clone(), gone.clone(), told.clone());
+            let (script, seen, gone, signal) = (script.clone(), seen.clone(), gone.clone(), signal.clone());
             connections.spawn(async move {
-                talk(stream, &script, &seen, &told).await;
+                talk(stream, &script, &seen, &signal).await;
                 let _ = gone.send(());
             });
         }
@@ -66,7 +66,7 @@ async fn talk(
     mut stream: TcpStream,
     script: &[Step],
     seen: &tokio::sync::mpsc::UnboundedSender<String>,
-    told: &Semaphore,
+    signal: &Semaphore,
 ) {
     stream.set_nodelay(true).unwrap();
     while let Some(request) = read_request(&mut stream).await {
@@ -79,7 +79,7 @@ async fn talk(
                     }
                 }
                 Step::Wait(millis) => sleep(Duration::from_millis(*millis)).await,
-                Step::Told => told.acquire().await.unwrap().forget(),
+                Step::Signal => signal.acquire().await.unwrap().forget(),
                 Step::Hang => {
                     // Until the other side closes.
                     let _ = stream.read(&mut [0; 64]).await;
@@ -238,11 +238,11 @@ async fn chunks_come_as_they_are_sent() {
     let script = vec![
         Step::Send(STREAM),
         Step::Send("3\r\nabc\r\n"),
-        Step::Told,
+        Step::Signal,
         Step::Send("2\r\nde\r\n"),
-        Step::Told,
+        Step::Signal,
         Step::Send("1\r\nf\r\n"),
-        Step::Told,
+        Step::Signal,
         Step::Send("0\r\n\r\n"),
     ];
     let server = server(script).await;
@@ -278,7 +278,8 @@ async fn a_body_may_take_longer_than_the_idle_limit_if_it_is_never_idle_for_so_l
 
 #[tokio::test]
 async fn silence_in_the_middle_is_idle() {
-    let script = vec![Step::Send(STREAM), Step::Send("3\r\nabc\r\n"), Step::Told, Step::Send("1\r\nd\r\n"), Step::Hang];
+    let script =
+        vec![Step::Send(STREAM), Step::Send("3\r\nabc\r\n"), Step::Signal, Step::Send("1\r\nd\r\n"), Step::Hang];
     let server = server(script).await;
     let provider = provider(server.address, patient());
     let response = ask(&client(), &provider).await.unwrap();

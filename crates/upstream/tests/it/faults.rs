@@ -77,13 +77,13 @@ fn the_callers_mistake_keeps_the_providers_words() {
 
 #[test]
 fn nothing_leaks() {
-    let told = error(
+    let body = error(
         "Key sk-live-12345678 of org-abcdef at https://api.secret.example.com (request id: req_abcdef123)",
         "t",
         "c",
     );
     for status in [400, 401, 404, 429, 500, 502] {
-        let message = fault(status, &told).message;
+        let message = fault(status, &body).message;
         for word in ["sk-live", "secret", "org-abc", "req_abc"] {
             assert!(!message.contains(word), "{status}: {message}");
         }
@@ -256,7 +256,7 @@ fn errors_of_every_dialect() {
 }
 
 /// A key that Google does not know, that has ended or may not be used comes as a bad request: ours
-/// to mend, and nothing of it is told.
+/// to mend, and nothing of it is shown.
 #[test]
 fn a_refused_key_of_gemini_is_the_operators_affair() {
     for (text, details) in [
@@ -272,12 +272,12 @@ fn a_refused_key_of_gemini_is_the_operators_affair() {
         let body = format!(r#"{{"error":{{"code":400,"message":"{text}","status":"{status}","details":{details}}}}}"#);
         let fault = chat("gemini").fault(&reply(400, HeaderMap::new(), &body));
         assert_eq!((fault.blame, fault.code, fault.try_other), (Blame::Operator, Code::UpstreamError, true), "{text}");
-        let told = fault.message.to_lowercase();
-        assert!(!told.contains("key") && !told.contains("location") && !told.contains("pay"), "{told}");
+        let lower = fault.message.to_lowercase();
+        assert!(!lower.contains("key") && !lower.contains("location") && !lower.contains("pay"), "{lower}");
     }
 }
 
-/// Case 64: refused seals are told apart from every other bad request.
+/// Case 64: refused seals are distinguished from every other bad request.
 #[test]
 fn refused_seals_are_known_by_their_words() {
     for (kind, text, code, seals) in [
@@ -298,14 +298,14 @@ fn refused_seals_are_known_by_their_words() {
         let fault = chat(kind).fault(&reply(400, HeaderMap::new(), &body));
         assert_eq!((fault.blame, fault.seals), (Blame::Caller, seals), "{text}");
         assert!(!chat(kind).fault(&reply(500, HeaderMap::new(), &body)).seals, "only of a bad request");
-        // What is not found is told so, with or without the name of a field.
+        // What is not found is reported so, with or without the name of a field.
         let missing = chat(kind).fault(&reply(404, HeaderMap::new(), &body));
         assert_eq!((missing.blame == Blame::Caller, missing.seals), (seals, seals), "{text}");
     }
 }
 
 #[test]
-fn details_of_a_bad_request_are_kept_plain_and_short() {
+fn details_of_a_bad_request_are_passed_plain_and_short() {
     let details = |chat: &dyn Chat, status, kind: &str, details: &str| {
         let body = format!(r#"{{"error":{{"type":"{kind}","message":"m","details":{details}}}}}"#);
         chat.fault(&reply(status, HeaderMap::new(), &body)).details

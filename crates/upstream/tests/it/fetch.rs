@@ -152,24 +152,24 @@ async fn redirects_are_followed_three_times_and_never_inside() {
 #[tokio::test]
 async fn sizes_are_bounded_while_the_bytes_come() {
     let big = [PNG, &[0; 4000]].concat();
-    let told = Server::at(OUTSIDE, ok("", &big)).await;
+    let with_length = Server::at(OUTSIDE, ok("", &big)).await;
     let long = Duration::from_secs(10);
     let fetch = async |url: &str, limit, room: &ByteBudget| {
         fetch_within(url, limit, room, long).await.map(|one| one.bytes.len())
     };
-    assert_eq!(fetch(&told.url(), 4_100, &ByteBudget::new(4_100)).await, Ok(big.len()));
-    assert_eq!(fetch(&told.url(), 4_000, &ByteBudget::new(10_000)).await, Err(Unfetched::TooLarge));
+    assert_eq!(fetch(&with_length.url(), 4_100, &ByteBudget::new(4_100)).await, Ok(big.len()));
+    assert_eq!(fetch(&with_length.url(), 4_000, &ByteBudget::new(10_000)).await, Err(Unfetched::TooLarge));
     // Without a length, until the connection ends.
-    let untold = Server::at(OUTSIDE, [b"HTTP/1.0 200 OK\r\n\r\n", &big[..]].concat()).await;
-    assert_eq!(fetch(&untold.url(), 4_000, &ByteBudget::new(10_000)).await, Err(Unfetched::TooLarge));
+    let without_length = Server::at(OUTSIDE, [b"HTTP/1.0 200 OK\r\n\r\n", &big[..]].concat()).await;
+    assert_eq!(fetch(&without_length.url(), 4_000, &ByteBudget::new(10_000)).await, Err(Unfetched::TooLarge));
     // Each is small enough, both are not.
     let room = ByteBudget::new(5_000);
-    assert_eq!(fetch(&told.url(), 4_100, &room).await, Ok(big.len()));
-    assert_eq!(fetch(&told.url(), 4_100, &room).await, Err(Unfetched::TooMuch));
+    assert_eq!(fetch(&with_length.url(), 4_100, &room).await, Ok(big.len()));
+    assert_eq!(fetch(&with_length.url(), 4_100, &room).await, Err(Unfetched::TooMuch));
 }
 
 #[tokio::test]
-async fn what_else_goes_wrong_is_told_without_the_servers_words() {
+async fn what_else_goes_wrong_is_reported_without_the_servers_words() {
     let silent = Server::at(OUTSIDE, "").await;
     let began = Instant::now();
     let outcome = fetch_within(&silent.url(), 100, &ByteBudget::new(100), Duration::from_millis(200)).await;

@@ -158,7 +158,7 @@ fn unchunked(mut body: &[u8]) -> (Vec<u8>, usize) {
 }
 
 #[tokio::test]
-async fn a_length_is_told_where_it_is_known_and_chunks_are_sent_where_not() {
+async fn a_length_is_sent_where_it_is_known_and_chunks_where_not() {
     let (listener, address) = listen().await;
     let (accepted, (seen, mut requests)) = (Arc::new(AtomicUsize::new(0)), mpsc::channel(8));
     let mut tasks = JoinSet::new();
@@ -328,6 +328,26 @@ fn put_down(bytes: &[u8]) -> [SpooledFile; 2] {
     let room = Arc::new(());
     let on_disk = SpooledFile::on_disk(file, bytes.len() as u64, room);
     [SpooledFile::in_memory(Bytes::copy_from_slice(bytes)), on_disk]
+}
+
+/// Our own disk fails: neither the caller is told to change something, nor another route asked.
+#[tokio::test]
+async fn a_file_that_cannot_be_read_any_more_is_our_own_fault() {
+    let (listener, address) = listen().await;
+    let (_tasks, _requests) = answering(listener);
+    let (client, provider) = (client(), provider(address));
+    let path = std::env::temp_dir().join(format!("tollgate-spooled-{}-short", std::process::id()));
+    std::fs::write(&path, vec![7; 300_000]).unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    // Half of it is gone.
+    let file = SpooledFile::on_disk(file, 600_000, Arc::new(()));
+    for part in [file.part(), file.base64_part()] {
+        let payload = FormPayload::new([7; 16]).file("file", "a.wav", "audio/wav", part).payload();
+        let fault = client.send(&provider, request(&provider, payload)).await.unwrap_err();
+        assert_eq!((fault.code, fault.code.status()), (Code::Internal, 500), "{fault:?}");
+        assert!(!fault.try_other && !fault.maybe_charged && fault.blame != Blame::Caller, "{fault:?}");
+    }
 }
 
 #[tokio::test]

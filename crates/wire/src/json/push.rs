@@ -1,6 +1,6 @@
-//! The grammar of the scanner for text that arrives in pieces. Each step is told as it passes, with
-//! its bytes; nothing is kept but which brackets are open. A name or a plain value may come in
-//! several pieces, the last of which may be empty.
+//! The grammar of the scanner for text that arrives in pieces. Each step is passed on as it comes,
+//! with its bytes; nothing is remembered but which brackets are open. A name or a plain value may
+//! come in several pieces, the last of which may be empty.
 
 use super::{BrokenJson, DEPTH, plain_run};
 
@@ -16,7 +16,7 @@ pub enum JsonStep {
     Blank,
 }
 
-/// Who is told.
+/// Who takes the steps.
 pub trait Steps {
     fn step(&mut self, step: JsonStep, text: &[u8]) -> Result<(), BrokenJson>;
 }
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_is_told_with_its_bytes() {
+    fn every_step_is_passed_with_its_bytes() {
         let text = r#" {"a" : [1, -0.5e+3,"x\n\u00e9" ],"b":{"":null,"c":[ ]} , "d":true} "#;
         for size in 1..text.len() {
             let copy = in_pieces(text.as_bytes(), size).expect("JSON");

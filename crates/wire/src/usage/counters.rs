@@ -23,13 +23,13 @@ fn take(rest: &mut u64, wanted: Option<u64>) -> u64 {
     taken
 }
 
-/// Long and short-lived part of `written`; a part that is not told counts as short.
+/// Long and short-lived part of `written`; a part that is not reported counts as short.
 fn lives(written: u64, long: Option<u64>) -> (u64, u64) {
     let long = long.unwrap_or(0).min(written);
     (long, written - long)
 }
 
-/// What was written to a cache: the total, or the sum of the parts when only those are told.
+/// What was written to a cache: the total, or the sum of the parts when only those are reported.
 fn written(report: &UsageReport, total: Slot, short: Slot, long: Slot) -> Option<u64> {
     report.get(total).or_else(|| match (report.get(short), report.get(long)) {
         (None, None) => None,
@@ -91,7 +91,8 @@ fn inclusive(report: &UsageReport) -> Option<Usage> {
 /// Anthropic: the three kinds of input stand side by side, thinking is inside the output, and
 /// iterations that the totals leave out (compaction, advice of another model) are added.
 ///
-/// A stream that broke after its first event has told its input only: output absent is output zero.
+/// A stream that broke after its first event has reported its input only: output absent is output
+/// zero.
 fn anthropic(report: &UsageReport) -> Option<Usage> {
     let input = report.get(Slot::Input)?;
     let mut output = report.get(Slot::Output).unwrap_or(0);

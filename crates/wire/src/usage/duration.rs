@@ -1,4 +1,4 @@
-//! Usage told in seconds instead of tokens: `{"type":"duration","seconds":12.34}`.
+//! Usage reported in seconds instead of tokens: `{"type":"duration","seconds":12.34}`.
 
 use super::MOST;
 use crate::json::Scan;

@@ -29,7 +29,7 @@ pub struct Usage {
     pub input: u64,
     pub cache_read: u64,
     /// Written to a cache that lives for minutes (5 at Anthropic, 30 at OpenAI), or for a time not
-    /// told.
+    /// reported.
     pub cache_write_5m: u64,
     /// Written to a cache that lives for hours (1 at Anthropic, 12 at OpenAI).
     pub cache_write_1h: u64,

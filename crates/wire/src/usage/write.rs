@@ -1,6 +1,6 @@
 //! Counters written in the shape a client reads.
 //!
-//! What a shape has no name for is told inside the number that includes it, so the totals are
+//! What a shape has no name for is counted inside the number that includes it, so the totals are
 //! always right: pictures and sound are input and output for Anthropic, cache writes are prompt for
 //! Gemini. Details that are zero are written only where strict clients insist on them.
 

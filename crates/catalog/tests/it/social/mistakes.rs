@@ -1,4 +1,4 @@
-//! What people are told when a cell is written wrongly.
+//! What people read when a cell is written wrongly.
 
 use super::super::mistakes_of;
 use tollgate_catalog::load;

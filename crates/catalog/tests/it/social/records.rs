@@ -39,17 +39,17 @@ fn every_parameter_is_listed_as_it_is_written() {
         let listed = record["params"].as_array().expect("a list");
         let params = table.get("param").and_then(toml::Value::as_array).cloned().unwrap_or_default();
         assert_eq!(listed.len(), params.len(), "{name}");
-        for (told, param) in listed.iter().zip(&params) {
+        for (shown, param) in listed.iter().zip(&params) {
             let text = |key: &str| param.get(key).and_then(toml::Value::as_str).unwrap_or_default();
-            assert_eq!((&told["name"], &told["type"]), (&json!(text("name")), &json!(text("type"))), "{name}");
+            assert_eq!((&shown["name"], &shown["type"]), (&json!(text("name")), &json!(text("type"))), "{name}");
             let required = param.get("required").and_then(toml::Value::as_bool).unwrap_or(false);
-            assert_eq!(told["required"], json!(required), "{name} {}", text("name"));
-            assert_eq!(told.get("default"), param.get("default").map(json_of).as_ref(), "{name} {}", text("name"));
-            assert_eq!(told.get("example"), param.get("example").map(json_of).as_ref(), "{name} {}", text("name"));
-            assert_eq!(told["description"], json!(format!("{} / {}", text("en"), text("zh"))), "{name}");
+            assert_eq!(shown["required"], json!(required), "{name} {}", text("name"));
+            assert_eq!(shown.get("default"), param.get("default").map(json_of).as_ref(), "{name} {}", text("name"));
+            assert_eq!(shown.get("example"), param.get("example").map(json_of).as_ref(), "{name} {}", text("name"));
+            assert_eq!(shown["description"], json!(format!("{} / {}", text("en"), text("zh"))), "{name}");
             assert!(!text("en").is_empty() && !text("zh").is_empty(), "{name}: both languages");
-            defaults += usize::from(told.get("default").is_some());
-            examples += usize::from(told.get("example").is_some());
+            defaults += usize::from(shown.get("default").is_some());
+            examples += usize::from(shown.get("example").is_some());
             parameters += 1;
         }
         let group = table.get("require_one_of").map(|list| {

@@ -74,7 +74,8 @@ fn by_call_id() {
     assert!(!report.is_clean());
 }
 
-/// Each line more is told; what the call was billed is their sum, and the rest of the bill is read.
+/// Each line more is reported; what the call was billed is their sum, and the rest of the bill is
+/// read.
 #[test]
 fn a_call_that_is_billed_twice() {
     let bill = format!("call_id,cost\n{},0.000001\n{},0.000002\n{},0.000003\n", id(1), id(2), id(1));
@@ -84,7 +85,7 @@ fn a_call_that_is_billed_twice() {
     let rows: Vec<_> = report.rows.iter().map(|r| (r.kind, r.call, r.line, r.billed.map(Money::nano))).collect();
     let wanted = [("billed_twice", Some(id(1)), Some(4), Some(3_000)), ("differs", Some(id(1)), Some(2), Some(4_000))];
     assert_eq!(rows, wanted);
-    // Two halves of one call are no difference, and are told all the same.
+    // Two halves of one call are no difference, and are reported all the same.
     let halves = format!("call_id,cost\n{},0.0000005\n{},0.0000005\n", id(1), id(1));
     let report = reconcile(&halves, EXACT, &[call(1, 1, 1, 1_000)]);
     assert_eq!((counts(&report), report.billed_twice, report.is_clean()), ([1, 0, 0, 0], 1, false));

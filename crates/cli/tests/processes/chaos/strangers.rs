@@ -114,7 +114,7 @@ async fn large_bodies_of_accounts_without_money() {
         let grown = peak(process) - before;
         assert!(grown < 100 << 20, "{} MiB more", grown >> 20);
     }
-    // With money they are read, within the budget: the others wait, and are told to come back.
+    // With money they are read, within the budget: the others wait, and are asked to come back.
     let (seen, answered) = tokio::join!(sent(&house, &house.key, "/v1/chat/completions"), customers(&house, 10));
     assert!(seen.iter().all(|status| [0, 400, 404, 408, 429, 503].contains(status)), "{seen:?}");
     let grown = peak(process) - before;

@@ -1,7 +1,7 @@
 //! Streams: the same events, one by one.
 //!
 //! Anthropic and Responses name their events: each that was written is laid into the next original
-//! of its name, in order. An original without one must be about something told as a whole, or a
+//! of its name, in order. An original without one must be about something reported as a whole, or a
 //! piece without content. Chat and Gemini send parts of one object: what was written while an
 //! original was read is put together and laid into it. What a writer adds where the provider left
 //! it out is listed in `is_repair`. A stream that ends broken is compared up to where it breaks.
@@ -20,7 +20,7 @@ use tollgate_wire::json::Node;
 /// One event of the provider's, and what was written while it was read.
 pub(super) struct Step {
     pub text: String,
-    /// `None`: an event that nobody knows, told by its name.
+    /// `None`: an event that nobody knows, reported by its name.
     known: Option<RestMembers>,
     pub written: Vec<Value>,
     finishes: bool,
@@ -128,7 +128,7 @@ fn wrong_parts(from: Dialect, steps: Vec<Step>, notes: &mut Notes) -> Option<Str
         let node = Node::read(&step.text).unwrap();
         let mut written = Value::Object(serde_json::Map::new());
         step.written.into_iter().for_each(|one| join(&mut written, one));
-        let again = lay.again(&node, step.known.expect("told what was taken"), Some(&written));
+        let again = lay.again(&node, step.known.expect("knows what was taken"), Some(&written));
         if again != value(&node) {
             return Some(format!("{}\nbecame {again}\nout of {written}", step.text));
         }
@@ -163,7 +163,7 @@ fn wrong_named(from: Dialect, steps: &[Step], notes: &mut Notes) -> Option<Strin
         return Some(format!("{} is missing at the end", step.text));
     }
     for step in steps.iter().filter(|step| may_be_missing(step)) {
-        notes.add(from, What::Kept, Node::read(&step.text).unwrap().str_of("type"));
+        notes.add(from, What::Skipped, Node::read(&step.text).unwrap().str_of("type"));
     }
     let mut lay = Lay::new(from, notes);
     for (at, written) in found {
@@ -173,7 +173,7 @@ fn wrong_named(from: Dialect, steps: &[Step], notes: &mut Notes) -> Option<Strin
     (!lay.settled()).then(|| "something of a call was never said".to_owned())
 }
 
-/// It is about something that is told as a whole.
+/// It is about something that is reported as a whole.
 fn is_aside(step: &Step) -> bool {
     let node = Node::read(&step.text).unwrap();
     let inner = |known: &Known| match known {
@@ -196,7 +196,7 @@ fn may_be_missing(step: &Step) -> bool {
 /// What a writer says where the provider left it out.
 fn is_repair(from: Dialect, written: &Value, steps: &[Step]) -> bool {
     let word = written["type"].as_str().unwrap_or_default();
-    // Items that came only with the end are told in pieces.
+    // Items that came only with the end are written in pieces.
     let is = |step: &Step, word: &str| Node::read(&step.text).unwrap().str_of("type") == word && !is_aside(step);
     let count = |word: &str| steps.iter().filter(|step| is(step, word)).count();
     let in_pieces = || count(word) > 0;
@@ -214,7 +214,7 @@ fn is_repair(from: Dialect, written: &Value, steps: &[Step]) -> bool {
             word if word.ends_with(".delta") && !in_pieces() => true,
             "response.function_call_arguments.delta" => written["delta"] == "{}",
             "response.reasoning_summary_text.delta" => written["delta"] == "\n\n",
-            // Told only with the finished text.
+            // Written only with the finished text.
             "response.output_text.annotation.added" => {
                 let url = written["annotation"]["url"].as_str().unwrap_or_default();
                 let tells = |step: &&Step| step.text.contains(url);

@@ -45,7 +45,7 @@ fn is_void(one: &Node<'_>, known: &Known) -> bool {
     }
 }
 
-/// The object is not written at all: it was told as a whole.
+/// The object is not written at all: it was reported as a whole.
 pub(super) fn is_whole(members: Option<RestMembers>) -> bool {
     members.is_none_or(|members| members.iter().any(|known| matches!(known, Known::Whole)))
 }
@@ -103,7 +103,7 @@ impl<'n> Lay<'n> {
     fn carried(&mut self, name: &str, original: &Value, written: Option<&Value>) -> Option<Value> {
         let said = format!("{name} {original}");
         match written {
-            // Arguments that came as an object are told as text.
+            // Arguments that came as an object are written as text.
             Some(Value::String(text)) if serde_json::from_str(text).is_ok_and(|read: Value| read == *original) => {
                 Some(original.clone())
             }

@@ -1,5 +1,5 @@
-//! Where a writer does otherwise than the original, so that at home what came is kept: all of it,
-//! each with its why.
+//! Where a writer does otherwise than the original, so that at home what came is preserved: all of
+//! it, each with its why.
 //!
 //! Whatever the tests of this folder find must be on the list, and whatever is on it must be found.
 
@@ -15,17 +15,17 @@ pub(super) enum What {
     /// A member was there and said nothing.
     Filled,
     /// An event has no part in what was written.
-    Kept,
+    Skipped,
     /// An event was written that was not there.
     Repaired,
 }
 
-use What::{Added, Filled, Kept, Made, Repaired};
+use What::{Added, Filled, Made, Repaired, Skipped};
 
 #[rustfmt::skip]
 const LIST: &[(Dialect, What, &[&str], &str)] = &[
     (Chat, Made, &["id"], "an id without OpenAI's prefix gets it"),
-    (Chat, Made, &["index"], "calls that share a number are told apart"),
+    (Chat, Made, &["index"], "calls that share a number are distinguished"),
     (Chat, Made, &["model"], "one stream has two names of its model"),
     (Anthropic, Made, &["index"], "a block that no other dialect knows is not counted"),
     (Responses, Made, &["id", "item_id"], "items have ids of the call, so that a stored response is found by them"),
@@ -39,7 +39,7 @@ const LIST: &[(Dialect, What, &[&str], &str)] = &[
     (Chat, Added, &["reasoning_content", "reasoning_details"], "a thought in the forms that clients know beside its own"),
     (Chat, Added, &["native_finish_reason"], "the provider's word beside chat's"),
     (Anthropic, Added, &["stop_reason", "stop_sequence"], "null, where strict clients look"),
-    (Gemini, Added, &["candidates"], "why a prompt was refused is told as the end of an answer"),
+    (Gemini, Added, &["candidates"], "why a prompt was refused is written as the end of an answer"),
     (Gemini, Added, &["id"], "a call without an id has one, by which its result finds it"),
     (Gemini, Added, &["responseId"], "the call's own"),
     (Responses, Added, &["error", "incomplete_details", "instructions", "max_output_tokens", "max_tool_calls"], DOCUMENTED),
@@ -53,12 +53,12 @@ const LIST: &[(Dialect, What, &[&str], &str)] = &[
     (Responses, Filled, &["arguments"], "the same"),
     (Responses, Filled, &["output"], "what the stream said, in a last event that leaves it out"),
     (Anthropic, Filled, &["content"], "a first block, at which clients look without asking"),
-    (Anthropic, Kept, &["content_block_start", "content_block_delta", "content_block_stop"], FOREIGN),
-    (Anthropic, Kept, &["news"], FOREIGN),
-    (Responses, Kept, &["response.output_item.added", "response.output_item.done"], FOREIGN),
-    (Responses, Kept, &["response.file_search_call.searching", "response.output_text.annotation.added"], FOREIGN),
-    (Responses, Kept, &["rate_limits.updated"], FOREIGN),
-    (Responses, Kept, &["response.reasoning_summary_part.added", "response.reasoning_summary_text.done"], "a part between two of one thought"),
+    (Anthropic, Skipped, &["content_block_start", "content_block_delta", "content_block_stop"], FOREIGN),
+    (Anthropic, Skipped, &["news"], FOREIGN),
+    (Responses, Skipped, &["response.output_item.added", "response.output_item.done"], FOREIGN),
+    (Responses, Skipped, &["response.file_search_call.searching", "response.output_text.annotation.added"], FOREIGN),
+    (Responses, Skipped, &["rate_limits.updated"], FOREIGN),
+    (Responses, Skipped, &["response.reasoning_summary_part.added", "response.reasoning_summary_text.done"], "a part between two of one thought"),
     (Anthropic, Repaired, &["message_delta", "message_stop", "content_block_stop"], "an end that was left out"),
     (Anthropic, Repaired, &["content_block_delta"], "the arguments of a call without any"),
     (Anthropic, Repaired, &["content_block_start"], "a first block, at which clients look without asking"),
@@ -68,7 +68,7 @@ const LIST: &[(Dialect, What, &[&str], &str)] = &[
     (Responses, Repaired, &["response.function_call_arguments.delta", "response.function_call_arguments.done"], ANNOUNCED),
     (Responses, Repaired, &["response.reasoning_summary_part.added", "response.reasoning_summary_part.done"], ANNOUNCED),
     (Responses, Repaired, &["response.reasoning_summary_text.delta", "response.reasoning_summary_text.done"], ANNOUNCED),
-    (Responses, Repaired, &["response.output_text.annotation.added"], "told only with the finished text"),
+    (Responses, Repaired, &["response.output_text.annotation.added"], "written only with the finished text"),
 ];
 
 const DOCUMENTED: &str = "every documented member is there, null or usual: strict clients insist";

@@ -33,7 +33,7 @@ pub(super) fn again(from: Dialect, text: &str, notes: &mut Notes) -> Result<Valu
         serde_json::from_slice(&written(from, &gather.answer, &facts(from, &[text.to_owned()]), &ToolNames::default()))
             .unwrap();
     let mut lay = Lay::new(from, notes);
-    let again = lay.again(&node, known.expect("told what was taken"), Some(&written));
+    let again = lay.again(&node, known.expect("knows what was taken"), Some(&written));
     assert!(lay.settled(), "something of a call is missing");
     Ok(again)
 }

@@ -1,5 +1,5 @@
 //! A member that nobody knows, in every object of every golden answer: its own dialect gets it
-//! back, every other is told of it.
+//! back, every other gets its name.
 
 use super::super::reply::convert;
 use super::super::stream::{ReplyStream, Setup};
@@ -19,12 +19,12 @@ const UNKNOWN: &str = r#""x_unknown":{"a":[1,null]}"#;
 /// Members that repeat the request, counters by kind of token, entries of log probabilities: nobody
 /// else has a form for what is in them.
 const OPAQUE: [&str; 5] = ["tools", "metadata", "candidatesTokensDetails", "logprobs", "error"];
-/// Where citations stand. One that is no link is told as `citations`.
+/// Where citations stand. One that is no link is reported as `citations`.
 const CITED: [&str; 4] = ["citations", "annotations", "annotation", "groundingChunks"];
 
 /// The text with the member in one of its objects, and the words that lead to that object: members,
-/// and types and first members of the objects on the way, by one of which it is told if it is told
-/// as a whole.
+/// and types and first members of the objects on the way, by one of which it is reported if it is
+/// reported as a whole.
 pub(super) struct Put {
     pub words: Vec<String>,
     pub text: String,
@@ -61,10 +61,11 @@ impl Put {
         self.words.iter().any(|word| word == "input" || word == "logprobs")
     }
 
-    /// The member was told by its name or with what it stands in, or it went along as a part of
+    /// The member was reported by its name or with what it stands in, or it went along as a part of
     /// something.
-    fn is_seen_to(&self, told: &[String], sent: &[u8]) -> bool {
-        let tells = |word: &str| told.iter().any(|field| field.rsplit('.').next() == Some(word) || is_all(field, word));
+    fn is_seen_to(&self, dropped: &[String], sent: &[u8]) -> bool {
+        let tells =
+            |word: &str| dropped.iter().any(|field| field.rsplit('.').next() == Some(word) || is_all(field, word));
         let cited = |word: &String| CITED.contains(&word.as_str()) && tells("citations");
         tells(NAME)
             || String::from_utf8_lossy(sent).contains(NAME)
@@ -97,29 +98,29 @@ fn of_a_reply() {
             for to in others(original.from) {
                 let body = Bytes::from(put.text.clone());
                 let sent = convert(original.from, to, body, &ToolNames::default(), &voice()).unwrap();
-                let told = sent.dropped.fields();
-                let fine = sent.facts.error.is_some() || put.is_seen_to(told, &sent.body);
-                assert!(fine, "{} to {to:?}: {:?} {told:?}", original.name, put.words);
+                let dropped = sent.dropped.fields();
+                let fine = sent.facts.error.is_some() || put.is_seen_to(dropped, &sent.body);
+                assert!(fine, "{} to {to:?}: {:?} {dropped:?}", original.name, put.words);
             }
         }
     }
     assert!(count >= 239, "{count} objects");
 }
 
-/// What was told, what was sent, and how many events the stream took.
+/// What was reported, what was sent, and how many events the stream took.
 fn play(from: Dialect, to: Dialect, events: &[String]) -> (Vec<String>, Vec<u8>, usize) {
     let setup = Setup { from, to, voice: voice(), names: ToolNames::default(), rename: true, max_event_bytes: 1 << 20 };
     let mut stream = ReplyStream::new(setup);
     let mut sent = Vec::new();
     let mut taken = 0;
     for event in events.iter().take_while(|event| Node::read(event).is_ok()) {
-        // An error is told in other ways, and what comes after the end not at all.
+        // An error is reported in other ways, and what comes after the end not at all.
         let Ok(bytes) = stream.feed(Bytes::from(format!("data: {event}\n\n"))) else { break };
         sent.extend_from_slice(&bytes);
         taken += 1;
     }
-    let told = stream.dropped().map(|dropped| dropped.fields().to_vec()).unwrap_or_default();
-    (told, sent, taken)
+    let dropped = stream.dropped().map(|dropped| dropped.fields().to_vec()).unwrap_or_default();
+    (dropped, sent, taken)
 }
 
 #[test]
@@ -136,9 +137,9 @@ fn of_a_stream() {
                 assert!(notes.unlisted().is_empty(), "{} {:?} {:?}", original.name, put.words, notes.unlisted());
                 count += 1;
                 for to in others(original.from) {
-                    let (told, sent, taken) = play(original.from, to, &changed);
-                    let seen = at >= taken || put.is_seen_to(&told, &sent);
-                    assert!(seen, "{} to {to:?}: {:?} {told:?}", original.name, put.words);
+                    let (dropped, sent, taken) = play(original.from, to, &changed);
+                    let seen = at >= taken || put.is_seen_to(&dropped, &sent);
+                    assert!(seen, "{} to {to:?}: {:?} {dropped:?}", original.name, put.words);
                 }
             }
         }

@@ -88,8 +88,8 @@ fn links_are_found_where_media_are_and_become_data() {
     }
 }
 
-/// What stands beside a link is carried where another dialect has a place for it, and told where it
-/// has none.
+/// What stands beside a link is carried where another dialect has a place for it, and reported
+/// where it has none.
 #[test]
 fn members_beside_a_link_do_not_vanish() {
     let source = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"url","url":"http://a/1","new":1}}]}]}"#;

@@ -193,7 +193,7 @@ fn an_answer_that_was_begun_may_be_refused() {
 }
 
 #[test]
-fn sampling_is_left_out_and_told() {
+fn sampling_is_left_out_and_reported() {
     let body = r#"{"model":"m","temperature":0.20,"messages":[{"role":"user","content":"a"}],"top_p":null,"seed":7}"#;
     let (request, dropped) = request(Dialect::Chat, body).without_sampling(false).unwrap().unwrap();
     assert_eq!(dropped.to_string(), "temperature");

@@ -29,7 +29,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "resp_ev", takes: Takes::Events, play: |input, at| stream(Dialect::Responses, input, at) },
     Target { name: "gemini_ev", takes: Takes::Events, play: |input, at| stream(Dialect::Gemini, input, at) },
     Target { name: "pluck", takes: Takes::Events, play: plucked },
-    Target { name: "kept", takes: Takes::Requests, play: |input, _| kept(input) },
+    Target { name: "stored", takes: Takes::Requests, play: |input, _| stored(input) },
 ];
 
 /// Long texts in JSON come out the same in whatever pieces they come, and nothing is made of
@@ -123,8 +123,8 @@ fn framing(input: &[u8], splits: &[usize]) -> Result<(), String> {
     if !whole.1 && !cut.1 && whole.0 != cut.0 {
         return Err(format!("{} events at once, {} in pieces {splits:?}", whole.0.len(), cut.0.len()));
     }
-    let told: usize = whole.0.iter().filter_map(|(_, data)| data.as_ref()).map(Bytes::len).sum();
-    bounded(told, input, "events")
+    let length: usize = whole.0.iter().filter_map(|(_, data)| data.as_ref()).map(Bytes::len).sum();
+    bounded(length, input, "events")
 }
 
 fn request(from: Dialect, input: &[u8]) -> Result<(), String> {
@@ -161,9 +161,10 @@ fn request(from: Dialect, input: &[u8]) -> Result<(), String> {
 fn replies(input: &[u8]) -> Result<(), String> {
     for from in Dialect::ALL {
         for to in Dialect::ALL {
-            if let Ok(told) = convert(from, to, Bytes::copy_from_slice(input), &ToolNames::default(), &Voice::default())
+            if let Ok(reply) =
+                convert(from, to, Bytes::copy_from_slice(input), &ToolNames::default(), &Voice::default())
             {
-                bounded(told.body.len(), input, "reply")?;
+                bounded(reply.body.len(), input, "reply")?;
             }
         }
     }
@@ -213,7 +214,7 @@ fn play(from: Dialect, to: Dialect, pieces: &[Bytes]) -> (Vec<u8>, bool) {
     let mut out = Vec::new();
     for piece in pieces {
         match stream.feed(piece.clone()) {
-            Ok(told) => out.extend_from_slice(&told),
+            Ok(reply) => out.extend_from_slice(&reply),
             Err(broken) => {
                 out.extend_from_slice(&broken.before);
                 out.extend_from_slice(&stream.error_event(Code::UpstreamError, "x"));
@@ -237,7 +238,7 @@ fn play(from: Dialect, to: Dialect, pieces: &[Bytes]) -> (Vec<u8>, bool) {
 }
 
 /// What the gateway does with bodies it keeps.
-fn kept(input: &[u8]) -> Result<(), String> {
+fn stored(input: &[u8]) -> Result<(), String> {
     let _ = responses::NamedItems::read(input);
     let _ = responses::from_create_event(input);
     let _ = responses::ResponseOutline::read(input);

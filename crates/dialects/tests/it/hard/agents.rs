@@ -37,7 +37,7 @@ fn voice_of(call: &str) -> Voice {
 }
 
 /// What the client of a dialect keeps of the answer, as items of its history.
-fn kept(upstream: Dialect, client: Dialect, call: &str) -> Vec<Value> {
+fn remembered(upstream: Dialect, client: Dialect, call: &str) -> Vec<Value> {
     let body = Bytes::from(calls_alike(upstream).to_string());
     let converted = convert(upstream, client, body, &ToolNames::default(), &voice_of(call)).unwrap();
     let reply: Value = serde_json::from_slice(&converted.body).unwrap();
@@ -175,11 +175,11 @@ fn the_same_call_in_three_turns_of_a_provider_without_ids() {
             let mut history: Vec<Value> = Vec::new();
             for turn in 0..3 {
                 let call = format!("call_t{turn}");
-                let said = kept(upstream, client, &call);
+                let said = remembered(upstream, client, &call);
                 let given = ids(client, &said);
                 assert_eq!(given.len(), 2, "{what}: {said:?}");
                 // The same answer once more, and as a stream, has the same ids.
-                assert_eq!(ids(client, &kept(upstream, client, &call)), given, "{what}");
+                assert_eq!(ids(client, &remembered(upstream, client, &call)), given, "{what}");
                 assert_eq!(streamed_ids(upstream, client, &call), given, "{what}, streamed");
                 history.extend(said);
                 history.extend(results(client, &given, turn));

@@ -1,5 +1,5 @@
 //! Citations, in every form a provider has for them, for clients of the other dialects: carried
-//! with their place in the answer, or told. The same whole and streamed. And names of files,
+//! with their place in the answer, or reported. The same whole and streamed. And names of files,
 //! wherever a file can stand.
 
 use super::*;
@@ -104,7 +104,7 @@ fn anthropic() -> (Value, Vec<Value>) {
 #[test]
 fn a_block_that_anthropic_cites_is_a_place_in_the_text() {
     let (whole, events) = anthropic();
-    for (to, place, told) in [
+    for (to, place, left_out) in [
         (C, (4, 10), "answer.cited_text,answer.encrypted_index"),
         // Within its own part.
         (R, (0, 6), "answer.cited_text,answer.encrypted_index,answer.citations"),
@@ -112,12 +112,12 @@ fn a_block_that_anthropic_cites_is_a_place_in_the_text() {
     ] {
         assert_eq!(
             (links(to, &reply(A, to, whole.clone())), lost(A, to, &whole).as_str()),
-            (one(place), told),
+            (one(place), left_out),
             "{to:?}"
         );
         let played = play(A, to, &events);
         let dropped = played.stream.dropped().map(ToString::to_string).unwrap_or_default();
-        assert_eq!((streamed_links(to, &played.data), dropped.as_str()), (one(place), told), "{to:?}, streamed");
+        assert_eq!((streamed_links(to, &played.data), dropped.as_str()), (one(place), left_out), "{to:?}, streamed");
     }
     // A place in a document is chat's as it came, with its own place in the answer.
     let mut page = anthropic_page();
@@ -182,20 +182,20 @@ fn gemini() -> (Value, Vec<Value>) {
 }
 
 #[test]
-fn a_link_keeps_its_place_or_that_is_told() {
+fn a_link_keeps_its_place_or_that_is_reported() {
     const UNPLACED: &str = "answer.start_index,answer.end_index";
     for (from, (whole, events), places) in [
         (C, chat(), vec![(A, (0, 0), UNPLACED), (R, (1, 2), ""), (G, (2, 3), "")]),
         (R, responses(), vec![(A, (0, 0), UNPLACED), (C, (3, 4), ""), (G, (4, 5), "")]),
         (G, gemini(), vec![(A, (0, 0), "answer.startIndex,answer.endIndex"), (C, (1, 2), ""), (R, (1, 2), "")]),
     ] {
-        for (to, place, told) in places {
+        for (to, place, left_out) in places {
             let read = links(to, &reply(from, to, whole.clone()));
-            assert_eq!((read, lost(from, to, &whole).as_str()), (one(place), told), "{from:?} to {to:?}");
+            assert_eq!((read, lost(from, to, &whole).as_str()), (one(place), left_out), "{from:?} to {to:?}");
             let played = play(from, to, &events);
             let dropped = played.stream.dropped().map(ToString::to_string).unwrap_or_default();
             let read = streamed_links(to, &played.data);
-            assert_eq!((read, dropped.as_str()), (one(place), told), "{from:?} to {to:?}, streamed");
+            assert_eq!((read, dropped.as_str()), (one(place), left_out), "{from:?} to {to:?}, streamed");
         }
     }
 }
@@ -215,7 +215,7 @@ fn a_source_that_no_statement_names_is_a_source_all_the_same() {
 }
 
 #[test]
-fn the_name_of_a_file_is_carried_or_told() {
+fn the_name_of_a_file_is_carried_or_reported() {
     const DATA: &str = "data:application/pdf;base64,QUJD";
     let respond = |part: Value| json!({"model": "m", "input": [{"role": "user", "content": [{"type": "input_text", "text": "q"}, part]}]});
     let result = |part: Value| {
@@ -247,11 +247,11 @@ fn the_name_of_a_file_is_carried_or_told() {
     ] {
         for to in Dialect::ALL.into_iter().filter(|to| *to != from) {
             // A place that a provider has not at all is refused by its name.
-            let Ok((sent, told)) = try_sent(from, &Target::new(to, "up"), &body) else { continue };
-            let told = told.dropped.to_string();
+            let Ok((sent, dropped)) = try_sent(from, &Target::new(to, "up"), &body) else { continue };
+            let dropped = dropped.dropped.to_string();
             let carried = sent.to_string().contains("mine.pdf");
-            let named = ["filename", "title", "displayName"].iter().any(|name| told.contains(name));
-            assert!(carried || named, "{from:?} to {to:?}: {sent} tells {told:?} of {body}");
+            let named = ["filename", "title", "displayName"].iter().any(|name| dropped.contains(name));
+            assert!(carried || named, "{from:?} to {to:?}: {sent} tells {dropped:?} of {body}");
         }
     }
 }

@@ -19,7 +19,7 @@ fn cache_marks_reach_only_models_that_take_them() {
     for to in [C, R, G] {
         let (plain, all) = try_sent(A, &Target::new(to, "up"), &body).unwrap();
         assert!(!plain.to_string().contains("cache"), "{to:?}: {plain}");
-        assert_eq!(all.dropped.to_string(), "cache_control", "{to:?}: told once");
+        assert_eq!(all.dropped.to_string(), "cache_control", "{to:?}: reported once");
     }
     assert_eq!(sent(A, C, body.clone())["messages"][1]["content"], "q", "a plain text again");
     for to in [C, R] {
@@ -27,14 +27,14 @@ fn cache_marks_reach_only_models_that_take_them() {
         let (marked, _) = try_sent(A, &takes, &body).unwrap();
         assert!(marked.to_string().contains(r#""prompt_cache_breakpoint":{"mode":"explicit"}"#), "{to:?}: {marked}");
     }
-    // A mark in OpenAI's own words is told by them.
+    // A mark in OpenAI's own words is named by them.
     let chat = json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "q", "prompt_cache_breakpoint": {"mode": "explicit"}}]}]});
     assert_eq!(dropped(C, R, chat), "prompt_cache_breakpoint");
 }
 
 /// An agent's id of its user is longer than OpenAI takes.
 #[test]
-fn a_long_user_is_told_by_a_hash() {
+fn a_long_user_is_sent_as_a_hash() {
     let long = format!("{{\"device_id\":\"{}\"}}", "0f".repeat(40));
     let body = |user: &str| claude(json!({"metadata": {"user_id": user}}));
     for to in [C, R] {
@@ -46,7 +46,7 @@ fn a_long_user_is_told_by_a_hash() {
 
 /// Agents ask for more output than some models have; those would refuse it.
 #[test]
-fn a_limit_above_the_models_is_cut_and_told() {
+fn a_limit_above_the_models_is_cut_and_reported() {
     let asks = [
         (C, json!({"model": "m", "max_tokens": 32_000, "messages": [{"role": "user", "content": "q"}]}), "max_tokens"),
         (A, claude(json!({})), "max_tokens"),
@@ -57,11 +57,11 @@ fn a_limit_above_the_models_is_cut_and_told() {
             "generationConfig.maxOutputTokens",
         ),
     ];
-    for (from, body, told) in asks {
+    for (from, body, dropped) in asks {
         for to in [C, A, R, G].into_iter().filter(|to| *to != from) {
             let small = Target { most_output: Some(16_384), ..Target::new(to, "up") };
             let (body, all) = try_sent(from, &small, &body).unwrap();
-            assert_eq!(all.dropped.to_string(), told, "{from:?} to {to:?}");
+            assert_eq!(all.dropped.to_string(), dropped, "{from:?} to {to:?}");
             assert!(body.to_string().contains(":16384") && !body.to_string().contains("32000"), "{body}");
         }
     }
@@ -70,7 +70,7 @@ fn a_limit_above_the_models_is_cut_and_told() {
 /// A tool that looks for tools answers with references to them; any other dialect has all tools at
 /// hand.
 #[test]
-fn references_to_tools_are_words_and_unknown_results_are_told_as_written() {
+fn references_to_tools_are_words_and_unknown_results_are_passed_as_written() {
     let result = |block: Value| {
         claude(
             json!({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]},

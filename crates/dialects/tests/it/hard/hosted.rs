@@ -1,6 +1,6 @@
 //! 2.3: tools that run at the provider. Web search is translated; what agents offer with every
-//! request is left out and told, any other is refused by the name of its field; what they left in
-//! the history is dropped and told, and so is what they leave in an answer.
+//! request is left out and reported, any other is refused by the name of its field; what they left
+//! in the history is dropped and reported, and so is what they leave in an answer.
 
 use super::*;
 
@@ -71,8 +71,8 @@ fn tools_of_another_provider_are_refused_by_their_place() {
 
 /// Agents offer these with every request. Without them the model answers from what it knows.
 #[test]
-fn tools_that_agents_offer_unasked_are_left_out_and_told() {
-    for (from, tool, told) in [
+fn tools_that_agents_offer_unasked_are_left_out_and_reported() {
+    for (from, tool, left_out) in [
         (A, json!({"type": "web_fetch_20250910", "name": "web_fetch", "max_uses": 3}), "tools.web_fetch"),
         (A, json!({"type": "tool_search_tool_regex_20251119", "name": "tool_search"}), "tools.tool_search"),
         (R, json!({"type": "image_generation", "output_format": "png"}), "tools.image_generation"),
@@ -81,9 +81,9 @@ fn tools_that_agents_offer_unasked_are_left_out_and_told() {
     ] {
         for to in [C, A, R, G].into_iter().filter(|to| *to != from) {
             let body = with_tool(from, tool.clone());
-            assert_eq!(dropped(from, to, body.clone()), told, "{from:?} to {to:?}");
+            assert_eq!(dropped(from, to, body.clone()), left_out, "{from:?} to {to:?}");
             let strict = Target { strict: true, ..Target::new(to, "up") };
-            assert_eq!(try_sent(from, &strict, &body).unwrap_err().param.unwrap(), told, "{from:?} to {to:?}");
+            assert_eq!(try_sent(from, &strict, &body).unwrap_err().param.unwrap(), left_out, "{from:?} to {to:?}");
         }
     }
     // A chat provider may have no search at all; the tools of the client stay.
@@ -97,11 +97,11 @@ fn tools_that_agents_offer_unasked_are_left_out_and_told() {
     let body = sent(R, C, alone);
     let none = ["tools", "tool_choice", "parallel_tool_calls"].iter().all(|name| body.get(name).is_none());
     assert!(none, "{body}");
-    for (from, tool, told) in [
+    for (from, tool, left_out) in [
         (A, json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 8}), "tools.web_search"),
         (G, json!({"googleSearch": {}}), "tools.googleSearch"),
     ] {
-        assert_eq!(dropped(from, C, with_tool(from, tool)), told, "{from:?}");
+        assert_eq!(dropped(from, C, with_tool(from, tool)), left_out, "{from:?}");
     }
 }
 
@@ -150,7 +150,7 @@ fn a_search_of_chat_is_one_of_the_others() {
 }
 
 #[test]
-fn what_they_did_before_is_left_out_and_told() {
+fn what_they_did_before_is_left_out_and_reported() {
     let claude = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": [
         {"type": "server_tool_use", "id": "s", "name": "code_execution", "input": {}},
         {"type": "code_execution_tool_result", "tool_use_id": "s", "content": {"type": "code_execution_result", "stdout": "4", "stderr": "", "return_code": 0, "content": []}},
@@ -162,21 +162,21 @@ fn what_they_did_before_is_left_out_and_told() {
     let gemini = json!({"contents": [{"role": "user", "parts": [{"text": "q"}]}, {"role": "model", "parts": [
         {"executableCode": {"language": "PYTHON", "code": "2+2"}}, {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "4"}}, {"text": "Four."}]},
         {"role": "user", "parts": [{"text": "more"}]}]});
-    for (from, body, told) in [
+    for (from, body, left_out) in [
         (A, claude, "server_tool_use,code_execution_tool_result"),
         (R, responses, "code_interpreter_call,file_search_call"),
         (G, gemini, "executableCode,codeExecutionResult"),
     ] {
         for to in [C, A, R, G].into_iter().filter(|to| *to != from) {
             let (sent, all) = try_sent(from, &Target::new(to, "up"), &body).unwrap();
-            assert_eq!(all.dropped.to_string(), told, "{from:?} to {to:?}");
+            assert_eq!(all.dropped.to_string(), left_out, "{from:?} to {to:?}");
             assert!(sent.to_string().contains("Four."), "{from:?} to {to:?}: {sent}");
         }
     }
 }
 
 #[test]
-fn what_they_leave_in_an_answer_is_told() {
+fn what_they_leave_in_an_answer_is_reported() {
     let claude = json!({"id": "m", "type": "message", "role": "assistant", "model": "up", "container": {"id": "c", "expires_at": "x"}, "content": [
         {"type": "server_tool_use", "id": "s", "name": "code_execution", "input": {}},
         {"type": "code_execution_tool_result", "tool_use_id": "s", "content": {}}, {"type": "text", "text": "Four."}],
@@ -187,7 +187,7 @@ fn what_they_leave_in_an_answer_is_told() {
     let gemini = json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"executableCode": {"code": "2+2"}}, {"codeExecutionResult": {"output": "4"}}, {"text": "Four."}]},
         "finishReason": "STOP", "safetyRatings": [{"category": "x"}], "urlContextMetadata": {"urlMetadata": []},
         "groundingMetadata": {"webSearchQueries": ["q"], "searchEntryPoint": {"renderedContent": "<p>"}, "groundingChunks": [], "retrievalMetadata": {}}}], "modelVersion": "up"});
-    for (from, body, told) in [
+    for (from, body, left_out) in [
         (A, claude, "answer.server_tool_use,answer.code_execution_tool_result,answer.container"),
         (R, responses, "answer.web_search_call,answer.mcp_call,answer.output_audio"),
         (
@@ -198,8 +198,8 @@ fn what_they_leave_in_an_answer_is_told() {
     ] {
         for to in [C, A, R, G] {
             // Responses has an item for a search.
-            let told = if to == R { told.replace("answer.web_search,", "") } else { told.to_owned() };
-            assert_eq!(lost(from, to, &body), if to == from { "" } else { &told }, "{from:?} to {to:?}");
+            let left_out = if to == R { left_out.replace("answer.web_search,", "") } else { left_out.to_owned() };
+            assert_eq!(lost(from, to, &body), if to == from { "" } else { &left_out }, "{from:?} to {to:?}");
             assert!(reply(from, to, body.clone()).to_string().contains("Four."), "{from:?} to {to:?}");
         }
     }
@@ -220,7 +220,7 @@ fn in_a_stream_too() {
         json!({"type": "message_delta", "delta": {"stop_reason": "end_turn", "container": {"id": "c"}}, "usage": {"output_tokens": 2}}),
         json!({"type": "message_stop"}),
     ];
-    for (to, told) in [
+    for (to, left_out) in [
         (C, Some("answer.web_search,answer.web_search_tool_result,answer.container")),
         (R, Some("answer.web_search_tool_result,answer.citations,answer.container")),
         (G, Some("answer.web_search_tool_result,answer.citations,answer.container")),
@@ -228,14 +228,14 @@ fn in_a_stream_too() {
     ] {
         let played = play(A, to, &events);
         assert_eq!(played.end, "complete", "{to:?}");
-        assert_eq!(played.stream.dropped().map(ToString::to_string).as_deref(), told, "{to:?}");
+        assert_eq!(played.stream.dropped().map(ToString::to_string).as_deref(), left_out, "{to:?}");
     }
 }
 
 /// A search is asked for in every dialect that has one, so it is answered in those that have a word
 /// for it.
 #[test]
-fn searches_are_told_where_there_is_a_word_for_them() {
+fn searches_are_shown_where_there_is_a_word_for_them() {
     let usage = json!({"input_tokens": 1, "output_tokens": 1});
     let claude = json!({"id": "m", "type": "message", "role": "assistant", "model": "up", "stop_reason": "end_turn", "usage": usage, "content": [
         {"type": "text", "text": "I look. "}, {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "tolls"}}, {"type": "text", "text": "A toll."}]});
@@ -300,7 +300,7 @@ fn late_sources_are_annotations_all_the_same() {
         let played = play(G, R, &[first, last.clone()]);
         let notes = kinds(&played.data).iter().filter(|kind| **kind == "response.output_text.annotation.added").count();
         let output = played.data.last().unwrap()["response"]["output"].clone();
-        let told: usize = output
+        let links: usize = output
             .as_array()
             .unwrap()
             .iter()
@@ -308,7 +308,7 @@ fn late_sources_are_annotations_all_the_same() {
             .map(Vec::len)
             .sum();
         let searches = output.as_array().unwrap().iter().filter(|item| item["type"] == "web_search_call").count();
-        assert_eq!((notes, told, searches), (1, 1, 1), "{output}");
+        assert_eq!((notes, links, searches), (1, 1, 1), "{output}");
     }
 }
 
@@ -321,7 +321,8 @@ fn sources_of_any_kind_are_citations() {
             "groundingChunks": [{"web": {"uri": "https://x.example", "title": "X"}}, {"retrievedContext": {"uri": "store/1", "title": "Y"}}], "groundingSupports": supports}}], "modelVersion": "up"})
     };
     let support = json!([{"segment": {"startIndex": 0, "endIndex": 7}, "groundingChunkIndices": [0, 1]}]);
-    for (supports, end, told) in [(json!([]), 0, "answer.citations"), (support, 5, "answer.endIndex,answer.citations")]
+    for (supports, end, left_out) in
+        [(json!([]), 0, "answer.citations"), (support, 5, "answer.endIndex,answer.citations")]
     {
         let body = grounded(supports);
         let message = &reply(G, C, body.clone())["choices"][0]["message"];
@@ -330,7 +331,7 @@ fn sources_of_any_kind_are_citations() {
             json!({"start_index": 0, "end_index": end, "title": "X", "url": "https://x.example"})
         );
         assert_eq!(message["citations"], json!([{"retrievedContext": {"uri": "store/1", "title": "Y"}}]));
-        assert_eq!(lost(G, A, &body), told);
+        assert_eq!(lost(G, A, &body), left_out);
         assert_eq!(reply(G, A, body)["content"][0]["citations"][0]["url"], "https://x.example");
     }
 }

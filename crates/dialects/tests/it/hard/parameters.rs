@@ -61,7 +61,7 @@ fn case_116_and_117_stream_options_and_cache_keys() {
 }
 
 #[test]
-fn case_118_the_order_of_schemas_is_kept() {
+fn case_118_the_order_of_schemas_is_preserved() {
     let body =
         plain(json!({"tools": [{"type": "function", "function": {"name": "f", "parameters": null}}]})).to_string();
     let schema = r#"{"type":"object","properties":{"z":{},"a":{},"m":{"y":1,"b":2}}}"#;

@@ -21,7 +21,7 @@ fn case_58_thinking_is_off_for_a_turn_that_lost_its_thoughts() {
 }
 
 #[test]
-fn case_59_an_unsigned_thought_is_dropped_and_its_text_kept() {
+fn case_59_an_unsigned_thought_is_dropped_and_its_text_preserved() {
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a", "reasoning_content": "Hm"}, {"role": "user", "content": "b"}]});
     assert_eq!(sent(C, A, body.clone())["messages"][1], json!({"role": "assistant", "content": "a"}));
     assert_eq!(dropped(C, A, body), "reasoning");
@@ -49,15 +49,15 @@ fn case_63_no_item_id_for_a_provider_that_stored_nothing() {
 
 #[test]
 fn case_60_and_62_what_is_sealed_comes_back_through_another_dialect() {
-    // Anthropic's redacted thoughts, kept by a chat client and by a Responses client.
+    // Anthropic's redacted thoughts, remembered by a chat client and by a Responses client.
     let message = json!({"id": "m", "type": "message", "role": "assistant", "model": "up", "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1},
         "content": [{"type": "redacted_thinking", "data": "U0VBTA=="}, {"type": "text", "text": "a"}]});
-    let mut kept = reply(A, C, message.clone())["choices"][0]["message"].clone();
-    kept.as_object_mut().unwrap().remove("refusal");
+    let mut said = reply(A, C, message.clone())["choices"][0]["message"].clone();
+    said.as_object_mut().unwrap().remove("refusal");
     let back = sent(
         C,
         A,
-        json!({"model": "m", "messages": [{"role": "user", "content": "q"}, kept, {"role": "user", "content": "b"}]}),
+        json!({"model": "m", "messages": [{"role": "user", "content": "q"}, said, {"role": "user", "content": "b"}]}),
     );
     assert_eq!(back["messages"][1]["content"][0], json!({"type": "redacted_thinking", "data": "U0VBTA=="}));
     let mut input = vec![json!({"role": "user", "content": "q"})];
@@ -65,17 +65,17 @@ fn case_60_and_62_what_is_sealed_comes_back_through_another_dialect() {
     input.push(json!({"role": "user", "content": "b"}));
     let back = sent(R, A, json!({"model": "m", "input": input}));
     assert_eq!(back["messages"][1]["content"][0], json!({"type": "redacted_thinking", "data": "U0VBTA=="}));
-    // OpenAI's encrypted item, kept by an Anthropic client: the bytes as they were, without the id
-    // of an item nobody stored (case 63).
+    // OpenAI's encrypted item, remembered by an Anthropic client: the bytes as they were, without
+    // the id of an item nobody stored (case 63).
     let response = json!({"id": "r", "object": "response", "status": "completed", "model": "up", "output": [
         {"type": "reasoning", "id": "rs_7", "summary": [{"type": "summary_text", "text": "Hm"}], "encrypted_content": "gAAA=="},
         {"type": "message", "id": "msg_7", "role": "assistant", "content": [{"type": "output_text", "text": "a", "annotations": []}]}]});
-    let kept = reply(R, A, response)["content"].clone();
-    assert!(kept[0]["signature"].as_str().unwrap().starts_with("tg1."), "{kept}");
+    let content = reply(R, A, response)["content"].clone();
+    assert!(content[0]["signature"].as_str().unwrap().starts_with("tg1."), "{content}");
     let back = sent(
         A,
         R,
-        json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": kept}, {"role": "user", "content": "b"}]}),
+        json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": content}, {"role": "user", "content": "b"}]}),
     );
     assert_eq!(
         back["input"][1],
@@ -91,15 +91,15 @@ fn a_signed_thought_without_its_text_comes_back_as_one() {
     let message = json!({"id": "m", "type": "message", "role": "assistant", "model": "up", "stop_reason": "end_turn",
         "usage": {"input_tokens": 1, "output_tokens": 1}, "content": [signed, {"type": "text", "text": "a"}]});
     let question = json!({"role": "user", "content": "q"});
-    let kept = reply(A, C, message.clone())["choices"][0]["message"].clone();
-    let chat = sent(C, A, json!({"model": "m", "messages": [question, kept, question]}));
+    let turn = reply(A, C, message.clone())["choices"][0]["message"].clone();
+    let chat = sent(C, A, json!({"model": "m", "messages": [question, turn, question]}));
     let mut input = vec![question.clone()];
     input.extend(reply(A, R, message.clone())["output"].as_array().unwrap().clone());
     input.push(question);
     let responses = sent(R, A, json!({"model": "m", "input": input}));
     let asked = json!({"role": "user", "parts": [{"text": "q"}]});
-    let kept = reply(A, G, message)["candidates"][0]["content"].clone();
-    let gemini = sent(G, A, json!({"contents": [asked, kept, asked]}));
+    let turn = reply(A, G, message)["candidates"][0]["content"].clone();
+    let gemini = sent(G, A, json!({"contents": [asked, turn, asked]}));
     for back in [chat, responses, gemini] {
         assert_eq!(back["messages"][1]["content"][0], signed, "{back}");
     }
@@ -278,7 +278,7 @@ fn case_73_and_74_and_76_off_and_older_models() {
     assert_eq!(all.dropped.to_string(), "temperature");
 }
 
-/// OpenAI refuses to be told how to think, and to be asked for sealed thoughts, where a model does
+/// OpenAI refuses settings of thinking, and to be asked for sealed thoughts, where a model does
 /// not think.
 #[test]
 fn case_74_nothing_is_said_about_thinking_to_a_model_that_does_not() {
@@ -295,7 +295,7 @@ fn case_74_nothing_is_said_about_thinking_to_a_model_that_does_not() {
         )
     };
     let shown = "generationConfig.thinkingConfig.includeThoughts";
-    for ((from, body), told) in [
+    for ((from, body), dropped) in [
         (claude(json!({"type": "disabled"})), ""),
         (claude(json!({"type": "adaptive"})), ""),
         (gemini(json!({"thinkingBudget": 0})), ""),
@@ -307,11 +307,11 @@ fn case_74_nothing_is_said_about_thinking_to_a_model_that_does_not() {
             let (sent, all) = try_sent(from, &target, &body).unwrap();
             let silent = ["reasoning", "reasoning_effort", "include"].iter().all(|name| sent.get(name).is_none());
             assert!(silent, "{body} to {to:?}: {sent}");
-            assert_eq!(all.dropped.to_string(), told, "{body} to {to:?}");
+            assert_eq!(all.dropped.to_string(), dropped, "{body} to {to:?}");
         }
     }
     let unthinking = Target { thinks: false, ..Target::new(R, "up") };
-    // A budget is what other makers' clients send without being asked to: told, not sent.
+    // A budget is what other makers' clients send without being asked to: reported, not sent.
     let (budget, level) = (json!({"type": "enabled", "budget_tokens": 8000}), json!({"thinkingLevel": "HIGH"}));
     for (from, body) in [claude(budget), gemini(level)] {
         for to in [C, R] {
@@ -349,7 +349,7 @@ fn budgets_are_cut_to_what_the_model_takes() {
     let claude = |budget: u64| (A, json!({"thinking": {"type": "enabled", "budget_tokens": budget}}));
     let effort = |word: &str| (C, json!({"reasoning_effort": word}));
     let off = || (A, json!({"thinking": {"type": "disabled"}}));
-    for ((from, asked), target, budget, told) in [
+    for ((from, asked), target, budget, dropped) in [
         (claude(31_999), &pro, 31_999, ""),
         (claude(31_999), &flash, 24_576, "reasoning"),
         (claude(60_000), &pro, 32_768, "reasoning"),
@@ -369,7 +369,7 @@ fn budgets_are_cut_to_what_the_model_takes() {
         asked.as_object().unwrap().iter().for_each(|(name, value)| body[name] = value.clone());
         let (sent, all) = try_sent(from, target, &body).unwrap();
         assert_eq!(sent["generationConfig"]["thinkingConfig"]["thinkingBudget"], budget, "{asked}: {sent}");
-        assert_eq!(all.dropped.to_string(), told, "{asked}");
+        assert_eq!(all.dropped.to_string(), dropped, "{asked}");
     }
     let strict = Target { strict: true, ..flash };
     let body = json!({"model": "m", "max_tokens": 40_000, "messages": [{"role": "user", "content": "q"}], "thinking": {"type": "enabled", "budget_tokens": 31_999}});

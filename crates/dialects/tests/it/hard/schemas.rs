@@ -8,7 +8,7 @@ fn asked(schema: Value) -> Value {
 }
 
 #[test]
-fn case_48_without_native_support_the_schema_is_told_in_words() {
+fn case_48_without_native_support_the_schema_is_put_in_words() {
     let mut target = Target::new(A, "up");
     target.native_schema = false;
     let (body, _) = try_sent(C, &target, &asked(json!({"type": "object"}))).unwrap();
@@ -19,7 +19,7 @@ fn case_48_without_native_support_the_schema_is_told_in_words() {
 }
 
 #[test]
-fn case_49_and_50_limits_are_told_and_references_moved() {
+fn case_49_and_50_limits_are_reported_and_references_moved() {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}, "r": {"$ref": "#/definitions/x"}}, "definitions": {"x": {"type": "object"}}});
     let schema = &sent(C, A, asked(schema))["output_config"]["format"]["schema"];
     assert_eq!(schema["properties"]["n"], json!({"type": "integer", "description": "(minimum: 1)"}));
@@ -31,8 +31,8 @@ fn case_49_and_50_limits_are_told_and_references_moved() {
 fn case_52_a_property_is_no_keyword() {
     let names = json!({"minimum": {"type": "integer"}, "format": {"type": "string"}, "default": {"type": "string"}, "uniqueItems": {"type": "boolean"}});
     let schema = json!({"type": "object", "properties": names, "required": ["minimum"]});
-    let kept = &sent(C, A, asked(schema))["output_config"]["format"]["schema"]["properties"];
-    assert_eq!(kept, &names);
+    let properties = &sent(C, A, asked(schema))["output_config"]["format"]["schema"]["properties"];
+    assert_eq!(properties, &names);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn no_member_of_a_gemini_schema_disappears_in_silence() {
 }
 
 #[test]
-fn a_root_that_is_no_object_is_told() {
+fn a_root_that_is_no_object_is_reported() {
     let nullable = with_schema(false, r#"{"type":"OBJECT","nullable":true}"#);
     for to in [C, A] {
         assert_eq!(
@@ -147,7 +147,7 @@ fn a_root_that_is_no_object_is_told() {
 }
 
 #[test]
-fn an_object_that_was_open_in_so_many_words_is_told_where_all_are_closed() {
+fn an_object_that_was_open_in_so_many_words_is_reported_where_all_are_closed() {
     let map =
         json!({"type": "object", "properties": {"m": {"type": "object", "additionalProperties": {"type": "string"}}}});
     assert_eq!(dropped(C, A, asked(map)), "response_format.json_schema.schema.additionalProperties");

@@ -28,7 +28,7 @@ fn stopped(from: Dialect, reason: &str) -> Value {
 
 /// What a client reads: the reason in its own dialect, and beside it what the dialect has no word
 /// for.
-fn told(to: Dialect, reply: &Value) -> String {
+fn stop_word(to: Dialect, reply: &Value) -> String {
     match to {
         Dialect::Chat => match reply["choices"][0]["native_finish_reason"].as_str() {
             Some(native) => format!("{}/{native}", reply["choices"][0]["finish_reason"].as_str().unwrap()),
@@ -104,13 +104,13 @@ fn every_reason_has_a_word_in_every_dialect() {
                 ("", _) => format!("content_filter/{reason}"),
                 (word, _) => word.to_owned(),
             };
-            assert_eq!(told(to, &reply(from, to, stopped(from, reason))), word, "{from:?} {reason} to {to:?}");
+            assert_eq!(stop_word(to, &reply(from, to, stopped(from, reason))), word, "{from:?} {reason} to {to:?}");
         }
     }
 }
 
 #[test]
-fn what_no_dialect_says_is_told_as_dropped() {
+fn what_no_dialect_says_is_reported_as_dropped() {
     assert_eq!(lost(A, R, &stopped(A, "pause_turn")), "answer.pause_turn");
     assert_eq!(lost(G, A, &stopped(G, "MALFORMED_FUNCTION_CALL")), "answer.MALFORMED_FUNCTION_CALL");
     assert_eq!(lost(A, C, &stopped(A, "pause_turn")), "", "carried in native_finish_reason");
@@ -138,7 +138,7 @@ fn an_unreadable_call_and_nothing_else_is_a_fault() {
     assert_eq!(play(G, G, &[body]).end, "complete", "in its own dialect it passes");
 }
 
-/// Why an answer was refused is told where there is a place for it.
+/// Why an answer was refused is reported where there is a place for it.
 #[test]
 fn the_details_of_a_refusal_are_carried() {
     let details = json!({"type": "refusal", "category": "cyber", "explanation": "Not this."});

@@ -88,8 +88,8 @@ fn case_87_and_88_and_109_usage_wherever_it_stands() {
     let usage =
         json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}});
     let played = play(C, A, &[text("a"), stop(), usage, done()]);
-    assert_eq!(played.data[played.data.len() - 2]["usage"]["input_tokens"], 3, "told again with the stop reason");
-    // A chat client that did not ask is told nothing, and is metered all the same.
+    assert_eq!(played.data[played.data.len() - 2]["usage"]["input_tokens"], 3, "reported again with the stop reason");
+    // A chat client that did not ask gets no report, and is metered all the same.
     for wants_usage in [true, false] {
         let voice = Voice { wants_usage, ..voice() };
         let setup =
@@ -109,7 +109,7 @@ fn case_87_and_88_and_109_usage_wherever_it_stands() {
 }
 
 #[test]
-fn case_89_without_a_report_our_own_count_is_told_as_one() {
+fn case_89_without_a_report_our_own_count_is_given_as_one() {
     let played = play(C, A, &[text("three small words"), stop(), done()]);
     let (usage, estimated) = played.stream.best_usage(40);
     assert!(estimated && usage.input == 40 && usage.output >= 3);
@@ -132,7 +132,7 @@ fn case_90_and_91_and_92_finishes() {
     assert_eq!(play(C, A, &[chunk(json!({"role": "assistant"}), Value::Null), done()]).end, "truncated");
 }
 
-/// 93, 95 to 98: a cut and a fault are told in each dialect's own form.
+/// 93, 95 to 98: a cut and a fault are reported in each dialect's own form.
 #[test]
 fn case_93_and_95_to_98_errors_in_each_form() {
     for to in [C, A, R, G] {
@@ -180,7 +180,7 @@ fn case_98_an_error_outside_any_event_is_read() {
 }
 
 #[test]
-fn case_99_usage_of_a_failed_response_is_kept() {
+fn case_99_usage_of_a_failed_response_is_preserved() {
     let usage = json!({"input_tokens": 5, "output_tokens": 3, "total_tokens": 8});
     for (kind, status) in [("response.failed", "failed"), ("response.incomplete", "incomplete")] {
         let played = play(
@@ -300,7 +300,7 @@ fn case_120_and_121_stop_sequences_and_split_texts() {
 }
 
 #[test]
-fn case_123_the_tier_that_served_is_kept_for_the_log() {
+fn case_123_the_tier_that_served_is_recorded_for_the_log() {
     let usage = json!({"input_tokens": 3, "output_tokens": 1, "service_tier": "priority"});
     let events = [
         json!({"type": "message_start", "message": {"id": "m", "model": "up", "usage": usage}}),
@@ -357,7 +357,7 @@ fn an_error_in_the_place_of_the_first_piece_stands_alone() {
 
 /// The final object of Responses repeats the stream, so a stream without end has one there.
 #[test]
-fn a_stream_that_must_be_kept_has_a_limit() {
+fn a_stream_that_must_be_buffered_has_a_limit() {
     let long = format!("data: {}\n\n", text(&"x".repeat(4 << 20)));
     let pieces: Vec<&[u8]> = (0..20).map(|_| long.as_bytes()).collect();
     assert_eq!(play_raw(C, R, &pieces).end, "TooLong");
@@ -428,7 +428,7 @@ fn nothing_parts_a_call() {
 
 /// Gemini shows pictures it thought with: they are no answer.
 #[test]
-fn a_picture_that_was_thought_is_not_told_as_an_answer() {
+fn a_picture_that_was_thought_is_not_given_as_an_answer() {
     let part = |thought: bool| json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}, "thought": thought});
     let chunk = |part: Value, reason: Value| json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": reason}], "modelVersion": "up"});
     for to in [C, A, R] {

@@ -314,8 +314,8 @@ fn an_error_of_gemini_keeps_what_is_beside_it() {
             {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
             {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": response}}]}]});
         let block = sent(G, A, body.clone())["messages"][2]["content"][0].clone();
-        let told = (block["content"].as_str().unwrap(), block["is_error"] == true);
-        assert_eq!(told, (text, error), "{response}: {block}");
+        let result = (block["content"].as_str().unwrap(), block["is_error"] == true);
+        assert_eq!(result, (text, error), "{response}: {block}");
         assert_eq!(dropped(G, A, body.clone()), "", "{response}");
         let chat = &sent(G, C, body)["messages"][2]["content"];
         let prefix = if error { "Error: " } else { "" };
@@ -357,7 +357,7 @@ fn long_ids_are_shortened_for_the_call_and_its_result_and_stay_apart() {
         assert_eq!((results[2 + at]["tool_call_id"].as_str(), &results[2 + at]["content"]), (Some(id), &json!(said)));
     }
     assert_ne!(calls[0]["id"], calls[1]["id"]);
-    // What fits is kept.
+    // What fits stays.
     assert_eq!(sent(A, R, long(&one, &other))["input"][1]["call_id"], one);
     let (one, other) = (format!("{one}{}", "y".repeat(50)), format!("{other}{}", "y".repeat(50)));
     let responses = sent(A, R, long(&one, &other));

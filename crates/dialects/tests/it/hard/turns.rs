@@ -195,7 +195,7 @@ fn case_17_items_without_a_type() {
 }
 
 #[test]
-fn case_20_phases_are_kept_or_told() {
+fn case_20_phases_are_preserved_or_reported() {
     let body = json!({"model": "m", "input": [{"role": "user", "content": "a"},
         {"type": "message", "role": "assistant", "phase": "commentary", "content": [{"type": "output_text", "text": "b"}]}, {"role": "user", "content": "c"}]});
     assert!(dropped(R, A, body.clone()).contains("phase"));

@@ -18,25 +18,25 @@ pub struct Board {
     looks: Mutex<HashMap<String, usize>>,
     /// There is a place for another look.
     pub bell: Notify,
-    /// When the operator was last told of tasks that cannot be asked for, by provider.
+    /// When the operator was last warned of tasks that cannot be asked for, by provider.
     warned_at: Mutex<HashMap<String, Instant>>,
 }
 
 impl Board {
     pub fn new(settings: TaskSettings) -> Board {
-        let (open, looks, told) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Board { settings, open, looks, bell: Notify::new(), warned_at: told }
+        let (open, looks, warned_at) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Board { settings, open, looks, bell: Notify::new(), warned_at }
     }
 
     /// Whether it is time to tell something about a provider's tasks again: a log line for each of
     /// thousands helps nobody.
     pub fn may_warn(&self, provider: &str) -> bool {
-        let mut told = self.warned_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warned_at = self.warned_at.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        if told.get(provider).is_some_and(|at| now.duration_since(*at) < WARN_EVERY) {
+        if warned_at.get(provider).is_some_and(|at| now.duration_since(*at) < WARN_EVERY) {
             return false;
         }
-        told.insert(provider.to_owned(), now);
+        warned_at.insert(provider.to_owned(), now);
         true
     }
 

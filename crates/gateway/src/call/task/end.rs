@@ -123,7 +123,7 @@ pub(super) async fn never_sent(till: &Till, leased: &Leased) -> Result<(), Store
     Ok(())
 }
 
-/// No provider took it, and the caller is told so.
+/// No provider took it, and the caller gets that error.
 pub(super) async fn refused<W>(
     begun: &StartedTask<W>,
     route: Option<(&Provider, &str)>,

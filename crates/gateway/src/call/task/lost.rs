@@ -69,7 +69,7 @@ async fn taken<D: TaskDesk>(watched: &Watched<'_, D>, upstream_id: String, other
         }
         TaskNaming::Taken => {
             if was_taken(task) {
-                // Told before.
+                // Reported before.
                 till.metrics.polled(provider, NAME_TAKEN);
             } else {
                 log_taken(till, id, provider, &upstream_id);

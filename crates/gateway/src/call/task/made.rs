@@ -1,4 +1,4 @@
-//! A task between its hold and the provider's answer, and as its caller is told of it then.
+//! A task between its hold and the provider's answer, and as its caller sees it then.
 
 use crate::call::ask::CallRequest;
 use crate::call::bought::Bought;
@@ -24,7 +24,7 @@ pub(super) struct StartedTask<W> {
     pub task: BegunTask,
 }
 
-/// A task as its caller is told of it. One that was given up before it was sent is none: whoever
+/// A task as its caller sees it. One that was given up before it was sent is none: whoever
 /// began it was too slow, and may send it again.
 pub(super) fn task_reply(task: Task, replayed: bool, now: i64) -> Result<Made, Refusal> {
     match task.state {

@@ -1,5 +1,5 @@
-//! A task whose account nobody in the configuration is: it is kept for the day the operator puts
-//! the account back, and decided in the customer's favour when any other task would be.
+//! A task whose account nobody in the configuration is: it is retained for the day the operator
+//! puts the account back, and decided in the customer's favour when any other task would be.
 
 use super::watched::{LATER, last_look, put_back, warn_other_account};
 use super::{TaskDesk, end};

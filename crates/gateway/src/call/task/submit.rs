@@ -1,6 +1,6 @@
 //! Sends a task to a provider, once. Routes are tried in order as long as it is certain that nobody
 //! has taken it; from the first doubt on its fate is found out, never tried again. Whatever fails
-//! here after a provider may have it is told as 504 with the task's name and "do not send it
+//! here after a provider may have it gets 504 with the task's name and "do not send it
 //! again": a 500 or 503 would be repeated by SDKs on their own, and be made, and paid, twice.
 
 use super::made::{Made, StartedTask, task_reply};
@@ -77,7 +77,7 @@ async fn offer<W: TaskWork>(begun: &StartedTask<W>) -> Result<Made, Refusal> {
     if let Err(error) = super::end::refused(begun, route, tries, &refusal).await {
         // No provider has it, so the refusal holds; whoever looks at the task next finds the same
         // and releases the hold.
-        tracing::error!(task = %begun.task.id, %error, "the end of a refused task could not be kept");
+        tracing::error!(task = %begun.task.id, %error, "the end of a refused task could not be stored");
     }
     Err(refusal)
 }
@@ -126,7 +126,7 @@ async fn taken<W: TaskWork>(begun: &StartedTask<W>, provider: &Provider, upstrea
             shown(begun).await
         }
         Err(error) => {
-            tracing::error!(task = %id, provider = provider.name, upstream_id, %error, "the provider's id of a task could not be kept");
+            tracing::error!(task = %id, provider = provider.name, upstream_id, %error, "the provider's id of a task could not be stored");
             Err(charge_unknown::<W>(id))
         }
     }
@@ -151,7 +151,7 @@ async fn unknown<W: TaskWork>(begun: &StartedTask<W>, provider: &Provider, fault
     let step = TaskStep::new(id, begun.task.fence, TaskState::Unknown, Word::Unclear, 0);
     if let Err(error) = till.store.put_back_task(step).await {
         // Its lease ends by itself, and it is looked for then.
-        tracing::error!(task = %id, %error, "that nobody knows the fate of a task could not be kept");
+        tracing::error!(task = %id, %error, "that nobody knows the fate of a task could not be stored");
         return Err(charge_unknown::<W>(id));
     }
     if habits(begun, provider).is_some_and(|habits| habits.finds) {

@@ -6,7 +6,7 @@
 //!   request's head, from the first moment on, and `idle_time` between the requests of a connection
 //!   with a valid key.
 //! - When all places are taken, the newcomer gets the place of a connection that has nothing under
-//!   way; where all have, it is refused. Strangers never have all places: some are kept for
+//!   way; where all have, it is refused. Strangers never have all places: some are reserved for
 //!   addresses that have shown a valid key lately.
 //! - TLS handshakes under way have a number of their own: when it is reached, a newcomer gets the
 //!   place of one of them.
@@ -57,7 +57,7 @@ pub struct ConnectionLimits {
 
 impl ConnectionLimits {
     /// Of all places, those that strangers cannot have.
-    fn kept_for_known(&self) -> usize {
+    fn reserved_for_known(&self) -> usize {
         self.most / 8
     }
 
@@ -79,7 +79,7 @@ struct Shared {
     rules: ConnectionLimits,
     tick: AtomicU64,
     book: Mutex<Book>,
-    /// Told to go, and not gone yet.
+    /// Asked to go, and not gone yet.
     leaving: AtomicUsize,
     left: Notify,
     meter: ConnectionMeter,
@@ -171,7 +171,7 @@ impl Shared {
         if !trusted && of_peer >= self.rules.per_peer && !self.make_room(&mut book, Whom::Of(peer)) {
             return None;
         }
-        let for_strangers = self.rules.most - self.rules.kept_for_known();
+        let for_strangers = self.rules.most - self.rules.reserved_for_known();
         if stranger && book.strangers >= for_strangers && !self.make_room(&mut book, Whom::Strangers) {
             return None;
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::task::AbortHandle;
 
-/// Added to what is under way when a connection is told to go: from then on it begins nothing.
+/// Added to what is under way when a connection is asked to go: from then on it begins nothing.
 const ENDED: usize = 1 << (usize::BITS - 1);
 
 pub struct Seat {
@@ -60,7 +60,7 @@ impl Seat {
         }
     }
 
-    /// The head of a request is whole. `None`: the connection was told to go in this moment.
+    /// The head of a request is whole. `None`: the connection was asked to go in this moment.
     pub fn begin(self: &Arc<Self>, http2: bool) -> Option<RequestUnderWay> {
         if self.busy.fetch_add(1, Ordering::AcqRel) >= ENDED {
             return None;
@@ -73,8 +73,8 @@ impl Seat {
         Some(RequestUnderWay(self.clone()))
     }
 
-    /// The connection has become another one, which is watched by whoever uses it: it is never told
-    /// to go.
+    /// The connection has become another one, which is watched by whoever uses it: it is never
+    /// asked to go.
     pub fn hand_over(&self) {
         self.busy.fetch_add(1, Ordering::AcqRel);
     }

@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Places for tests, with tasks that end when they are told to.
+/// Places for tests, with tasks that end when they are asked to.
 struct Hall {
     connections: Connections,
     tasks: JoinSet<()>,
@@ -71,7 +71,7 @@ async fn silence_ends_a_connection_and_work_does_not() {
     assert!(hall.is_there(&proven), "a connection with a key may wait longer");
     hall.tick(1);
     assert!(!hall.is_there(&proven) && hall.is_there(&asking), "but not for ever");
-    assert!(silent.seat().begin(false).is_none(), "it was told to go");
+    assert!(silent.seat().begin(false).is_none(), "it was asked to go");
 }
 
 /// Half a head, and then nothing: the time of a head is counted from its first byte, also where a
@@ -183,7 +183,7 @@ async fn one_address_has_its_part_and_a_network_of_version_six_is_one() {
 }
 
 #[tokio::test]
-async fn a_socket_that_became_another_thing_is_not_told_to_go() {
+async fn a_socket_that_became_another_thing_is_not_asked_to_go() {
     let mut hall = Hall::new(2, 2);
     let place = hall.place(STRANGER).expect("a place");
     drop(place.seat().begin(false));

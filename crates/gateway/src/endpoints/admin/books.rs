@@ -123,7 +123,7 @@ static PRICE: OperatorVerb = OperatorVerb {
     plan: |asked| {
         let text: String = asked.get("price_id")?;
         let id = price_id(&text).ok_or_else(|| wrong("price_id", "32 hexadecimal digits"))?;
-        // It is kept as the text that was hashed.
+        // It is stored as the text that was hashed.
         let parsed = |text: Value| text.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(text);
         Ok(PlannedCommand::from(AdminCommand::PriceVersion { id }).shown(ShownAs::With(Box::new(parsed))))
     },

@@ -94,7 +94,7 @@ impl FieldKind {
         }
     }
 
-    /// What a value must be, to be told to who sent another.
+    /// What a value must be, for the error to who sent another.
     pub fn wanted(self) -> String {
         match self {
             FieldKind::Text(most) => format!("a text of 1 to {most} characters, without control characters"),

@@ -1,5 +1,6 @@
 //! `/api/admin/accounts/{account}/keys`, `/api/admin/keys` and `/api/admin/admin-keys`: who may
-//! call, and who may operate. A secret is told once, in the answer that made it; kept is its hash.
+//! call, and who may operate. A secret is shown once, in the answer that made it; stored is its
+//! hash.
 
 use super::field::{FieldKind, TIME, VerbField, may, may_be_null, must};
 use super::schemas::{page, record};
@@ -20,11 +21,11 @@ pub const FAMILY: Family = Family { tag: "operators: keys", rows, schemas };
 fn rows() -> Vec<Row> {
     let (of_account, admin) = ("/api/admin/accounts/{account}/keys", "/api/admin/admin-keys");
     vec![
-        CREATE.post(of_account, "A new key of an account; its secret is told once").gives(named("NewKey")),
+        CREATE.post(of_account, "A new key of an account; its secret is shown once").gives(named("NewKey")),
         LIST.get(of_account, "The keys of an account").gives(named("KeyPage")),
         CHANGE.patch("/api/admin/keys/{key}", "Changes what a key may do").gives(named("Key")),
         REVOKE.post("/api/admin/keys/{key}/revoke", "Ends a key for good").gives(named("Key")),
-        ADMIN_CREATE.post(admin, "A new admin key; its secret is told once").gives(named("NewKey")),
+        ADMIN_CREATE.post(admin, "A new admin key; its secret is shown once").gives(named("NewKey")),
         ADMIN_LIST.get(admin, "The admin keys").gives(named("KeyPage")),
         ADMIN_REVOKE
             .post("/api/admin/admin-keys/{key}/revoke", "Ends an admin key for good, at once")
@@ -165,7 +166,7 @@ static ADMIN_REVOKE: OperatorVerb = OperatorVerb {
 };
 
 fn schemas() -> Value {
-    let secret = json!({ "type": "string", "description": "Told in this answer only" });
+    let secret = json!({ "type": "string", "description": "Shown in this answer only" });
     let mut new = record("A key and its secret", &["name", "key_prefix", "secret"]);
     new["properties"]["secret"] = secret;
     json!({

@@ -32,14 +32,14 @@ use verb::OperatorRequest;
 /// Who may do all of it.
 const OPERATOR: Access = Access::Role(AccessRole::Operator);
 
-/// Longest reason that is kept.
+/// Longest reason that is stored.
 const LONGEST_REASON: usize = 1_000;
 
 const TEXT: FieldKind = FieldKind::Text(200);
 /// A limit of spending: up to what an account can have.
 const LIMIT: FieldKind = FieldKind::Number(0, MOST_IN_ACCOUNT.nano());
 const ACCOUNT: VerbField = must("account", FieldKind::Id("acct_"), "The account");
-const REASON: VerbField = must("reason", FieldKind::Text(LONGEST_REASON), "Why; it is kept with the change");
+const REASON: VerbField = must("reason", FieldKind::Text(LONGEST_REASON), "Why; it is stored with the change");
 const PAGE: VerbField = may("limit", FieldKind::Number(1, 500), "Rows of a page; 50 unless said otherwise");
 
 /// How many rows are wanted.
@@ -119,10 +119,10 @@ fn wrong(name: &str, message: &str) -> Refusal {
 struct Form(Map<String, Value>);
 
 impl Form {
-    /// Why something is done: it is kept with what was done.
+    /// Why something is done: it is stored with what was done.
     fn reason(&mut self) -> Result<String, Refusal> {
         let missing =
-            || Refusal::about(Code::MissingParameter, "reason", "`reason` says why; it is kept with the change.");
+            || Refusal::about(Code::MissingParameter, "reason", "`reason` says why; it is stored with the change.");
         match self.0.remove("reason") {
             None | Some(Value::Null) => Err(missing()),
             Some(Value::String(text)) if text.trim().is_empty() => Err(missing()),

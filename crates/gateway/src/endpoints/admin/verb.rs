@@ -92,7 +92,7 @@ impl PlannedCommand {
         PlannedCommand { then, ..self }
     }
 
-    /// The record with a secret that is told this once.
+    /// The record with a secret that is shown this once.
     pub fn telling(self, secret: String) -> PlannedCommand {
         self.shown(ShownAs::With(Box::new(move |mut made| {
             made["secret"] = json!(secret);
@@ -102,7 +102,7 @@ impl PlannedCommand {
 }
 
 impl OperatorRequest<'_> {
-    /// A field that must be there. Text that is no identifier of its kind is told here.
+    /// A field that must be there. Text that is no identifier of its kind is refused here.
     pub fn get<T: DeserializeOwned>(&self, name: &'static str) -> Result<T, Refusal> {
         self.may(name)?.ok_or_else(|| Refusal::about(Code::MissingParameter, name, format!("`{name}` is required.")))
     }

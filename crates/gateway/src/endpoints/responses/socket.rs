@@ -161,7 +161,7 @@ fn as_event(refusal: &Refusal) -> String {
     json!({"type": "error", "status": code.status(), "error": error}).to_string()
 }
 
-/// Remembers the answer on its connection, and keeps it where it is to be kept.
+/// Remembers the answer on its connection, and keeps it where it is to be stored.
 struct Remember {
     slot: Slot,
     /// All that was said before the answer.

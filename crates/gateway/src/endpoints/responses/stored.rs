@@ -1,4 +1,4 @@
-//! What was kept, read and erased: `GET` and `DELETE /v1/responses/{id}`, `…/input_items`,
+//! What was stored, read and erased: `GET` and `DELETE /v1/responses/{id}`, `…/input_items`,
 //! `…/cancel`, and the count of a prompt that continues something,
 //! `POST /v1/responses/input_tokens`. Free of charge.
 

@@ -60,7 +60,7 @@ pub type Reshape = fn(CallId, &[u8]) -> Option<Bytes>;
 /// A checked request, and how it is to be answered.
 pub struct Conversation {
     pub request: CheckedRequest,
-    /// Refuse what would otherwise be left out and told.
+    /// Refuse what would otherwise be left out and reported.
     pub strict: bool,
     /// Gemini: one JSON array instead of events.
     pub array: bool,

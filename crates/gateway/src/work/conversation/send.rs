@@ -91,7 +91,7 @@ impl Conversation {
             prompt_tokens: self.request.prompt_tokens,
             array: self.array,
             // What the gateway keeps has ids of its own, whatever its provider calls it.
-            echo: self.echo.clone().unwrap_or_else(|| self.request.echo()).kept_here(),
+            echo: self.echo.clone().unwrap_or_else(|| self.request.echo()).stored_here(),
         }
     }
 }

@@ -90,7 +90,7 @@ impl Conversation {
 
     /// The body for a provider of the client's own dialect. What the gateway keeps of a
     /// conversation it can erase; a provider that stored it too would go on having it, so it is
-    /// told not to. Nor is it shown as its own what another maker thought.
+    /// asked not to. Nor is it shown as its own what another maker thought.
     pub(super) fn own(
         &self,
         request: &CheckedRequest,

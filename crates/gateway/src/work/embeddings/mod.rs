@@ -1,13 +1,14 @@
 //! Embeddings as work: texts in, vectors out, in whichever of two formats the client asks. Where
 //! client and provider speak the same, the bytes pass; elsewhere vectors are rewritten one by one.
-//! A list that is longer than a provider takes is sent in parts under one hold, and what comes of
-//! them is one answer or none.
+//! A list that is longer than a provider takes is sent in parts under one hold. What comes of them
+//! is one answer or none, so it is put down until the last part is there.
 
 mod pass;
 mod send;
 
 use super::texts;
 use crate::call::{Call, Meter, Need, Priced, Work};
+use crate::door::spool::SpoolDisk;
 use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
@@ -22,8 +23,15 @@ use tollgate_wire::error::Code;
 /// What a model that makes embeddings must offer, in either format.
 pub const ENDPOINT_TYPE: &str = "embeddings";
 
-/// A request that is to be answered with vectors.
+/// A request for vectors, as far as its price depends on it.
 pub struct Embedding(pub EmbedRequest);
+
+/// The same, to be answered.
+pub struct EmbeddingCall {
+    pub asked: Embedding,
+    /// Where vectors lie until the last part of a list is there.
+    pub spool: Arc<SpoolDisk>,
+}
 
 impl Embedding {
     /// Can some route of the model take this request?
@@ -91,13 +99,13 @@ impl Priced for Embedding {
     }
 }
 
-impl Work for Embedding {
+impl Work for EmbeddingCall {
     fn priced(&self) -> &dyn Priced {
-        self
+        &self.asked
     }
 
     fn fits(&self, serving: &Serving, model: &Model) -> Result<(), Refusal> {
-        self.check_routes(serving, model)
+        self.asked.check_routes(serving, model)
     }
 
     fn meter(&self, _: &Model) -> Meter {

@@ -1,12 +1,16 @@
 //! How texts are sent along one route, until their vectors are there or begin to pass.
 
-use super::Embedding;
 use super::pass::VectorRewrite;
+use super::{Embedding, EmbeddingCall};
 use crate::call::{Begun, Call, HELD, Passed, WholeAnswer};
+use crate::door::spool::SpoolDisk;
+use crate::work::put_down::PutDown;
 use crate::work::texts;
 use bytes::Bytes;
 use http::HeaderValue;
 use std::ops::Range;
+use std::sync::Arc;
+use tokio::time::Instant;
 use tollgate_catalog::{EmbeddingTable, Model, Route};
 use tollgate_media::embed::{EmbedCaller, EmbedReply, VectorFlow, VectorTarget};
 use tollgate_upstream::{EmbedAsk, Embeddings, Fault, HeldReply, Provider, ReplyBody};
@@ -18,17 +22,19 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 #[derive(Clone, Copy)]
 struct Way<'a> {
     work: &'a Embedding,
+    spool: &'a Arc<SpoolDisk>,
     provider: &'a Provider,
     maker: &'static dyn Embeddings,
     route: &'a Route,
 }
 
-impl Embedding {
+impl EmbeddingCall {
     pub(super) async fn send(&self, call: &mut Call, provider: &Provider, route: &Route) -> Result<Begun, Fault> {
         let maker = provider.kind.embeddings.ok_or_else(texts::unable)?;
-        maker.takes(&self.0).map_err(Fault::refusal)?;
-        let way = Way { work: self, provider, maker, route };
-        let texts = self.0.tally.texts;
+        let request = &self.asked.0;
+        maker.takes(request).map_err(Fault::refusal)?;
+        let way = Way { work: &self.asked, spool: &self.spool, provider, maker, route };
+        let texts = request.tally.texts;
         let batch = batch(&call.model.embedding, maker);
         if texts <= batch {
             return way.at_once(call, 0..texts).await;
@@ -99,7 +105,6 @@ impl Way<'_> {
             VectorRewrite { flow, tally: work.0.tally, counted: work.counted(), reports: self.maker.reports() };
         let first = rewrite.flow.feed(start).map_err(|_| self.no_vectors(start))?;
         Ok(Begun::Passing(Box::new(Passed {
-            known: false,
             content_type: JSON,
             first,
             body: rest,
@@ -113,7 +118,8 @@ impl Way<'_> {
     async fn in_parts(self, call: &mut Call, batch: usize) -> Result<Begun, Fault> {
         let (texts, most) = (self.work.0.tally.texts, self.provider.settings.max_reply_bytes);
         let mut flow = self.flow(&call.model);
-        let mut out = Vec::new();
+        let mut left = most;
+        let mut out = PutDown::begin(self.spool, call, usize::MAX).await?;
         for start in (0..texts).step_by(batch) {
             let range = start..texts.min(start + batch);
             let vectors = range.len();
@@ -122,16 +128,18 @@ impl Way<'_> {
             }
             let mut body = self.ask(call, range).await.map_err(|fault| begun(fault, start > 0))?;
             while let Some(piece) = body.chunk().await? {
-                out.extend_from_slice(&flow.feed(&piece).map_err(|_| Fault::garbage())?);
-                if out.len() > most {
-                    return Err(Fault::too_long());
+                if Instant::now() > call.deadline {
+                    return Err(Fault::idle());
                 }
+                let text = flow.feed(&piece).map_err(|_| Fault::garbage())?;
+                left = left.checked_sub(text.len()).ok_or_else(Fault::too_long)?;
+                out.push(&text).await?;
             }
             flow.end_reply(vectors).map_err(|_| Fault::garbage())?;
         }
-        out.extend_from_slice(&flow.end().map_err(|_| Fault::garbage())?);
+        out.push(&flow.end().map_err(|_| Fault::garbage())?).await?;
         call.meter = self.meter(flow.tokens(), flow.raw_usage());
-        Ok(answer(Bytes::from(out)))
+        out.answer(JSON).await
     }
 
     fn flow(self, model: &Model) -> VectorFlow {
@@ -145,8 +153,8 @@ impl Way<'_> {
         VectorFlow::new(self.maker.shape(), target)
     }
 
-    fn meter(self, told: Option<u64>, raw: Option<&str>) -> crate::call::Meter {
-        texts::meter(&self.work.0.tally, self.work.counted(), told, raw, self.maker.reports())
+    fn meter(self, reported: Option<u64>, raw: Option<&str>) -> crate::call::Meter {
+        texts::meter(&self.work.0.tally, self.work.counted(), reported, raw, self.maker.reports())
     }
 
     /// A reply that is none may be an error in disguise.

@@ -1,12 +1,12 @@
 //! What came together becomes our answer: whole while it is small, else piece by piece.
 
 use super::call::{HELD, Making, broke, metered, no_picture};
-use crate::call::{Begun, Call, Meter, Passed, Rewrite, WholeAnswer};
+use crate::call::{Begun, Call, Meter, Rewrite, WholeAnswer};
+use crate::work::put_down;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _, stream};
-use std::future::poll_fn;
 use tollgate_media::image::{PictureFlow, PictureTally, ResultStyle, ResultWriter};
-use tollgate_upstream::{Fault, ImageMaker, ReplyBody, SpooledFile};
+use tollgate_upstream::{Fault, ImageMaker, SpooledFile};
 
 /// Entries of the result, and what is known of them.
 pub(super) struct Gathered {
@@ -56,49 +56,21 @@ impl Making<'_> {
             let content_type = self.content_type();
             return Ok(Begun::Whole(WholeAnswer { content_type, body: body.freeze(), completion: None }));
         }
-        let body = ReplyBody::made(pieces(entries, between, end.into()));
-        Ok(Begun::Passing(Box::new(Passed {
-            known: true,
-            content_type: self.content_type(),
-            first: begin.into(),
-            body,
-            rewrite: Box::new(AsItIs),
-            left: usize::MAX,
-        })))
+        Ok(put_down::passing(self.content_type(), begin.into(), all(entries, between, end.into())))
     }
 }
 
 /// Entries from where they lie, with what stands between and behind them.
-fn pieces(
+fn all(
     entries: Vec<SpooledFile>,
     between: &'static [u8],
     end: Bytes,
 ) -> impl Stream<Item = Result<Bytes, Fault>> + Send {
     let texts = stream::iter(entries.into_iter().enumerate()).flat_map(move |(at, entry)| {
         let comma = (at > 0 && !between.is_empty()).then_some(Ok(Bytes::from_static(between)));
-        stream::iter(comma).chain(read(entry))
+        stream::iter(comma).chain(put_down::pieces(entry))
     });
     texts.chain(stream::iter([Ok(end)]))
-}
-
-fn read(entry: SpooledFile) -> impl Stream<Item = Result<Bytes, Fault>> + Send {
-    stream::unfold(entry.pieces(), |mut pieces| async move {
-        let piece = poll_fn(|cx| pieces.poll_piece(cx)).await?;
-        Some((piece.map_err(|_| Fault::cut()), pieces))
-    })
-}
-
-/// It is ours already.
-struct AsItIs;
-
-impl Rewrite for AsItIs {
-    fn feed(&mut self, piece: Bytes) -> Result<Bytes, Fault> {
-        Ok(piece)
-    }
-
-    fn end(&mut self) -> Result<Bytes, Fault> {
-        Ok(Bytes::new())
-    }
 }
 
 /// A provider's answer that is rewritten while it passes.

@@ -22,11 +22,12 @@ pub struct ImageAsk {
 }
 
 impl ImageAsk {
-    pub fn of(serving: &Serving, request: ImageRequest) -> ImageAsk {
+    /// `links`: the gateway can keep pictures and hand over links to them.
+    pub fn of(serving: &Serving, request: ImageRequest, links: bool) -> ImageAsk {
         let model = request.model.clone();
         let plan = match serving.catalog.model(&model) {
-            Some(known) => ImagePlan::new(request, &rules(known)).map_err(Refusal::from),
-            // Told by the admission, which looks first.
+            Some(known) => ImagePlan::new(request, &rules(known, links)).map_err(Refusal::from),
+            // Reported by the admission, which looks first.
             None => Err(Refusal::about(Code::ModelNotFound, "model", "No such model.")),
         };
         ImageAsk { model, plan }
@@ -98,7 +99,7 @@ impl Priced for ImageAsk {
 }
 
 /// What the catalog sells.
-fn rules(model: &Model) -> ImageRules {
+fn rules(model: &Model, links: bool) -> ImageRules {
     let table = &model.image;
     let usual = model.default_response_format.as_deref().and_then(PictureFormat::named);
     let without = if table.base64_only { PictureFormat::Base64 } else { PictureFormat::Url };
@@ -110,6 +111,7 @@ fn rules(model: &Model) -> ImageRules {
         qualities: table.qualities.clone(),
         format: usual.unwrap_or(without),
         base64_only: table.base64_only,
+        links,
         partials: table.partial_images,
         sources: table.edit_images,
         masks: table.masks,

@@ -2,17 +2,21 @@
 
 use super::ImageCall;
 use super::answer::{Gathered, PassedFlow};
+use super::shelved::OwnLinks;
 use crate::call::{Begun, Call, Meter, Passed, Priced, Till, Work};
-use crate::door::bodies::Whose;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use bytes::BytesMut;
 use http::HeaderValue;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 use tokio::time::Instant;
 use tollgate_catalog::{ImageTable, Model, Route};
-use tollgate_media::image::{FlowBroke, ImagePlan, PictureFacts, PictureFlow, PictureTally, ResultStyle, ResultWriter};
-use tollgate_store::Counters;
+use tollgate_media::image::{
+    FlowBroke, ImagePlan, PictureFacts, PictureFlow, PictureFormat, PictureTally, ResultStyle, ResultWriter,
+};
+use tollgate_store::{AccountId, Counters};
 use tollgate_upstream::video::Asking;
 use tollgate_upstream::{Blame, Fault, ImageJob, ImageMaker, Outgoing, PictureFile, Provider, ReplyBody, is_encoded};
 
@@ -32,7 +36,9 @@ pub(super) struct Making<'a> {
     pub desk: &'a super::ImageDesk,
     pub till: Arc<Till>,
     pub call_id: String,
-    pub whose: Whose,
+    pub account: AccountId,
+    /// Where pictures go that are handed over by links of ours.
+    pub links: Option<OwnLinks<'a>>,
     pub created: u64,
     pub deadline: Instant,
 }
@@ -55,14 +61,21 @@ impl Work for ImageCall {
     }
 
     /// A picture that was begun is made, and billed, for whoever left.
-    fn goes_on(&self) -> bool {
+    fn goes_on(&self, _: &Serving, _: &Model) -> bool {
         true
     }
 
     async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
         let maker = provider.kind.image.ok_or_else(no_pictures)?;
-        let plan = self.ask.plan().map_err(|_| no_pictures())?;
+        let asked = self.ask.plan().map_err(|_| no_pictures())?;
         let model = call.model.clone();
+        let patient = model.image.time.map(|time| patient(provider, time));
+        let provider = patient.as_ref().unwrap_or(provider);
+        let keeps = asked.format == PictureFormat::Url && model.image.base64_only;
+        // What its maker is asked for is what it has.
+        let as_made = keeps.then(|| ImagePlan { format: PictureFormat::Base64, ..asked.clone() });
+        let plan = as_made.as_ref().unwrap_or(asked);
+        let shelf = self.desk.shelf.as_ref().filter(|_| keeps);
         let making = Making {
             plan,
             maker,
@@ -73,7 +86,8 @@ impl Work for ImageCall {
             desk: &self.desk,
             till: call.till.clone(),
             call_id: call.id.to_string(),
-            whose: Whose::Account(call.caller.account.id),
+            account: call.caller.account.id,
+            links: shelf.map(|shelf| OwnLinks { shelf, base: &self.base, made: AtomicU64::new(0) }),
             created: u64::try_from(call.began / 1_000).unwrap_or(0),
             deadline: call.deadline,
         };
@@ -153,6 +167,10 @@ impl Making<'_> {
     }
 
     pub fn flow(&self, n: u64) -> PictureFlow {
+        self.flow_as(self.style(), n)
+    }
+
+    pub fn flow_as(&self, style: ResultStyle, n: u64) -> PictureFlow {
         let shape = self.plan.shape.as_ref().filter(|shape| shape.pixels.is_some());
         let text = |name: &str| self.plan.asked.others.get(name).and_then(|value| value.as_str()).map(str::to_owned);
         let facts = PictureFacts {
@@ -161,7 +179,7 @@ impl Making<'_> {
             output_format: text("output_format"),
             background: text("background"),
         };
-        let writer = ResultWriter::new(self.style(), self.created, facts);
+        let writer = ResultWriter::new(style, self.created, facts);
         PictureFlow::new(
             self.maker.layout(&self.table.api),
             writer,
@@ -172,6 +190,10 @@ impl Making<'_> {
     /// One request for all pictures: held while it is small, then it passes.
     pub async fn one(&self, call: &mut Call) -> Result<Begun, Fault> {
         let (body, _) = self.send(self.plan.n, false).await?;
+        if let Some(links) = &self.links {
+            let part = self.shelved(links, body, self.plan.n).await?;
+            return self.answer(call, part.gathered);
+        }
         self.read(call, body).await
     }
 
@@ -209,7 +231,6 @@ impl Making<'_> {
         call.meter = metered(&PictureTally { delivered: self.plan.n, ..PictureTally::default() });
         let rewrite = PassedFlow::new(flow, self.maker, self.table.api.clone());
         Begun::Passing(Box::new(Passed {
-            known: false,
             content_type: self.content_type(),
             first: first.freeze(),
             body,
@@ -237,6 +258,13 @@ pub(super) fn broke(why: FlowBroke) -> Fault {
 /// It was billed, most likely, so nobody else is asked.
 pub(super) fn no_picture() -> Fault {
     Fault { message: "The provider answered without a picture that can be decoded.".to_owned(), ..Fault::garbage() }
+}
+
+/// The provider as it is waited for where this model is asked.
+fn patient(provider: &Provider, time: Duration) -> Arc<Provider> {
+    let mut own = provider.clone();
+    own.settings.first_byte = time;
+    Arc::new(own)
 }
 
 fn no_pictures() -> Fault {

@@ -3,6 +3,7 @@
 
 use super::answer::Gathered;
 use super::call::{Making, broke, no_picture};
+use crate::work::put_down::no_room;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
@@ -18,9 +19,9 @@ const TASK: usize = 1 << 20;
 const LONGEST_LINK: usize = 8 << 10;
 
 /// What one of several requests brought.
-struct Part {
-    gathered: Gathered,
-    failure: Option<Fault>,
+pub(super) struct Part {
+    pub gathered: Gathered,
+    pub failure: Option<Fault>,
 }
 
 impl Making<'_> {
@@ -51,13 +52,16 @@ impl Making<'_> {
         Ok(whole)
     }
 
-    fn writer(&self) -> ResultWriter {
+    pub fn writer(&self) -> ResultWriter {
         self.flow(0).into_writer()
     }
 
     /// One request for one picture, put down as it comes.
     async fn single(&self) -> Result<Part, Fault> {
         let (mut body, _) = self.send(1, false).await?;
+        if let Some(links) = &self.links {
+            return self.shelved(links, body, 1).await;
+        }
         let mut flow = self.flow(1);
         let mut left = self.most_bytes(1);
         let mut spool = self.spooling().await?;
@@ -72,12 +76,12 @@ impl Making<'_> {
                 spool = self.spooling().await?;
             }
             if flow.out_len() > 64 << 10 {
-                spool.push(&flow.take()).await.map_err(|_| Fault::too_long())?;
+                spool.push(&flow.take()).await.map_err(no_room)?;
             }
         }
         let (rest, writer, tally, out) = flow.finish().map_err(broke)?;
-        spool.push(&out.into()).await.map_err(|_| Fault::too_long())?;
-        let file = spool.finish().await.map_err(|_| Fault::cut())?.file;
+        spool.push(&out.into()).await.map_err(no_room)?;
+        let file = spool.finish().await.map_err(no_room)?.file;
         let mut gathered = Gathered::new(writer, tally, Bytes::new());
         gathered.add(file);
         let found = self.found(&rest).await;

@@ -2,7 +2,9 @@
 //! once more after a failure, and made base64 while they arrive.
 
 use super::call::Making;
-use crate::door::spool::{IN_MEMORY, SpoolTerms, Spooling};
+use crate::door::bodies::Whose;
+use crate::door::spool::{FileWatch, IN_MEMORY, SpoolTerms, Spooling};
+use crate::work::put_down::no_room;
 use bytes::Bytes;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -23,13 +25,18 @@ pub(super) struct NotFetched {
 impl Making<'_> {
     /// Where texts of entries are put down.
     pub async fn spooling(&self) -> Result<Spooling<()>, Fault> {
+        self.spooling_as(()).await
+    }
+
+    /// The same with somebody who sees it pass.
+    pub async fn spooling_as<W: FileWatch>(&self, watch: W) -> Result<Spooling<W>, Fault> {
         let each = usize::try_from(self.plan.n.max(1)).unwrap_or(1);
         let terms = SpoolTerms {
-            whose: Some(self.whose),
+            whose: Some(Whose::Account(self.account)),
             most: self.most_bytes(1).max(2 * LARGEST) as u64,
             in_memory: IN_MEMORY / each,
         };
-        self.desk.spool.begin(terms, ()).await.map_err(|refusal| no_room(&refusal.message))
+        self.desk.spool.begin(terms, watch).await.map_err(no_room)
     }
 
     /// An entry with the data behind a link.
@@ -89,8 +96,4 @@ impl Making<'_> {
             }
         }
     }
-}
-
-fn no_room(message: &str) -> Fault {
-    Fault { message: message.to_owned(), ..Fault::too_long() }
 }

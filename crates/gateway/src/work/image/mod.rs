@@ -7,12 +7,17 @@ mod ask;
 mod call;
 mod gather;
 mod links;
+pub mod shelf;
+mod shelved;
 mod stream;
 
 pub use ask::{ENDPOINT_TYPE, ImageAsk};
 
 use crate::door::bodies::BodyShare;
 use crate::door::spool::SpoolDisk;
+use crate::secrets::Secrets;
+use bytes::Bytes;
+use shelf::PictureShelf;
 use std::sync::Arc;
 use tollgate_upstream::{Client, PictureFile};
 
@@ -22,20 +27,45 @@ pub struct ImageDesk {
     pub(crate) outside: Client,
     /// Where pictures lie until all of them are there.
     pub(crate) spool: Arc<SpoolDisk>,
+    /// Where pictures are kept that are handed over by links of ours; nowhere: there are none.
+    pub shelf: Option<PictureShelf>,
+    pub(crate) secrets: Arc<Secrets>,
 }
 
 /// A request for pictures that is to be answered.
 pub struct ImageCall {
     ask: ImageAsk,
     files: Vec<PictureFile>,
+    /// Where the caller reaches us.
+    base: String,
     desk: Arc<ImageDesk>,
     /// What the request takes of the memory for bodies, as long as it is needed.
-    _room: Option<BodyShare>,
+    _room: RequestRoom,
+}
+
+/// What is taken of the memory for bodies by a request that is being answered.
+pub enum RequestRoom {
+    None,
+    /// The fields of a form.
+    Form(BodyShare),
+    /// A body with its room.
+    Body(Bytes),
 }
 
 impl ImageDesk {
     /// The call that answers it.
-    pub fn call(self: &Arc<Self>, ask: ImageAsk, files: Vec<PictureFile>, room: Option<BodyShare>) -> ImageCall {
-        ImageCall { ask, files, desk: self.clone(), _room: room }
+    pub fn call(
+        self: &Arc<Self>,
+        ask: ImageAsk,
+        files: Vec<PictureFile>,
+        base: String,
+        room: RequestRoom,
+    ) -> ImageCall {
+        ImageCall { ask, files, base, desk: self.clone(), _room: room }
+    }
+
+    /// Whether links can be handed over to pictures whose maker has none.
+    pub fn has_links(&self) -> bool {
+        self.shelf.is_some()
     }
 }

@@ -38,7 +38,7 @@ impl Making<'_> {
                 let tally = PictureTally { asked: self.plan.n, delivered: self.plan.n, ..PictureTally::default() };
                 call.meter = metered(&tally);
                 let rewrite = Box::new(PassedEvents { pass, asked: self.plan.n, over: false });
-                let passed = Passed { known: false, content_type: EVENTS, first, body, rewrite, left };
+                let passed = Passed { content_type: EVENTS, first, body, rewrite, left };
                 return Ok(Begun::Passing(Box::new(passed)));
             }
         }
@@ -92,6 +92,11 @@ impl Rewrite for PassedEvents {
         let delivered = self.pass.completed.min(self.asked);
         let usage = self.pass.usage.clone();
         Some(metered(&PictureTally { asked: self.asked, delivered, usage, ..PictureTally::default() }))
+    }
+
+    /// What was finished before is paid; nothing of a call without a finished picture.
+    fn broke(&mut self, fault: &Fault) -> Option<Bytes> {
+        (self.pass.completed > 0).then(|| if self.over { Bytes::new() } else { self.failed(b"", fault) })
     }
 
     fn goes_on(&self) -> bool {

@@ -3,6 +3,7 @@
 use super::asked::AskedMusic;
 use super::flow::{MusicFlow, used};
 use crate::call::{Begun, Call, Meter, Passed, Priced, WholeAnswer, Work};
+use crate::sale::Serving;
 use crate::work::audio::{AudioAnswer, sent};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
@@ -33,6 +34,11 @@ impl Work for MusicCall {
         true
     }
 
+    /// A song that was begun is made, and billed, for whoever left.
+    fn goes_on(&self, _: &Serving, _: &Model) -> bool {
+        true
+    }
+
     async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
         let (Ok(song), Some(maker)) = (self.0.settle(&call.model), provider.kind.music) else {
             return Err(Fault::refusal(Problem::unsupported("model", "This route makes no music.")));
@@ -51,10 +57,9 @@ impl Work for MusicCall {
         call.first_byte_at = Some(call.till.world.now_ms());
         call.meter = used(&song, 0, true, None);
         let AudioAnswer { body, reader, left, .. } = answer;
-        let known = song.seconds.is_none();
         let mut flow = MusicFlow::new(reader, song, created);
         let first = flow.write(&audio);
-        Ok(Begun::Passing(Box::new(Passed { known, content_type: JSON, first, body, rewrite: Box::new(flow), left })))
+        Ok(Begun::Passing(Box::new(Passed { content_type: JSON, first, body, rewrite: Box::new(flow), left })))
     }
 }
 

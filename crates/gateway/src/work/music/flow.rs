@@ -1,5 +1,5 @@
 //! A song on its way: taken out of the provider's answer, measured, and written into the result as
-//! base64. Nothing of it is kept.
+//! base64. Nothing of it is buffered.
 
 use crate::call::{Meter, Rewrite};
 use bytes::{Bytes, BytesMut};

@@ -30,7 +30,7 @@ pub struct SocialCall {
     pub probing: bool,
 }
 
-/// What callers of a paused cell are told.
+/// The error for callers of a paused cell.
 pub fn paused(cell: &Cell) -> Refusal {
     let message = format!("{} of {} is paused at the moment.", cell.capability.name(), cell.platform);
     Refusal::new(Code::SocialDataUnavailable, message)
@@ -38,8 +38,8 @@ pub fn paused(cell: &Cell) -> Refusal {
 
 impl SocialCall {
     async fn fetch(&self, call: &mut Call, provider: &Arc<Provider>, route: &SocialRoute) -> Result<Begun, Fault> {
-        let kept = self.desk.kept.take(&self.track.question(), || call.till.world.now_ms()).await;
-        if let Some(bytes) = kept {
+        let cached = self.desk.cache.take(&self.track.question(), || call.till.world.now_ms()).await;
+        if let Some(bytes) = cached {
             // What the source said a while ago tells nothing about how it is now.
             return self.read(call, &bytes);
         }
@@ -154,7 +154,6 @@ impl SocialCall {
         let (rewrite, first) = begun.map_err(|judged| self.without_data(judged))?;
         self.charge(call);
         Ok(Begun::Passing(Box::new(Passed {
-            known: true,
             content_type: HeaderValue::from_static("application/json"),
             first,
             body,

@@ -1,6 +1,6 @@
 //! One request to a source. It runs apart from the call that wants it: a client that leaves does
 //! not end it, because the source bills it all the same; what then comes is judged as if somebody
-//! waited, and kept for a while for the same question of the same account.
+//! waited, and cached for a while for the same question of the same account.
 
 use super::answer_cache::{AnswerCache, Coming, Question};
 use super::judge::{Judged, open};
@@ -37,7 +37,7 @@ pub enum Fetched {
 /// Whoever waits for an answer. Dropped before it is here, the answer counts as coming from that
 /// moment on, so that the same question asked a moment later finds it.
 struct Waiting {
-    kept: AnswerCache,
+    cache: AnswerCache,
     question: Question,
     left: Option<oneshot::Sender<Coming>>,
 }
@@ -46,7 +46,7 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         if let Some(left) = self.left.take() {
             // One that is refused has its answer, or never gets one.
-            let _ = left.send(self.kept.coming(self.question));
+            let _ = left.send(self.cache.coming(self.question));
         }
     }
 }
@@ -56,7 +56,7 @@ pub async fn fetch(errand: Errand) -> Result<Fetched, Fault> {
     let (send, receive) = oneshot::channel();
     let (left_send, mut left_receive) = oneshot::channel();
     let desk = errand.desk.clone();
-    let mut waiting = Waiting { kept: desk.kept.clone(), question: errand.track.question(), left: Some(left_send) };
+    let mut waiting = Waiting { cache: desk.cache.clone(), question: errand.track.question(), left: Some(left_send) };
     desk.till.tracker.clone().spawn(async move {
         let (track, cut) = (errand.track.clone(), desk.till.shutdown.cut.clone());
         let asking = ask(errand);
@@ -93,7 +93,7 @@ fn left(desk: &SocialDesk, track: &Track, coming: Coming, answer: Result<Fetched
             Err(Judged::NoResult) => track.nothing(),
             Err(_) => track.failed(&no_data()),
         },
-        // Too large to be kept, and nobody reads it to its end.
+        // Too large to be cached, and nobody reads it to its end.
         Ok(Fetched::Large { .. }) => {}
         Err(fault) => track.failed(&as_social(fault)),
     }

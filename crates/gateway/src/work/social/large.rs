@@ -46,7 +46,8 @@ impl Rewrite for Large {
         Ok(Flow::end(&next_page(cell, &self.checked, seen)))
     }
 
-    fn broke(&mut self) {
+    fn broke(&mut self, _: &Fault) -> Option<Bytes> {
         self.track.failed(&no_data());
+        None
     }
 }

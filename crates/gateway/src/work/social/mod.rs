@@ -36,7 +36,7 @@ pub struct SocialDesk {
     /// Judges addresses that the source may open.
     links: Client,
     memory: Memory,
-    kept: AnswerCache,
+    cache: AnswerCache,
 }
 
 fn fault(code: Code, message: &str) -> Fault {
@@ -63,7 +63,7 @@ fn as_social(fault: Fault) -> Fault {
 
 impl SocialDesk {
     pub fn new(till: Arc<Till>, settings: SocialSettings, links: Client) -> SocialDesk {
-        SocialDesk { till, settings, links, memory: Memory::default(), kept: AnswerCache::default() }
+        SocialDesk { till, settings, links, memory: Memory::default(), cache: AnswerCache::default() }
     }
 
     /// Takes over what other replicas and operators did: what is paused, and what was asked in
@@ -74,7 +74,7 @@ impl SocialDesk {
             return Ok(());
         }
         let now = self.till.world.now_ms();
-        for lost in self.kept.forget(now) {
+        for lost in self.cache.forget(now) {
             // It was billed and is not paid for.
             self.memory.note(&lost, now);
             self.write_vain(lost).await;

@@ -32,7 +32,7 @@ struct Traces {
     probe: Option<PauseChange>,
     /// The source may bill the operator for it.
     billed: bool,
-    /// The customer pays for it, or the answer is kept for one who may.
+    /// The customer pays for it, or the answer is cached for one who may.
     covered: bool,
     seen: Option<CallResult>,
     /// Who was asked last, and whether our key was refused there.

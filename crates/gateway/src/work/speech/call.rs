@@ -32,7 +32,8 @@ impl Work for SpeechCall {
     async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
         let model = call.model.clone();
         let settled = self.0.settle(&model);
-        let (Some(table), Ok(speech), Some(maker)) = (&model.speech, settled, provider.kind.speech) else {
+        let maker = provider.kind.speaker(&route.upstream_model);
+        let (Some(table), Ok(speech), Some(maker)) = (&model.speech, settled, maker) else {
             return Err(Fault::refusal(Problem::unsupported("model", "This route makes no speech.")));
         };
         let id = call.id.to_string();
@@ -59,7 +60,7 @@ impl Work for SpeechCall {
             false => speech.format.content_type(ask.rate),
         };
         let content_type = HeaderValue::try_from(content_type).map_err(|_| Fault::garbage())?;
-        Ok(Begun::Passing(Box::new(Passed { known: true, content_type, first, body, rewrite: Box::new(flow), left })))
+        Ok(Begun::Passing(Box::new(Passed { content_type, first, body, rewrite: Box::new(flow), left })))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Speech on its way: taken out of the provider's answer, put into the wrapping that was asked for,
-//! counted, and written as bytes or as events. Nothing of it is kept.
+//! counted, and written as bytes or as events. Nothing of it is buffered.
 
 use crate::call::{Meter, Rewrite};
 use bytes::{Bytes, BytesMut};

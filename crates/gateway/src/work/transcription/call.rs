@@ -4,6 +4,7 @@ use super::asked::AskedTranscription;
 use super::passing::{LargeTranscript, Streaming};
 use crate::call::{Begun, Call, Meter, Passed, Priced, Till, WholeAnswer, Work};
 use crate::door::bodies::{Bodies, BodyShare, Whose};
+use crate::sale::Serving;
 use bytes::{Bytes, BytesMut};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue};
@@ -12,12 +13,12 @@ use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
 use tollgate_media::audio::Measured;
 use tollgate_store::Counters;
-use tollgate_upstream::transcription::{Told, Transcriber, TranscriptEvents, TranscriptionAsk};
-use tollgate_upstream::{Blame, Fault, HeldReply, Provider, ReplyBody, SpooledFile, WholeReply, is_encoded};
+use tollgate_upstream::transcription::{Heard, Transcriber, TranscriptEvents, TranscriptionAsk, TranscriptionUsage};
+use tollgate_upstream::{Blame, Client, Fault, HeldReply, Provider, ReplyBody, SpooledFile, WholeReply, is_encoded};
 use tollgate_wire::Dropped;
 
 /// Replies up to this size are held and read as a whole.
-const HELD: usize = 1 << 20;
+pub(super) const HELD: usize = 1 << 20;
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 /// Two lengths that differ by more than this, or by a twentieth, are not the same.
 const DIFFERS_MS: u64 = 2_000;
@@ -31,6 +32,8 @@ pub struct TranscriptionCall {
     pub bodies: Arc<Bodies>,
     /// What the fields of the form take.
     pub room: BodyShare,
+    /// For addresses that only providers have written: it reaches public addresses only.
+    pub outside: Client,
 }
 
 /// What is known of an answer's way: for the meter, and for a word to the operator.
@@ -44,12 +47,12 @@ pub struct Measuring {
 }
 
 impl Measuring {
-    /// The meter of an answer. Where the provider has another length than we, the operator is told;
-    /// the charge goes by ours.
-    pub fn meter(&self, told: Told) -> Meter {
-        if told.millis.is_some_and(|theirs| differs(self.millis, theirs)) {
+    /// The meter of an answer. Where the provider has another length than we, the operator is
+    /// warned; the charge goes by ours.
+    pub fn meter(&self, usage: TranscriptionUsage) -> Meter {
+        if usage.millis.is_some_and(|theirs| differs(self.millis, theirs)) {
             self.till.metrics.other_length(&self.provider, &self.upstream_model);
-            let (ours, theirs) = (self.millis, told.millis.unwrap_or_default());
+            let (ours, theirs) = (self.millis, usage.millis.unwrap_or_default());
             tracing::warn!(
                 provider = self.provider,
                 model = self.upstream_model,
@@ -58,7 +61,7 @@ impl Measuring {
                 "a provider has another length of a recording"
             );
         }
-        Meter::Known { used: self.used, estimated: false, raw_usage: told.raw_usage }
+        Meter::Known { used: self.used, estimated: false, raw_usage: usage.raw_usage }
     }
 }
 
@@ -91,12 +94,12 @@ impl TranscriptionCall {
             HeldReply::Whole(bytes) => (bytes, None),
             HeldReply::Large { start, rest } if way.maker.passes(format) => {
                 let measuring = self.measuring(call, way.provider);
-                call.meter = measuring.meter(Told::default());
+                call.meter = measuring.meter(TranscriptionUsage::default());
                 let mut rewrite = LargeTranscript::new(format);
                 rewrite.see(&start);
                 let left = most.saturating_sub(start.len());
                 let rewrite = Box::new(rewrite);
-                let passed = Passed { known: true, content_type, first: start, body: rest, rewrite, left };
+                let passed = Passed { content_type, first: start, body: rest, rewrite, left };
                 return Ok(Begun::Passing(Box::new(passed)));
             }
             HeldReply::Large { start, rest } => {
@@ -106,12 +109,18 @@ impl TranscriptionCall {
         };
         let reply = WholeReply { status: 200, headers: head, body: bytes };
         let heard = way.maker.heard(&way.ask, &reply)?;
-        call.meter = self.measuring(call, way.provider).meter(heard.told);
-        Ok(Begun::Whole(WholeAnswer { content_type, body: heard.body, completion: None }))
+        Ok(self.finished(call, way.provider, heard))
+    }
+
+    /// A whole transcript.
+    pub(super) fn finished(&self, call: &mut Call, provider: &Provider, heard: Heard) -> Begun {
+        call.meter = self.measuring(call, provider).meter(heard.usage);
+        let content_type = HeaderValue::from_static(self.asked.request.format.content_type());
+        Begun::Whole(WholeAnswer { content_type, body: heard.body, completion: None })
     }
 
     /// All of a large reply that has to be rewritten, within the memory of bodies.
-    async fn rest(
+    pub(super) async fn rest(
         &self,
         call: &Call,
         start: Bytes,
@@ -156,19 +165,19 @@ impl TranscriptionCall {
         }
         let measuring = self.measuring(call, provider);
         // A client that leaves on the way has been listened to.
-        call.meter = measuring.meter(Told::default());
+        call.meter = measuring.meter(TranscriptionUsage::default());
         let left = provider.settings.max_reply_bytes.saturating_sub(first.len());
         let rewrite = Box::new(Streaming::new(events, measuring));
         let first = first.freeze();
-        Ok(Begun::Passing(Box::new(Passed { known: true, content_type: EVENTS, first, body, rewrite, left })))
+        Ok(Begun::Passing(Box::new(Passed { content_type: EVENTS, first, body, rewrite, left })))
     }
 }
 
 /// One attempt along one route.
-struct Way<'a> {
-    maker: &'static dyn Transcriber,
-    provider: &'a Provider,
-    ask: TranscriptionAsk<'a>,
+pub(super) struct Way<'a> {
+    pub maker: &'static dyn Transcriber,
+    pub provider: &'a Provider,
+    pub ask: TranscriptionAsk<'a>,
 }
 
 impl Work for TranscriptionCall {
@@ -184,9 +193,18 @@ impl Work for TranscriptionCall {
         true
     }
 
+    /// A task goes on, and is billed, for whoever left.
+    fn goes_on(&self, serving: &Serving, model: &Model) -> bool {
+        let tasks = |route: &Route| {
+            let kind = serving.providers.get(&route.provider)?.kind;
+            kind.transcriber(&route.upstream_model)?.tasks()
+        };
+        model.routes.iter().any(|route| tasks(route).is_some())
+    }
+
     async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
         let unable = || Fault { blame: Blame::Operator, ..Fault::unreachable() };
-        let maker = provider.kind.transcription.ok_or_else(unable)?;
+        let maker = provider.kind.transcriber(&route.upstream_model).ok_or_else(unable)?;
         let request = &self.asked.request;
         let offered = call.model.transcription.as_ref().is_some_and(|table| table.stream);
         let stream = request.stream && offered && maker.streams();
@@ -203,6 +221,9 @@ impl Work for TranscriptionCall {
         let (model, file, measured) = (route.upstream_model.as_str(), &self.file, &self.measured);
         let ask = TranscriptionAsk { call_id: &call_id, model, request, file, measured, stream, drawn };
         maker.takes(&ask).map_err(Fault::refusal)?;
+        if let Some(tasks) = maker.tasks() {
+            return self.by_task(call, &Way { maker, provider, ask }, tasks).await;
+        }
         let outgoing = maker.request(provider, &ask).ok_or_else(unable)?;
         let reply = call.till.client.send(provider, outgoing).await?;
         if !reply.status().is_success() {
@@ -232,7 +253,7 @@ mod tests {
 
     #[test]
     fn lengths_differ_by_two_seconds_or_a_twentieth() {
-        for (ours, theirs, told) in [
+        for (ours, theirs, reported) in [
             (12_345, 12_345, false),
             (12_345, 13_000, false),
             (12_345, 12_962, false),
@@ -245,7 +266,7 @@ mod tests {
             (100_000, 102_001, true),
             (10_800_000, 10_797_000, true),
         ] {
-            assert_eq!(differs(ours, theirs), told, "{ours} {theirs}");
+            assert_eq!(differs(ours, theirs), reported, "{ours} {theirs}");
         }
     }
 }

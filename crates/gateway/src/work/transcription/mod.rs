@@ -2,11 +2,12 @@
 //! done at a provider.
 //!
 //! The charge goes by the length of the recording as it was measured while it arrived. What a
-//! provider says of it is kept with the call and changes nothing.
+//! provider says of it is stored with the call and changes nothing.
 
 mod asked;
 mod call;
 mod passing;
+mod task;
 
 pub use asked::AskedTranscription;
 pub use call::TranscriptionCall;

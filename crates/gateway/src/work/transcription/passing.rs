@@ -5,18 +5,18 @@ use crate::call::{Meter, Rewrite};
 use bytes::Bytes;
 use tollgate_media::transcription::TranscriptFormat;
 use tollgate_upstream::Fault;
-use tollgate_upstream::transcription::{Told, TranscriptEvents};
+use tollgate_upstream::transcription::{TranscriptEvents, TranscriptionUsage};
 
 /// The events of a transcript on their way.
 pub struct Streaming {
     events: TranscriptEvents,
     measuring: Measuring,
-    told: Told,
+    usage: TranscriptionUsage,
 }
 
 impl Streaming {
     pub fn new(events: TranscriptEvents, measuring: Measuring) -> Streaming {
-        Streaming { events, measuring, told: Told::default() }
+        Streaming { events, measuring, usage: TranscriptionUsage::default() }
     }
 }
 
@@ -27,12 +27,12 @@ impl Rewrite for Streaming {
     }
 
     fn end(&mut self) -> Result<Bytes, Fault> {
-        self.told = self.events.finish()?;
+        self.usage = self.events.finish()?;
         Ok(Bytes::new())
     }
 
     fn meter(&mut self) -> Option<Meter> {
-        Some(self.measuring.meter(std::mem::take(&mut self.told)))
+        Some(self.measuring.meter(std::mem::take(&mut self.usage)))
     }
 }
 

@@ -21,7 +21,7 @@ use tollgate_wire::error::Code;
 #[derive(Clone, Debug)]
 pub struct VideoAsk {
     pub model: String,
-    /// What the family makes of it, a refusal included: it is told only to those who may have the
+    /// What the family makes of it, a refusal included: it is shown only to those who may have the
     /// model. `None`: there is no such model, or it makes no videos.
     plan: Option<Result<Plan, Refusal>>,
     /// The video it is made from, which nobody has but the account that made it.
@@ -40,11 +40,11 @@ impl VideoAsk {
     pub fn remix(
         serving: &Serving,
         task: &Task,
-        kept: &StoredPlan,
+        stored: &StoredPlan,
         prompt: &str,
         warnings: Vec<Warning>,
     ) -> Result<VideoAsk, Refusal> {
-        let variant = Variant::named(&kept.variant).filter(|variant| variant.api() == Api::Sora);
+        let variant = Variant::named(&stored.variant).filter(|variant| variant.api() == Api::Sora);
         let (Some(variant), Some(upstream_id)) = (variant, &task.upstream_id) else {
             let text = format!("The provider of `{}` makes no remixes.", task.model);
             return Err(Refusal::about(Code::UnsupportedValue, "id", text));
@@ -56,18 +56,18 @@ impl VideoAsk {
         for (name, value) in [("prompt", prompt), ("remix_of", upstream_id), ("remixed_from", &task.id.to_string())] {
             body.insert(name.to_owned(), Value::from(value));
         }
-        let effective: Vec<_> = kept.effective.iter().filter_map(fact).collect();
+        let effective: Vec<_> = stored.effective.iter().filter_map(fact).collect();
         let offer = serving.offers.get(&task.model);
-        let unsold = offer.and_then(|offer| offer.sells_again(&effective, kept.seconds, "id").err());
+        let unsold = offer.and_then(|offer| offer.sells_again(&effective, stored.seconds, "id").err());
         let plan = Plan {
             variant,
             call: REMIX,
             body,
             upload: None,
             effective,
-            seconds: kept.seconds,
-            bound: kept.bound(),
-            least: kept.least(),
+            seconds: stored.seconds,
+            bound: stored.bound(),
+            least: stored.least(),
             warnings,
         };
         let source = Some(Box::new(task.clone()));

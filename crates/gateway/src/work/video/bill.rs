@@ -14,7 +14,7 @@ const FRAMES_MS: u64 = 100;
 /// So much beyond what was held for is no other length than was asked for.
 const BEYOND_MS: u64 = 500;
 
-/// Whole seconds of a told length: a second that was begun counts, but for its first frames.
+/// Whole seconds of a reported length: a second that was begun counts, but for its first frames.
 fn whole_seconds(millis: u64, most: u64) -> u64 {
     let seconds = millis.saturating_sub(FRAMES_MS).div_ceil(1_000).max(1);
     if millis <= most.saturating_mul(1_000).saturating_add(BEYOND_MS) { seconds.min(most) } else { seconds }
@@ -30,8 +30,8 @@ fn usual_tokens(least: PlanBound, millis: Option<u64>) -> Option<u64> {
 /// What the provider counted; what it does not say is what was asked for, and the least of what was
 /// left to it. Of what it counts beyond the most that was held for the customer pays nothing: the
 /// close takes the hold and writes the rest off, where the operator sees it.
-pub fn used(kept: &StoredPlan, used: &VideoUsage, price: &Price) -> TaskUse {
-    let (bound, least) = (kept.bound(), kept.least());
+pub fn used(stored: &StoredPlan, used: &VideoUsage, price: &Price) -> TaskUse {
+    let (bound, least) = (stored.bound(), stored.least());
     let most = most(&bound);
     let reported = used.millis.map(|millis| whole_seconds(millis, most.seconds));
     let seconds = reported.unwrap_or(u64::from(least.seconds));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_of_a_told_length() {
+    fn tokens_of_a_reported_length() {
         let five = PlanBound { seconds: 5, tokens: Some(108_000) };
         assert_eq!(usual_tokens(five, None), Some(108_000));
         assert_eq!(usual_tokens(five, Some(8_000)), Some(172_800));

@@ -105,17 +105,17 @@ fn has_rival(watched: &Watched<'_, VideoDesk>, one: &Alike, nameless: &[Task]) -
 }
 
 /// Whether a task surely went to another host than ours. Of one that was begun before hosts were
-/// kept nobody knows.
+/// stored nobody knows.
 fn is_elsewhere(ours: Option<&str>, theirs: Option<&str>) -> bool {
     matches!((ours, theirs), (Some(ours), Some(theirs)) if ours != theirs)
 }
 
 fn fits(watched: &Watched<'_, VideoDesk>, task: &Task, one: &Alike) -> bool {
-    let Some(kept) = StoredPlan::read(&task.plan) else { return true };
+    let Some(stored) = StoredPlan::read(&task.plan) else { return true };
     let external_id = task.id.to_string();
-    let prompt = kept.prompt(&watched.desk.secrets, &external_id);
+    let prompt = stored.prompt(&watched.desk.secrets, &external_id);
     let now = watched.till.world.now_ms();
-    let Some(sought) = kept.sought(task, &external_id, prompt.as_ref(), now) else { return true };
+    let Some(sought) = stored.sought(task, &external_id, prompt.as_ref(), now) else { return true };
     sought.api == watched.plan.api && is_like(watched, &sought, one)
 }
 

@@ -3,10 +3,10 @@
 //! the file does. While it is made nobody else has the task; whoever dies over it leaves the task
 //! to whoever takes it next, and a copy made twice is the same copy.
 
-use super::copies::Uncopied;
 use super::file::{FileOrigin, FileVariant};
 use super::{CopyStore, MadeVideo, StoredResult, VideoDesk, VideoPlan};
 use crate::call::task::{TaskHabits, Watched, millis, put_back};
+use crate::work::shelf::Uncopied;
 use futures_util::stream;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -116,10 +116,10 @@ impl Copying {
         };
         tokio::pin!(cut);
         let serving = till.serving.load_full();
-        let told = |refusal: crate::refusal::Refusal| Uncopied::Trouble(refusal.message);
-        let origin = FileOrigin::of(desk, &serving, &self.leased.task, &self.plan.kept).map_err(told)?;
+        let trouble = |refusal: crate::refusal::Refusal| Uncopied::Trouble(refusal.message);
+        let origin = FileOrigin::of(desk, &serving, &self.leased.task, &self.plan.stored).map_err(trouble)?;
         let opened = tokio::select! {
-            opened = origin.open(self.made.file.clone(), FileVariant::Video, None) => opened.map_err(told)?,
+            opened = origin.open(self.made.file.clone(), FileVariant::Video, None) => opened.map_err(trouble)?,
             why = &mut cut => return Err(why),
         };
         let mut body = opened.body;

@@ -24,7 +24,7 @@ pub struct VideoDesk {
 /// What was written down of a video, as far as this version can read it.
 #[derive(Clone, Debug)]
 pub struct VideoPlan {
-    pub kept: StoredPlan,
+    pub stored: StoredPlan,
     pub api: Api,
 }
 

@@ -167,7 +167,8 @@ impl<'a> FileOrigin<'a> {
         }
     }
 
-    /// A new link from the provider, kept for those who come next, beside our copy if there is one.
+    /// A new link from the provider, stored for those who come next, beside our copy if there is
+    /// one.
     async fn fresh(&self, old: StoredResult) -> Result<StoredResult, Refusal> {
         if !self.asks {
             return Err(away());

@@ -11,11 +11,11 @@ use tollgate_upstream::video::{
 use tollgate_upstream::{Fault, Provider};
 
 /// A provider's ways with videos of such a length.
-pub(super) fn habits(habits: &Habits, kept_seconds: u32) -> TaskHabits {
+pub(super) fn habits(habits: &Habits, retained_seconds: u32) -> TaskHabits {
     TaskHabits {
         every: habits.poll_every,
         per_second: habits.polls_per_second.unwrap_or(0),
-        patience: habits.patience(kept_seconds),
+        patience: habits.patience(retained_seconds),
         remembers: habits.remembers,
         finds: habits.finds,
         reports: habits.reports,
@@ -38,9 +38,9 @@ impl TaskDesk for VideoDesk {
     type Entries = Entries;
 
     fn read(&self, plan: &str) -> Option<VideoPlan> {
-        let kept = StoredPlan::read(plan)?;
-        let api = kept.api()?;
-        Some(VideoPlan { kept, api })
+        let stored = StoredPlan::read(plan)?;
+        let api = stored.api()?;
+        Some(VideoPlan { stored, api })
     }
 
     fn speaks(&self, plan: &VideoPlan, provider: &Provider) -> bool {
@@ -49,13 +49,13 @@ impl TaskDesk for VideoDesk {
 
     fn habits(&self, plan: &VideoPlan, provider: Option<&Provider>) -> Option<TaskHabits> {
         let video = provider.map_or_else(|| video::speaker(plan.api), |provider| provider.kind.video)?;
-        let seconds = plan.kept.seconds.unwrap_or(plan.kept.most_seconds);
+        let seconds = plan.stored.seconds.unwrap_or(plan.stored.most_seconds);
         Some(habits(video.habits(plan.api), seconds))
     }
 
     async fn poll(&self, watched: &Watched<'_, VideoDesk>, id: &str) -> Result<TaskReport<MadeVideo>, Fault> {
         let video = watched.provider.kind.video.ok_or_else(unspoken)?;
-        let handle = Handle { api: watched.plan.api, call: &watched.plan.kept.call, id };
+        let handle = Handle { api: watched.plan.api, call: &watched.plan.stored.call, id };
         let turn: &SendTurn<'_> = &|| Box::pin(watched.another_turn());
         let report = video::poll(&self.till.client, video, &asking(watched), &handle, turn).await?;
         if let Some(word) = &report.strange {
@@ -67,16 +67,16 @@ impl TaskDesk for VideoDesk {
 
     async fn cancel(&self, watched: &Watched<'_, VideoDesk>, id: &str) -> bool {
         let Some(video) = watched.provider.kind.video else { return false };
-        let handle = Handle { api: watched.plan.api, call: &watched.plan.kept.call, id };
+        let handle = Handle { api: watched.plan.api, call: &watched.plan.stored.call, id };
         video::cancel(&self.till.client, video, &asking(watched), &handle).await.unwrap_or(false)
     }
 
     async fn find(&self, watched: &Watched<'_, VideoDesk>) -> Result<Option<TaskSearch<Entries>>, Fault> {
         let video = watched.provider.kind.video.ok_or_else(unspoken)?;
-        let (kept, task) = (&watched.plan.kept, &watched.leased.task);
+        let (stored, task) = (&watched.plan.stored, &watched.leased.task);
         let external_id = task.id.to_string();
-        let prompt = kept.prompt(&self.secrets, &external_id);
-        let Some(sought) = kept.sought(task, &external_id, prompt.as_ref(), self.till.world.now_ms()) else {
+        let prompt = stored.prompt(&self.secrets, &external_id);
+        let Some(sought) = stored.sought(task, &external_id, prompt.as_ref(), self.till.world.now_ms()) else {
             return Ok(None);
         };
         let turn: &SendTurn<'_> = &|| Box::pin(watched.another_turn());
@@ -110,17 +110,17 @@ impl TaskDesk for VideoDesk {
     }
 
     fn used(&self, plan: &VideoPlan, made: &MadeVideo, price: &Price) -> TaskUse {
-        bill::used(&plan.kept, &made.used, price)
+        bill::used(&plan.stored, &made.used, price)
     }
 
     fn most(&self, plan: &VideoPlan) -> Counters {
-        most(&plan.kept.bound())
+        most(&plan.stored.bound())
     }
 
     /// Tells the operator where the provider made, and bills us for, another resolution than the
     /// customer asked for and pays.
     fn completed(&self, watched: &Watched<'_, VideoDesk>, made: &MadeVideo) {
-        let asked = watched.plan.kept.fact("resolution").filter(|asked| made.used.is_other_than(asked));
+        let asked = watched.plan.stored.fact("resolution").filter(|asked| made.used.is_other_than(asked));
         let Some(asked) = asked else { return };
         let (task, provider) = (&watched.leased.task, &watched.provider.name);
         let model = task.upstream_model.as_deref().unwrap_or_default();

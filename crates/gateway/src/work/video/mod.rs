@@ -11,12 +11,9 @@ pub mod file;
 pub mod links;
 mod looking;
 mod maker;
-mod retention;
-mod s3;
 pub mod show;
 mod stored;
 mod task;
-mod upload;
 pub mod webhooks;
 
 pub use ask::{VideoAsk, most};

@@ -56,7 +56,7 @@ impl ShownTask {
         }
     }
 
-    /// As its creator is told of it: what was accepted is queued, also while its provider's answer
+    /// As its creator sees it: what was accepted is queued, also while its provider's answer
     /// is being looked for.
     pub fn begun(self) -> ShownTask {
         let state = if self.state == VideoState::Unknown { VideoState::Queued } else { self.state };

@@ -10,7 +10,7 @@ use tollgate_media::video::{Api, Plan, PlanBound, Variant, Warning};
 use tollgate_store::{Task, TaskId};
 use tollgate_upstream::video::{self, FileLink, Handle, Remembers, Sought, VideoReport};
 
-/// What a task was begun with. The picture that goes beside the body is not kept: a task is never
+/// What a task was begun with. The picture that goes beside the body is not stored: a task is never
 /// sent twice.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StoredPlan {
@@ -100,7 +100,7 @@ impl StoredPlan {
         Some(Handle { api: self.api()?, call: &self.call, id: upstream_id })
     }
 
-    /// What knows the prompt of the task again, where that was kept.
+    /// What knows the prompt of the task again, where that was stored.
     pub fn prompt<'a>(&'a self, secrets: &'a Secrets, external_id: &'a str) -> Option<StoredPrompt<'a>> {
         self.prompt_mark.as_deref().map(|mark| StoredPrompt { secrets, external_id, mark })
     }
@@ -136,7 +136,7 @@ fn marked(external_id: &str, prompt: &str) -> String {
     format!("{}:{external_id}:{prompt}", external_id.len())
 }
 
-/// A prompt of which only a mark was kept.
+/// A prompt of which only a mark was stored.
 pub struct StoredPrompt<'a> {
     secrets: &'a Secrets,
     external_id: &'a str,
@@ -151,7 +151,7 @@ impl Remembers for StoredPrompt<'_> {
 
 impl fmt::Debug for StoredPrompt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeptPrompt")
+        f.write_str("StoredPrompt")
     }
 }
 

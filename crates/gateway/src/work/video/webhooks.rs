@@ -1,8 +1,8 @@
-//! News about finished tasks, told to an address the customer named. The form and the signature are
+//! News about finished tasks, sent to an address the customer named. The form and the signature are
 //! those of the Standard Webhooks (and of OpenAI's own), so that its libraries verify them:
 //! `webhook-id`, `webhook-timestamp`, `webhook-signature`.
 //!
-//! At least once: what is not answered with 2xx is told again for about a day, with the same id.
+//! At least once: what is not answered with 2xx is sent again for about a day, with the same id.
 //! Addresses inside are never reached.
 
 use super::VideoDesk;
@@ -16,7 +16,7 @@ use tollgate_store::{Account, AccountId, Task, TaskState, Webhook, WebhookOutcom
 use tollgate_upstream::{Outgoing, Payload};
 
 const PURPOSE: &str = "webhook";
-/// Seconds from one try to the next; after the last one nobody is told any more.
+/// Seconds from one try to the next; after the last one nobody is notified any more.
 const AGAIN: [i64; 9] = [5, 30, 120, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600];
 const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
 
@@ -77,7 +77,7 @@ async fn attempt(desk: &VideoDesk, webhook: &Webhook, task: &Task) -> Result<(),
     }
 }
 
-/// What is told. The same task is always the same event.
+/// What is sent. The same task is always the same event.
 fn event(desk: &VideoDesk, task: &Task) -> Value {
     let base = desk.reached_at.clone();
     let shown: Value = serde_json::from_slice(&ShownTask::of(desk, base.as_deref(), task).openai()).unwrap_or_default();
@@ -158,8 +158,8 @@ mod tests {
             let app = app.await;
             let data = event(&app.video, &task)["data"].clone();
             assert_eq!(data["status"], "completed");
-            let told = data["metadata"]["url"].as_str();
-            assert_eq!(told.map(|url| &url[..link.map_or(0, str::len)]), link, "{listen}: {data}");
+            let url_shown = data["metadata"]["url"].as_str();
+            assert_eq!(url_shown.map(|url| &url[..link.map_or(0, str::len)]), link, "{listen}: {data}");
             assert_eq!(data["expires_at"].is_null(), link.is_none(), "{listen}: {data}");
             app.store.shut().await;
         }

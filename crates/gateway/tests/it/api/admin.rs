@@ -89,7 +89,7 @@ fn every_command_of_the_store_has_a_row() {
 
 /// Pages of browsers never get at what an operator does, whatever origin they say they have.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_in_browsers_are_kept_out() {
+async fn pages_in_browsers_are_refused() {
     let house = House::new().await;
     for row in rows().iter().filter(|row| matches!(row.access, Access::Role(_) | Access::Local)) {
         let request = house.http.request(Method::OPTIONS, house.url(row.path)).header("origin", "https://a.example");
@@ -176,7 +176,7 @@ async fn money(office: &Office) -> String {
     id
 }
 
-/// Keys are told once, work at once and end at once; what a call was charged is given back once.
+/// Keys are shown once, work at once and end at once; what a call was charged is given back once.
 async fn keys_and_calls(office: &Office, account: &str) -> (String, String) {
     let house = &office.house;
     let keys = format!("/api/admin/accounts/{account}/keys");
@@ -217,7 +217,7 @@ async fn keys_and_calls(office: &Office, account: &str) -> (String, String) {
     assert_eq!(call().await.status(), 401, "at once");
     house.quiet().await;
     for answer in office.answers.lock().expect("a lock").iter() {
-        assert!(!answer.contains(&secret) && !answer.contains("\"secret\""), "a secret is told once: {answer}");
+        assert!(!answer.contains(&secret) && !answer.contains("\"secret\""), "a secret is shown once: {answer}");
     }
     let receipt = office.get(&format!("/api/admin/accounts/{account}/usage/{called}/receipt")).await;
     (called, text(&receipt["receipt"]["calculation"]["price_id"]))
@@ -322,8 +322,8 @@ async fn what_cannot_be_understood_is_refused_by_name_and_changes_nothing() {
         (with("account", json!(NOBODY)), "unknown_parameter", "account"),
         (with("kind", json!("refund")), "unknown_parameter", "kind"),
     ] {
-        let told = office.refused("POST", &topups, Some(body.clone())).await;
-        assert_eq!(told, (400, code.to_owned(), param.to_owned()), "{body}");
+        let refusal = office.refused("POST", &topups, Some(body.clone())).await;
+        assert_eq!(refusal, (400, code.to_owned(), param.to_owned()), "{body}");
     }
     let reason = |name: &str, value: Value| json!({ name: value, "reason": "x" });
     for (method, path, body, status, param) in [

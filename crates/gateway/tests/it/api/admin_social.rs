@@ -145,7 +145,7 @@ async fn the_day_shows_what_is_used_of_its_capacity() {
     house.running().app.store.create_admin_key(new, SECRET).await.expect("a key");
     assert_eq!(house.get("/v1/social/weibo/user?uid=7").send().await.expect("a reply").status(), 200);
     let rows = get(&house, "/api/admin/social/days?back=0").await;
-    let told: Vec<Value> = rows
+    let shown: Vec<Value> = rows
         .iter()
         .map(|row| {
             json!([
@@ -157,6 +157,6 @@ async fn the_day_shows_what_is_used_of_its_capacity() {
             ])
         })
         .collect();
-    assert_eq!(told, [json!(["", 1, 1_000, 30, null]), json!(["weibo", 1, 1_000, null, 9_000])]);
+    assert_eq!(shown, [json!(["", 1, 1_000, 30, null]), json!(["weibo", 1, 1_000, null, 9_000])]);
     assert_eq!(rows[0]["day"].as_str().map(str::len), Some(10));
 }

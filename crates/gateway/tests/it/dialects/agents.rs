@@ -28,8 +28,8 @@ async fn claude_code(house: &House, model: &str) -> Response {
     post.header("anthropic-beta", "claude-code-20250219,interleaved-thinking-2025-05-14").send().await.expect("a reply")
 }
 
-fn told(reply: &Response) -> String {
-    reply.headers().get("x-tollgate-dropped").map_or("", |told| told.to_str().expect("text")).to_owned()
+fn dropped(reply: &Response) -> String {
+    reply.headers().get("x-tollgate-dropped").map_or("", |dropped| dropped.to_str().expect("text")).to_owned()
 }
 
 fn received(house: &House) -> Value {
@@ -42,13 +42,13 @@ async fn claude_code_is_answered_in_every_other_dialect() {
     // In its own every byte passes, and the simulator knows no switches of betas.
     for model in UPSTREAMS.into_iter().filter(|model| *model != "gemini-on-anthropic") {
         let reply = claude_code(&house, model).await;
-        let (status, told) = (reply.status(), told(&reply));
+        let (status, dropped) = (reply.status(), dropped(&reply));
         let text = reply.text().await.expect("text");
         assert_eq!(status, 200, "{model}: {text}");
         assert!(text.contains("event: message_stop"), "{model}: {text}");
-        let told: Vec<&str> = told.split(',').collect();
+        let dropped: Vec<&str> = dropped.split(',').collect();
         for name in ["cache_control", "context_management", "max_tokens", "anthropic-beta"] {
-            assert!(told.contains(&name), "{model}: {name} is not told in {told:?}");
+            assert!(dropped.contains(&name), "{model}: {name} is not named in {dropped:?}");
         }
         assert!(!received(&house).to_string().contains("cache_"), "{model}: {}", received(&house));
     }
@@ -60,14 +60,14 @@ async fn codex_is_answered_by_every_provider() {
     let client = Client(Dialect::Responses);
     for model in UPSTREAMS {
         let reply = client.post(&house, "/v1/responses", &original(CODEX, model)).send().await.expect("a reply");
-        let (status, told) = (reply.status(), told(&reply));
+        let (status, dropped) = (reply.status(), dropped(&reply));
         let text = reply.text().await.expect("text");
         assert_eq!(status, 200, "{model}: {text}");
         assert!(text.contains("event: response.completed"), "{model}: {text}");
         assert_eq!(
-            told.contains("tools.web_search"),
+            dropped.contains("tools.web_search"),
             ["gemini-on-openai", "gemini-on-gemini"].contains(&model),
-            "{model}: {told}"
+            "{model}: {dropped}"
         );
     }
     // Nothing is left out of a request that says so.

@@ -91,23 +91,23 @@ impl Client {
         let number = |value: &Value| value.as_u64().unwrap_or(0);
         let mut usage = (0, 0);
         for event in events {
-            let told = match self.0 {
+            let report = match self.0 {
                 Dialect::Chat | Dialect::Anthropic => &event["usage"],
                 Dialect::Responses if event["response"].is_object() => &event["response"]["usage"],
                 Dialect::Responses => &event["usage"],
                 Dialect::Gemini => &event["usageMetadata"],
             };
-            if !told.is_object() {
+            if !report.is_object() {
                 continue;
             }
             usage = match self.0 {
-                Dialect::Chat => (number(&told["prompt_tokens"]), number(&told["completion_tokens"])),
+                Dialect::Chat => (number(&report["prompt_tokens"]), number(&report["completion_tokens"])),
                 Dialect::Anthropic | Dialect::Responses => {
-                    (number(&told["input_tokens"]), number(&told["output_tokens"]))
+                    (number(&report["input_tokens"]), number(&report["output_tokens"]))
                 }
                 Dialect::Gemini => {
-                    let thoughts = number(&told["thoughtsTokenCount"]);
-                    (number(&told["promptTokenCount"]), number(&told["candidatesTokenCount"]) + thoughts)
+                    let thoughts = number(&report["thoughtsTokenCount"]);
+                    (number(&report["promptTokenCount"]), number(&report["candidatesTokenCount"]) + thoughts)
                 }
             };
         }

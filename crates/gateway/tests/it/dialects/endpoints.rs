@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tollgate_store::Ending;
 use tollgate_wire::Dialect;
 
-/// Case 85 is told by the headers of each stream.
+/// Case 85 is shown by the headers of each stream.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_client_is_served_by_a_provider_of_chat() {
     let house = house().await;
@@ -72,7 +72,7 @@ async fn a_format_the_model_does_not_accept_is_refused_with_those_it_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_provider_has_nothing_like_is_told_or_refused() {
+async fn what_a_provider_has_nothing_like_is_reported_or_refused() {
     let house = house().await;
     let client = Client(Dialect::Anthropic);
     let mut body = client.body("gemini-on-openai", "say [[sim:tokens=3]]", false);
@@ -86,9 +86,9 @@ async fn what_a_provider_has_nothing_like_is_told_or_refused() {
         let call = call_id(&reply);
         let _ = reply.text().await;
         assert_eq!(house.row(call).await.dropped.as_deref(), Some("top_k,answer.system_fingerprint"));
-        let told: Value =
+        let answer: Value =
             house.get(&format!("/v1/usage/{call}")).send().await.expect("a reply").json().await.expect("JSON");
-        assert_eq!(told["dropped"], json!(["top_k", "answer.system_fingerprint"]));
+        assert_eq!(answer["dropped"], json!(["top_k", "answer.system_fingerprint"]));
     }
     let sent = house.sim.received().len();
     let strict = client.post(&house, "/v1/messages", &body).header("x-tollgate-strict", "true");
@@ -97,9 +97,10 @@ async fn what_a_provider_has_nothing_like_is_told_or_refused() {
     assert_eq!(house.sim.received().len(), sent, "nothing is sent");
 }
 
-/// A header is no field of the body, yet it asks for something: told like one, refused like one.
+/// A header is no field of the body, yet it asks for something: reported like one, refused like
+/// one.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_beta_that_only_anthropic_has_is_told_or_refused() {
+async fn a_beta_that_only_anthropic_has_is_reported_or_refused() {
     let house = house().await;
     let client = Client(Dialect::Anthropic);
     let body = client.body("gemini-on-openai", "say [[sim:tokens=3]]", false);
@@ -130,26 +131,26 @@ async fn a_beta_that_only_anthropic_has_is_told_or_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_left_out_is_told_again_with_a_replay() {
+async fn what_was_left_out_is_named_again_with_a_replay() {
     let house = house().await;
     let client = Client(Dialect::Anthropic);
     let mut body = client.body("gemini-on-openai", "say [[sim:tokens=3]]", false);
     body["top_k"] = json!(5);
     let ask = || client.post(&house, "/v1/messages", &body).header("idempotency-key", "k");
     let first = ask().send().await.expect("a reply");
-    let told = first.headers()["x-tollgate-dropped"].clone();
+    let dropped = first.headers()["x-tollgate-dropped"].clone();
     let body = first.text().await.expect("text");
     house.quiet().await;
     let again = ask().send().await.expect("a reply");
     assert_eq!(
         (&again.headers()["idempotency-replayed"], &again.headers()["x-tollgate-dropped"]),
-        (&"true".parse().expect("a value"), &told)
+        (&"true".parse().expect("a value"), &dropped)
     );
     assert_eq!(again.text().await.expect("text"), body);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rules_of_a_model_are_kept_before_anything_is_held() {
+async fn the_rules_of_a_model_apply_before_anything_is_held() {
     let house = house().await;
     let tools = json!([{ "type": "function", "function": { "name": "f", "parameters": { "type": "object" } } }]);
     let chat = |more: Value| {

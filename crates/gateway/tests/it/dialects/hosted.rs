@@ -100,10 +100,10 @@ async fn each_use_of_a_search_is_held_for_charged_and_shown() {
         };
         assert_eq!(row.hold.nano(), (held + 1) * 1_000_000 + 100 * 2_000 + held * 10_000_000, "{client:?}");
         assert_eq!(row.charge.nano(), 1_500 * 1_000 + 3 * 2_000 + used * 10_000_000, "{client:?}: {row:?}");
-        let told: Value =
+        let quoted: Value =
             house.get(&format!("/v1/usage/{call}")).send().await.expect("a reply").json().await.expect("JSON");
-        assert_eq!(told["usage"]["tools"], json!({"tool:web_search": used}), "{told}");
-        let lines = told["calculation"]["lines"].as_array().cloned().unwrap_or_default();
+        assert_eq!(quoted["usage"]["tools"], json!({"tool:web_search": used}), "{quoted}");
+        let lines = quoted["calculation"]["lines"].as_array().cloned().unwrap_or_default();
         let line = lines.iter().find(|line| line["face"] == "tool:web_search").expect("a line");
         assert_eq!(
             (&line["quantity"], &line["micro_usd"], &line["unit"], &line["per"]),
@@ -141,9 +141,9 @@ route = [{ provider = "script", upstream_model = "up" }]
     let call = call_id(&reply);
     let row = house.row(call).await;
     assert_eq!(row.charge.nano(), 50 * 1_000 + 3 * 2_000 + 2 * 40_000_000, "{row:?}");
-    let told: Value =
+    let quoted: Value =
         house.get(&format!("/v1/usage/{call}")).send().await.expect("a reply").json().await.expect("JSON");
-    assert_eq!(told["usage"]["tools"], json!({"tool:image_generation": 2}), "{told}");
+    assert_eq!(quoted["usage"]["tools"], json!({"tool:image_generation": 2}), "{quoted}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -176,7 +176,7 @@ async fn a_tool_without_a_price_is_refused_by_its_name_and_nothing_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_provider_is_told_how_many_uses_are_held_for() {
+async fn the_provider_gets_the_number_of_uses_that_are_held_for() {
     let house = House::with(Plan { catalog: SEARCHING, ..Plan::default() }).await;
     let claude = Client(Dialect::Anthropic);
     let mut body = claude.body("searching", "search", false);

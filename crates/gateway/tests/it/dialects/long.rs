@@ -130,8 +130,8 @@ const PIECES: usize = 2_000;
 const PIECE: usize = 4_096;
 
 /// 8 MB of text in every pair, each piece of it intact, while the process grows by much less than
-/// that. A client of Responses is told the whole text once more at the end, so what is said has to
-/// be kept for it, once; bytes that pass untranslated are not.
+/// that. A client of Responses gets the whole text once more at the end, so what is said has to
+/// be buffered for it, once; bytes that pass untranslated are not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_of_any_length_takes_the_same_memory() {
     let house = House::with(Plan { catalog: ENDLESS, ..Plan::default() }).await;
@@ -140,13 +140,14 @@ async fn a_stream_of_any_length_takes_the_same_memory() {
     clients.sort_by_key(|client| client.0 == Dialect::Responses);
     for client in clients {
         for dialect in Dialect::ALL {
-            let kept = client.0 == Dialect::Responses && dialect != Dialect::Responses;
-            // Places of citations are counted in text that is kept up to 4 MiB (docs/dialects.md).
+            let buffered = client.0 == Dialect::Responses && dialect != Dialect::Responses;
+            // Places of citations are counted in text that is buffered up to 4 MiB
+            // (docs/dialects.md).
             let cited = matches!(
                 (client.0, dialect),
                 (Dialect::Chat, Dialect::Gemini) | (Dialect::Gemini, Dialect::Chat | Dialect::Responses)
             );
-            let most = match (kept, cited) {
+            let most = match (buffered, cited) {
                 (true, _) => 8 * PIECES * PIECE,
                 (_, true) => PIECES * PIECE * 3 / 4,
                 _ => PIECES * PIECE / 3,

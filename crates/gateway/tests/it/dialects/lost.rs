@@ -1,6 +1,6 @@
-//! What of an answer its client has no form for is told: in the header where the answer is whole,
-//! in the usage row always. And an answer that fails before its client saw anything of it is still
-//! well-formed.
+//! What of an answer its client has no form for is reported: in the header where the answer is
+//! whole, in the usage row always. And an answer that fails before its client saw anything of it is
+//! still well-formed.
 
 use super::client::Client;
 use super::scripted::{Scripted, Written};
@@ -54,7 +54,7 @@ fn searched_events() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn blocks_of_a_providers_own_tools_are_told() {
+async fn blocks_of_a_providers_own_tools_are_reported() {
     let clients: Vec<Client> = Client::all().into_iter().filter(|client| client.0 != Dialect::Anthropic).collect();
     let both = |_: &Client| [Written::json(searched()), Written::events(searched_events())];
     let script = Scripted::start(clients.iter().flat_map(both).collect()).await;
@@ -62,27 +62,27 @@ async fn blocks_of_a_providers_own_tools_are_told() {
     for client in clients {
         let reply = client.ask(&house, "gemini-scripted", "search", false).await;
         // Chat has no form for a search, the others do.
-        let told = match client.0 {
+        let dropped = match client.0 {
             Dialect::Chat => "answer.web_search,answer.web_search_tool_result",
             _ => "answer.web_search_tool_result",
         };
-        assert_eq!(reply.headers()["x-tollgate-dropped"], told, "{client:?}");
+        assert_eq!(reply.headers()["x-tollgate-dropped"], dropped, "{client:?}");
         let call = call_id(&reply);
         assert_eq!(client.text(&reply.json().await.expect("JSON")), "A toll.");
-        assert_eq!(house.row(call).await.dropped.as_deref(), Some(told), "{client:?}");
+        assert_eq!(house.row(call).await.dropped.as_deref(), Some(dropped), "{client:?}");
 
         let reply = client.ask(&house, "gemini-scripted", "run", true).await;
         let call = call_id(&reply);
         let text = reply.text().await.expect("text");
         assert!(text.contains("A toll.") && !text.contains("server_tool_use"), "{text}");
         let row = house.row(call).await;
-        let told = "answer.server_tool_use,answer.code_execution_tool_result";
-        assert_eq!((row.ending, row.dropped.as_deref()), (Ending::Answered, Some(told)), "{client:?}");
+        let dropped = "answer.server_tool_use,answer.code_execution_tool_result";
+        assert_eq!((row.ending, row.dropped.as_deref()), (Ending::Answered, Some(dropped)), "{client:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn within_its_dialect_nothing_is_lost_and_nothing_told() {
+async fn within_its_dialect_nothing_is_lost_and_nothing_reported() {
     let script = Scripted::start(vec![Written::json(searched()), Written::events(searched_events())]).await;
     let house = house(&script, "anthropic", "10").await;
     let client = Client(Dialect::Anthropic);
@@ -111,8 +111,8 @@ async fn details_of_a_refusal_reach_clients_of_the_providers_dialect() {
             let error = reply.json::<Value>().await.expect("JSON")["error"].clone();
             assert!(error["message"].as_str().is_some_and(|text| text.contains("No threads.")), "{error}");
             if dialect == Some(client.0) {
-                let kept = json!({ "error_code": "thread_unsupported_request", "host": "[link]" });
-                assert_eq!(error["details"], kept, "{kind} to {client:?}");
+                let details = json!({ "error_code": "thread_unsupported_request", "host": "[link]" });
+                assert_eq!(error["details"], details, "{kind} to {client:?}");
             } else {
                 assert!(!error.to_string().contains("thread_unsupported"), "{kind} to {client:?}: {error}");
             }
@@ -174,7 +174,7 @@ async fn a_break_after_the_end_is_none() {
 /// One of two choices ends, the other one is cut in the middle of a sentence: the clean end of the
 /// connection is no end of the answer.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_choice_that_is_cut_is_told() {
+async fn a_choice_that_is_cut_is_reported() {
     let chat = |index: u64, content: &str, finish: Value| {
         let event = json!({ "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "up",
             "choices": [{ "index": index, "delta": { "content": content }, "finish_reason": finish }] });

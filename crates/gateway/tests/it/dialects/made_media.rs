@@ -67,14 +67,14 @@ async fn pictures_and_voices_pass_and_are_charged_at_their_own_face() {
         let (body, answer) = made(dialect, true);
         let (house, reply) = asked(dialect, &body, Written::json(&answer), false).await;
         let call = call_id(&reply);
-        let mut told: Value = reply.json().await.expect("JSON");
+        let mut written: Value = reply.json().await.expect("JSON");
         // The public name stands where the provider's did.
         for name in ["model", "modelVersion"] {
-            if let Some(model) = told.get_mut(name) {
+            if let Some(model) = written.get_mut(name) {
                 *model = "up".into();
             }
         }
-        assert!(told == answer, "{dialect:?}: the answer was changed");
+        assert!(written == answer, "{dialect:?}: the answer was changed");
         let row = house.row(call).await;
         let counted = (row.counters.output, row.counters.image_output + row.counters.audio_output);
         assert_eq!((counted, row.estimated), ((3, 1_290), false), "{dialect:?}");

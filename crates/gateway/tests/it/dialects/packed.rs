@@ -27,7 +27,7 @@ route = [
 ]
 "#;
 
-/// A provider that answers with what it says is gzip, and remembers what it was told to do.
+/// A provider that answers with what it says is gzip, and remembers what it was asked to do.
 pub async fn provider(status: u16) -> (String, Arc<Mutex<Vec<String>>>) {
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen = asked.clone();

@@ -204,15 +204,16 @@ async fn missing_usage_is_counted() {
             let row = house.row(call).await;
             assert_eq!((row.ending, row.estimated), (Ending::Answered, true), "{client:?} {model} stream {stream}");
             assert!((8..30).contains(&row.counters.output), "{client:?} {model}: {:?}", row.counters);
-            // Within a dialect the answer passes as it is; else what is charged is what is told.
+            // Within a dialect the answer passes as it is; else what is charged is what is
+            // reported.
             if model != UPSTREAMS[Dialect::ALL.iter().position(|one| *one == client.0).expect("a dialect")] {
                 let name = match client.0 {
                     Dialect::Chat => "completion_tokens",
                     Dialect::Anthropic | Dialect::Responses => "output_tokens",
                     Dialect::Gemini => "candidatesTokenCount",
                 };
-                let told = format!("\"{name}\":{}", row.counters.output);
-                assert!(text.contains(&told), "{client:?} {model} stream {stream}: {told} in {text}");
+                let counted = format!("\"{name}\":{}", row.counters.output);
+                assert!(text.contains(&counted), "{client:?} {model} stream {stream}: {counted} in {text}");
             }
         }
     })

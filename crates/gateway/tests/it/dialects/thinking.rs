@@ -38,12 +38,12 @@ async fn house() -> House {
     House::with(Plan { catalog: CATALOG, ..Plan::default() }).await
 }
 
-/// Asks with these members added; gives what was told as dropped and what the provider got.
+/// Asks with these members added; gives what was reported as dropped and what the provider got.
 async fn ask(house: &House, client: Client, model: &str, more: &Value) -> (String, Value) {
     let mut body = client.body(model, "say [[sim:tokens=3]]", false);
     more.as_object().expect("a map").iter().for_each(|(name, value)| body[name] = value.clone());
     let reply = client.post(house, &client.path(model, false), &body).send().await.expect("a reply");
-    let dropped = reply.headers().get("x-tollgate-dropped").map(|told| told.to_str().expect("text").to_owned());
+    let dropped = reply.headers().get("x-tollgate-dropped").map(|names| names.to_str().expect("text").to_owned());
     let status = reply.status();
     assert_eq!(status, 200, "{client:?} {model} {more}: {}", reply.text().await.unwrap_or_default());
     let received = house.sim.received();
@@ -51,7 +51,7 @@ async fn ask(house: &House, client: Client, model: &str, more: &Value) -> (Strin
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_that_does_not_think_is_not_told_how() {
+async fn a_model_that_does_not_think_gets_no_thinking_settings() {
     let house = house().await;
     for (dialect, more) in [
         (Dialect::Chat, json!({})),
@@ -74,7 +74,7 @@ async fn a_model_that_does_not_think_is_not_told_how() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_is_cut_to_what_the_model_takes() {
     let house = house().await;
-    for (dialect, more, budget, told) in [
+    for (dialect, more, budget, expected) in [
         (
             Dialect::Anthropic,
             json!({"max_tokens": 60_000, "thinking": {"type": "enabled", "budget_tokens": 40_000}}),
@@ -86,7 +86,7 @@ async fn a_budget_is_cut_to_what_the_model_takes() {
         (Dialect::Responses, json!({"reasoning": {"effort": "none"}}), 128, "reasoning"),
     ] {
         let (dropped, sent) = ask(&house, Client(dialect), "gemini-pro", &more).await;
-        assert_eq!(dropped, told, "{more}");
+        assert_eq!(dropped, expected, "{more}");
         assert_eq!(sent["generationConfig"]["thinkingConfig"]["thinkingBudget"], budget, "{more}: {sent}");
     }
 }

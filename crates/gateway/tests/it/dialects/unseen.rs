@@ -24,7 +24,7 @@ supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
 price = { input = 1_000_000, output = 2_000_000 }
 route = [{ provider = "sim", upstream_model = "sim-plain" }]
 
-[model."told"]
+[model."measured"]
 context_window = 100000
 max_output_tokens = 1000
 price = { input = 1_000_000, output = 2_000_000 }
@@ -74,10 +74,10 @@ fn quote(house: &House, client: Client, model: &str, body: &Value) -> RequestBui
 async fn quoted_input(house: &House, client: Client, model: &str, body: &Value) -> u64 {
     let reply = quote(house, client, model, body).send().await.expect("a reply");
     let status = reply.status();
-    let told: Value = reply.json().await.expect("JSON");
-    assert_eq!((status.as_u16(), &told["kind"]), (200, &json!("upper_bound")), "{client:?}: {told}");
-    assert_eq!(told["lines"][0]["face"], "input", "{told}");
-    told["lines"][0]["quantity"].as_u64().expect("a number")
+    let quoted: Value = reply.json().await.expect("JSON");
+    assert_eq!((status.as_u16(), &quoted["kind"]), (200, &json!("upper_bound")), "{client:?}: {quoted}");
+    assert_eq!(quoted["lines"][0]["face"], "input", "{quoted}");
+    quoted["lines"][0]["quantity"].as_u64().expect("a number")
 }
 
 /// The model whose provider speaks the client's own dialect.
@@ -99,16 +99,16 @@ async fn content_that_is_not_seen_is_quoted_at_the_context_in_every_dialect() {
         let body = beside(client, own(client), "read this", document(client).0);
         assert_eq!(quoted_input(&house, client, own(client), &body).await, 100_000, "{client:?}");
     }
-    let kept = |client: Client, name: &str, value: Value| {
+    let unchanged = |client: Client, name: &str, value: Value| {
         let mut body = client.body(own(client), "go on", false);
         body[name] = value;
         (client, body)
     };
     for (client, body) in [
-        kept(Client(Dialect::Chat), "thread", json!({"id": "thread-1"})),
-        kept(Client(Dialect::Anthropic), "container", json!("container-1")),
-        kept(Client(Dialect::Responses), "prompt", json!({"id": "pmpt_1"})),
-        kept(Client(Dialect::Gemini), "cachedContent", json!("cachedContents/1")),
+        unchanged(Client(Dialect::Chat), "thread", json!({"id": "thread-1"})),
+        unchanged(Client(Dialect::Anthropic), "container", json!("container-1")),
+        unchanged(Client(Dialect::Responses), "prompt", json!({"id": "pmpt_1"})),
+        unchanged(Client(Dialect::Gemini), "cachedContent", json!("cachedContents/1")),
     ] {
         assert_eq!(quoted_input(&house, client, own(client), &body).await, 100_000, "{client:?}: {body}");
     }
@@ -118,11 +118,11 @@ async fn content_that_is_not_seen_is_quoted_at_the_context_in_every_dialect() {
 async fn the_catalog_says_how_much_is_read_of_a_picture_and_of_what_is_not_seen() {
     let house = house().await;
     let client = Client(Dialect::Chat);
-    let body = beside(client, "told", "read this", document(client).0);
-    assert_eq!(quoted_input(&house, client, "told", &body).await, 7_000);
+    let body = beside(client, "measured", "read this", document(client).0);
+    assert_eq!(quoted_input(&house, client, "measured", &body).await, 7_000);
     let picture = json!({"type": "image_url", "image_url": {"url": "https://files.example/a.png", "detail": "low"}});
-    let body = beside(client, "told", "look", picture.clone());
-    let input = quoted_input(&house, client, "told", &body).await;
+    let body = beside(client, "measured", "look", picture.clone());
+    let input = quoted_input(&house, client, "measured", &body).await;
     assert!((300..400).contains(&input), "{input}");
     let body = beside(client, own(client), "look", picture);
     let input = quoted_input(&house, client, own(client), &body).await;

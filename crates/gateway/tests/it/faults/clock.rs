@@ -1,5 +1,5 @@
 //! A wall clock that is wrong by years: calls go on, nothing is taken away by it, everybody is
-//! told, and all is well when it is right again.
+//! reported, and all is well when it is right again.
 
 use crate::engine::Engine;
 use crate::house::{House, Plan};

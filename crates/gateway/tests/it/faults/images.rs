@@ -14,7 +14,7 @@ type = "image"
 supported_endpoint_types = ["image-generation"]
 billing_unit = "per_call"
 price = { per_call = 40_000 }
-image = { base64_only = true }
+image = { most = 4, base64_only = true, streams = true }
 route = [{ provider = "sim", upstream_model = "sim-image-new" }]
 
 [model."tasks"]
@@ -80,4 +80,34 @@ pub async fn a_task_of_pictures_is_never_over() {
     let house = house(Plan { patience: "300ms", ..Plan::default() }).await;
     let reply = make(&house, &json!({ "model": "tasks", "prompt": "[[sim:poll_broken]]" })).await;
     failed(&house, reply, 504).await;
+}
+
+/// What was finished before is paid, and the stream says that it is not whole.
+pub async fn a_stream_of_pictures_breaks() {
+    let house = house(Plan::default()).await;
+    let body = json!({ "model": "pictures", "prompt": "[[sim:cut kb=120]]", "n": 3, "stream": true });
+    let reply = make(&house, &body).await;
+    let (status, call) = (reply.status(), call_id(&reply));
+    let text = reply.text().await.expect("a stream that says how it ends");
+    assert_eq!((status.as_u16(), text.matches("event: image_generation.completed").count()), (200, 1));
+    assert!(text.trim_end().rsplit("event: ").next().is_some_and(|last| last.starts_with("error")), "no last word");
+    let row = house.row(call).await;
+    assert_eq!((row.ending, row.reason.as_str()), (Ending::UpstreamFault, "broken_off"));
+    assert_eq!((row.charge.nano(), row.counters.calls), (EACH, 1));
+    house.quiet().await;
+    assert_eq!(house.available().await, FUNDED - EACH);
+}
+
+/// It is made and paid, so it is handed over as data.
+pub async fn a_picture_cannot_be_kept() {
+    let config = "[storage]\ndisk_reserve = \"8000000GiB\"\n".to_owned();
+    let house = house(Plan { config, ..Plan::default() }).await;
+    let body = json!({ "model": "pictures", "prompt": "a cat", "response_format": "url" });
+    let reply = make(&house, &body).await;
+    let (status, call) = (reply.status(), call_id(&reply));
+    let result: Value = reply.json().await.expect("JSON");
+    let entry = &result["data"][0];
+    assert!(status == 200 && entry["url"] == "" && entry["b64_json"] != "", "{status}: {result}");
+    assert_eq!(result["warnings"][0]["field"], "data");
+    assert_eq!(house.row(call).await.charge.nano(), EACH);
 }

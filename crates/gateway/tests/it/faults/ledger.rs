@@ -36,7 +36,7 @@ async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
 
 pub async fn the_ledger_is_down() {
     let house = House::new().await;
-    let known = answered(&house, kept_call(&house).await).await;
+    let known = answered(&house, repeatable_call(&house).await).await;
     let blocker = locked(&house);
     // The first call finds it out; from then on nothing is sent.
     assert_eq!(house.ask("first").await.status(), 503);
@@ -59,9 +59,9 @@ pub async fn the_ledger_is_down() {
     a_server_that_cannot_be_written().await;
 }
 
-/// A call whose answer is kept for whoever asks again.
-async fn kept_call(house: &House) -> reqwest::Response {
-    house.post(&chat("[[sim:tokens=3]]")).header("idempotency-key", "kept").send().await.expect("a reply")
+/// A call whose answer is stored for whoever asks again.
+async fn repeatable_call(house: &House) -> reqwest::Response {
+    house.post(&chat("[[sim:tokens=3]]")).header("idempotency-key", "repeated").send().await.expect("a reply")
 }
 
 /// What can be read while nothing can be written, the answer of a request that is repeated
@@ -78,7 +78,7 @@ async fn all_is_readable(house: &House, known: CallId) {
         let body: serde_json::Value = reply.json().await.expect("JSON");
         assert!(!body[field].is_null(), "{path}: {body}");
     }
-    let again = kept_call(house).await;
+    let again = repeatable_call(house).await;
     assert_eq!((again.status().as_u16(), call_id(&again)), (200, known));
     assert!(again.headers().contains_key("idempotency-replayed"));
 }
@@ -87,7 +87,7 @@ async fn all_is_readable(house: &House, known: CallId) {
 async fn a_server_that_cannot_be_written() {
     let [_, postgres] = Engine::both().await;
     let house = House::with(Plan { database: postgres.url.clone(), ..Plan::default() }).await;
-    let known = answered(&house, kept_call(&house).await).await;
+    let known = answered(&house, repeatable_call(&house).await).await;
     let (server, name) = postgres.url.rsplit_once('/').expect("a database");
     let set = async |word: &str| {
         let sql = format!(
@@ -214,14 +214,14 @@ pub async fn the_disk_is_full() {
     // The video is asked for all the while.
     let asked = || house.sim.received().iter().filter(|one| !one.path.starts_with("/video/")).count();
     let sent = asked();
-    let (status, error) = error_of(house.ask("the others are told").await).await;
+    let (status, error) = error_of(house.ask("the others get the error").await).await;
     assert_eq!((status, error["code"].as_str()), (503, Some("ledger_unavailable")));
     assert_eq!(asked(), sent);
     for path in ["/v1/models", "/v1/balance", "/v1/usage"] {
         assert_eq!(house.get(path).send().await.expect("a reply").status(), 200, "{path} stays readable");
     }
     assert_eq!(house.get("/readyz").send().await.expect("a reply").status(), 503, "the alarm");
-    // A video that is finished meanwhile: whoever reads it is told what was last written down, and
+    // A video that is finished meanwhile: whoever reads it gets what was last written down, and
     // does not wait for the rest.
     videos::hold_at_the_maker(&house, false).await;
     let began = Instant::now();
@@ -448,6 +448,7 @@ pub async fn an_adjustment_during_calls() {
     let added: i64 = (0..40).map(|n| if n % 2 == 0 { 1_000 + n } else { -n }).sum();
     assert_eq!(house.available().await, FUNDED + added - charged);
     let events = store.events(house.account, EventPage { before: None, limit: 100 }).await.expect("events");
-    let kept = events.iter().filter(|e| e.kind == "adjust" && e.actor == "Ada" && e.reason.starts_with("correction "));
-    assert_eq!(kept.count(), 40, "each with reason and actor");
+    let corrections =
+        events.iter().filter(|e| e.kind == "adjust" && e.actor == "Ada" && e.reason.starts_with("correction "));
+    assert_eq!(corrections.count(), 40, "each with reason and actor");
 }

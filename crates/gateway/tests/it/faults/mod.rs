@@ -7,12 +7,13 @@ mod clients;
 mod clock;
 mod design;
 mod images;
-mod kept;
 mod ledger;
 mod recordings;
 mod refused;
 mod repeated;
+mod sessions;
 mod speech;
+mod stored;
 mod upstream;
 mod vectors;
 mod videos;
@@ -42,7 +43,7 @@ cases! {
         the_ledger_is_down_at_settle, the_disk_is_full_at_settle, a_handler_panics, the_clock_jumps_forward,
         the_clock_jumps_back, an_adjustment_during_calls;
     clock: the_clock_is_wrong_by_years;
-    kept: an_answer_cannot_be_kept, a_conversation_cannot_be_added_to, there_is_no_room_for_an_answer;
+    stored: an_answer_cannot_be_stored, a_conversation_cannot_be_added_to, there_is_no_room_for_an_answer;
     upstream: nobody_listens, reset_after_the_request_was_sent, the_provider_refuses, the_provider_is_busy,
         the_provider_fails_before_output, the_first_byte_is_late, a_stream_that_breaks, a_stream_without_usage,
         garbage_and_endless_lines, a_link_that_cannot_be_fetched, a_compressed_answer, the_provider_ignores_the_limit,
@@ -51,20 +52,24 @@ cases! {
         the_client_says_nothing, a_large_body_without_money, a_stop_with_streams_open;
     repeated: the_first_is_still_running, the_first_is_finished, another_body, after_the_retention,
         a_refund_twice, a_top_up_delivered_five_times_at_once;
-    speech: audio_breaks_off, speech_without_audio, audio_is_too_long, the_client_leaves_in_mid_audio, a_stop_in_mid_audio;
+    speech: audio_breaks_off, speech_without_audio, audio_is_too_long, the_client_leaves_in_mid_audio, a_stop_in_mid_audio,
+        the_client_listens_until_its_time_is_up;
     recordings: a_recording_breaks_off, no_room_for_a_recording, a_reply_that_is_no_transcript, a_transcript_breaks_off,
-        the_client_leaves_a_transcript, a_large_transcript;
+        the_client_leaves_a_transcript, a_large_transcript, a_task_of_a_recording_is_lost, the_client_leaves_a_task;
     images: the_client_leaves_in_mid_picture, the_provider_dies_in_mid_picture, an_answer_with_pictures_is_too_large,
-        an_answer_with_pictures_is_lost, a_task_of_pictures_is_never_over;
+        an_answer_with_pictures_is_lost, a_task_of_pictures_is_never_over, a_stream_of_pictures_breaks,
+        a_picture_cannot_be_kept;
+    sessions: a_session_without_money, the_handshake_of_a_session_fails, the_provider_breaks_a_session_off, the_client_leaves_a_session,
+        the_money_runs_out_in_a_session, a_stop_with_sessions_open;
     videos: a_creation_without_an_answer, a_task_fails, a_task_is_completed, the_poller_dies_before_the_commit,
         two_replicas_poll_one_task, a_replica_writes_after_its_lease, success_after_we_said_failed, the_state_goes_back,
         the_link_has_expired;
     vectors: the_provider_dies_in_mid_vectors, the_client_leaves_in_mid_vectors, more_vectors_than_are_taken,
-        a_part_of_a_list_fails;
+        a_part_of_a_list_fails, no_room_for_vectors;
 }
 
 /// Rows of the table.
-const ROWS: usize = 93;
+const ROWS: usize = 110;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];

@@ -2,6 +2,8 @@
 
 use super::FUNDED;
 use crate::house::{House, Plan, call_id, error_of};
+use crate::v1::transcriptions::long_files::{self, BEGIN, begun};
+use crate::v1::transcriptions::providers::scenarios;
 use crate::v1::transcriptions::{CATALOG, KIND, SECOND, Upload, form, house, post, transcribe, wav};
 use serde_json::json;
 use std::time::Duration;
@@ -89,4 +91,35 @@ pub async fn a_large_transcript() {
     assert_eq!(house.row(call).await.ending, Ending::Answered);
     house.quiet().await;
     assert_eq!(house.available().await, FUNDED - SECOND);
+}
+
+/// The answer to its beginning is lost, it is never over, or no question about it is answered.
+pub async fn a_task_of_a_recording_is_lost() {
+    let names = ["cut", "never", "pollerror+ever=1"];
+    let catalog: &'static str = Box::leak(scenarios("dashscope", "fun-asr", &names).into_boxed_str());
+    let house = House::with(Plan { catalog, patience: "1s", ..Plan::default() }).await;
+    for (name, status) in names.into_iter().zip([502, 504, 504]) {
+        house.sim.clear();
+        let reply = transcribe(&house, name, &[], &wav(1_000)).await;
+        let call = call_id(&reply);
+        assert_eq!((reply.status().as_u16(), &reply.headers()["x-should-retry"]), (status, &"false".parse().unwrap()));
+        let row = house.row(call).await;
+        assert_eq!((row.charge.nano(), row.ending, begun(&house)), (0, Ending::UpstreamFault, 1), "{name}");
+    }
+    house.quiet().await;
+    assert_eq!(house.available().await, FUNDED);
+}
+
+/// The provider bills a task that was begun, whether or not anybody waits for it.
+pub async fn the_client_leaves_a_task() {
+    let house = House::with(Plan { catalog: long_files::CATALOG, ..Plan::default() }).await;
+    house.sim.shut(BEGIN);
+    let body = form(&[("model", "long-ears"), ("file", "")], "a.wav", &wav(3_000));
+    house.leave(post(&house, "/v1/audio/transcriptions", KIND, body)).await;
+    house.sim.open();
+    house.quiet().await;
+    let rows = house.all_rows().await;
+    let row = rows.values().next().expect("a row");
+    assert_eq!((row.charge.nano(), rows.len(), begun(&house)), (3 * SECOND, 1, 1), "{row:?}");
+    assert_eq!((house.available().await, house.running().app.spool.budget.used()), (FUNDED - 3 * SECOND, 0));
 }

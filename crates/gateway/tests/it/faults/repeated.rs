@@ -32,7 +32,7 @@ pub async fn the_first_is_finished() {
     let first = ask(&house).send().await.expect("a reply");
     let (call, body) = (call_id(&first), first.text().await.expect("text"));
     paid(&house, call).await;
-    // Also after a restart: what was answered is kept with the ledger.
+    // Also after a restart: what was answered is stored with the ledger.
     for _ in 0..2 {
         let again = ask(&house).send().await.expect("a reply");
         assert_eq!((again.status().as_u16(), call_id(&again)), (200, call));
@@ -120,7 +120,7 @@ pub async fn a_top_up_delivered_five_times_at_once() {
     let tasks: tokio::task::JoinSet<_> = (0..5)
         .map(|_| {
             let (store, credit) = (store.clone(), credit.clone());
-            async move { store.credit(credit).await.expect("each is told that all is well").applied }
+            async move { store.credit(credit).await.expect("each gets a success").applied }
         })
         .collect();
     assert_eq!(tasks.join_all().await.into_iter().filter(|applied| *applied).count(), 1);

@@ -2,6 +2,7 @@
 
 use super::{FUNDED, free, paid, rows};
 use crate::house::{House, Plan, call_id};
+use crate::slow;
 use reqwest::{RequestBuilder, Response};
 use serde_json::json;
 use tollgate_store::Ending;
@@ -65,6 +66,16 @@ pub async fn the_client_leaves_in_mid_audio() {
     let row = paid(&house, call).await;
     assert_eq!((row.ending, row.counters.input), (Ending::ClientLeft, input.len() as u64));
     house.sim.open();
+}
+
+/// It took nearly all of the audio by then.
+pub async fn the_client_listens_until_its_time_is_up() {
+    let house = house("", "").await;
+    let body = json!({ "model": "demo-speech", "input": "[[sim:ms=120000]]", "voice": "alloy" });
+    let row = slow::too_slow(&house, slow::post(&house, "/v1/audio/speech", &body), &mut 0).await;
+    assert_eq!((row.ending, row.reason.as_str()), (Ending::ClientLeft, "client_too_slow"));
+    let row = paid(&house, row.call).await;
+    assert_eq!(row.counters.input, 17, "all characters");
 }
 
 pub async fn a_stop_in_mid_audio() {

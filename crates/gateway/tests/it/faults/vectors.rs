@@ -62,3 +62,19 @@ pub async fn a_part_of_a_list_fails() {
     free(&house, reply, (502, "upstream_error"), Some((Ending::UpstreamFault, "upstream_error"))).await;
     assert_eq!(house.sim.received().len(), 2);
 }
+
+/// What comes by several requests is put down until all of it is there.
+pub async fn no_room_for_vectors() {
+    const PARTS: &str = "[model.\"parts\"]\ntype = \"embedding\"\nsupported_endpoint_types = [\"embeddings\"]\n\
+        embedding = { batch = 50 }\nprice = { input = 1_000_000, output = 0 }\n\
+        route = [{ provider = \"sim\", upstream_model = \"sim-plain\" }]\n";
+    let config = "[storage]\ndisk_reserve = \"8000000GiB\"\n".to_owned();
+    let house = House::with(Plan { catalog: PARTS, config, ..Plan::default() }).await;
+    let texts: Vec<String> = (0..200).map(|at| format!("text {at}")).collect();
+    let reply = embed(&house, &json!({ "model": "parts", "input": texts, "dimensions": 3_072 })).await;
+    let once = reply.headers().get("x-should-retry").cloned();
+    assert_eq!(once.as_ref().map(|value| value.as_bytes()), Some(&b"false"[..]), "{}", reply.status());
+    free(&house, reply, (503, "storage_full"), Some((Ending::UpstreamFault, "storage_full"))).await;
+    let reply = embed(&house, &json!({ "model": "parts", "input": texts, "dimensions": 8 })).await;
+    assert_eq!(reply.status(), 200, "what stays in memory is served");
+}

@@ -95,7 +95,7 @@ async fn never_found() {
     let id: TaskId = message[at..at + 31].parse().expect("a task id");
     assert_eq!(state(&house, id).await, TaskState::Unknown);
     let held = house.balance().await.paid_held.nano();
-    assert!(held > 0 && house.available().await == FUNDED - held, "the hold is kept");
+    assert!(held > 0 && house.available().await == FUNDED - held, "the hold stays open");
     let seen: Value = house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply").json().await.expect("JSON");
     assert_eq!((&seen["status"], &seen["error"]), (&json!("in_progress"), &Value::Null));
     let again: Value = post().json(&body).send().await.expect("a reply").json().await.expect("JSON");
@@ -213,7 +213,7 @@ pub async fn success_after_we_said_failed() {
     for _ in 0..3 {
         look(&house.running().app.till, &house.running().app.video, &late).await.expect("looked");
     }
-    assert!(metric(&house, "tollgate_late_success_total") > 0, "the operator is told");
+    assert!(metric(&house, "tollgate_late_success_total") > 0, "the operator is warned");
     let task = shown(&house, id).await;
     assert_eq!((&task["status"], &task["error"]["code"]), (&json!("failed"), &json!("given_up")));
     cost(&house, id, 0).await;

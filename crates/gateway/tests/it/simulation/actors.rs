@@ -1,7 +1,8 @@
 //! Who takes part: clients over HTTP, callers of the store itself, an operator, a reader. Each
-//! notes what it was told at the moment it was told; a crash between two awaits leaves the notes as
-//! they are.
+//! notes what it learned at the moment it learned it; a crash between two awaits leaves the notes
+//! as they are.
 
+use super::media;
 use super::outside::{Attempt, Customer, Fate, Gift, Outside, Raw, Seen, lock};
 use axum::Router;
 use axum::body::Body;
@@ -46,15 +47,19 @@ pub async fn client(outside: Arc<Outside>, router: Router, number: usize, wait_m
 async fn attempt(outside: &Outside, router: &Router, number: usize, slot: usize) -> Seen {
     let request = outside.requests()[number].clone();
     let customer = &outside.customers[request.customer];
-    let mut body = json!({
-        "model": request.model, "max_tokens": 40,
-        "messages": [{ "role": "user", "content": format!("tell me {number}") }],
-    });
+    let text = format!("tell me {number}");
+    let (path, mut body) = match media::is_media(request.model) {
+        true => media::asked(request.model, &text),
+        false => {
+            let messages = json!([{ "role": "user", "content": text }]);
+            ("/v1/chat/completions", json!({ "model": request.model, "max_tokens": 40, "messages": messages }))
+        }
+    };
     if request.streams {
         body["stream"] = json!(true);
     }
     let key = request.idem.then(|| format!("key-{number}"));
-    let asked = asking(Method::POST, "/v1/chat/completions", &customer.secret, Some(&body), key);
+    let asked = asking(Method::POST, path, &customer.secret, Some(&body), key);
     let reply = router.clone().oneshot(asked).await;
     let reply = reply.expect("a router never fails");
     let (parts, mut body) = reply.into_parts();
@@ -66,7 +71,14 @@ async fn attempt(outside: &Outside, router: &Router, number: usize, slot: usize)
     let streams = header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
     let mut text = String::new();
     while let Some(frame) = body.frame().await {
-        let data = frame.expect("bodies do not fail").into_data().unwrap_or_default();
+        let Ok(frame) = frame else {
+            assert!(media::is_media(request.model), "bodies of conversations do not fail");
+            return Seen::Failed { status, code: "broken off".to_owned() };
+        };
+        let data = frame.into_data().unwrap_or_default();
+        if status == 200 && media::is_media(request.model) && request.leaves_after.is_some() {
+            return Seen::Left;
+        }
         text.push_str(std::str::from_utf8(&data).expect("text"));
         if status == 200 && streams {
             let words = text.matches("word ").count();

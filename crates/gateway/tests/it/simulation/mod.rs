@@ -1,6 +1,6 @@
 //! A simulation of the whole till, from one number: the real gateway, its real store on SQLite,
 //! journal, settler, sweeper, poller and recovery, with a scheduler, a clock, a provider and a disk
-//! that belong to the test. Lives end in crashes between any two awaits; what the clients were told
+//! that belong to the test. Lives end in crashes between any two awaits; what the clients learned
 //! is then compared with what the ledger says.
 //!
 //! `make simulate SEEDS=10000` runs more of it, `make simulate SEED=7` one again, with everything
@@ -9,6 +9,7 @@
 mod actors;
 mod draw;
 mod life;
+mod media;
 mod oracle;
 mod outside;
 mod provider;
@@ -57,6 +58,8 @@ base_url = "http://second"
 first_byte_time = "4s"
 idle_time = "4s"
 poll_every = "400ms"
+[images]
+links = false
 [tasks]
 look_every = "300ms"
 look_time = "1s"
@@ -79,6 +82,25 @@ route = [{ provider = "stubborn", upstream_model = "u" }]
 supported_endpoint_types = ["openai"]
 billing_unit = "per_call"
 price = { per_call = 90 }
+route = [{ provider = "sim", upstream_model = "u" }]
+[model.vectors]
+type = "embedding"
+supported_endpoint_types = ["embeddings"]
+price = { input = 1_000_000, output = 0 }
+route = [{ provider = "sim", upstream_model = "u" }]
+[model.pictures]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 90 }
+image = { base64_only = true }
+route = [{ provider = "sim", upstream_model = "u" }]
+[model.voice]
+type = "tts"
+supported_endpoint_types = ["audio-speech"]
+billing_unit = "characters"
+price = { input = 1_000_000 }
+speech = { formats = ["pcm"], max_characters = 100 }
 route = [{ provider = "sim", upstream_model = "u" }]
 [model.film]
 type = "video"

@@ -1,7 +1,8 @@
-//! The oracle: what must be true, said without the ledger's help, from what clients were told, what
+//! The oracle: what must be true, said without the ledger's help, from what clients learned, what
 //! the provider received, and what was promised to survive which crash. It reads the usage log and
 //! the balances and nothing else; the audit runs beside it.
 
+use super::media;
 use super::outside::{Attempt, Fate, Outside, Raw, Request, Seen, lock};
 use super::provider::{Ending, PROMPT};
 use super::tasks;
@@ -61,9 +62,9 @@ fn cost(request: &Request) -> i64 {
 
 fn check_attempt(attempt: &Attempt, request: &Request, rows: &Rows) -> Option<String> {
     let row = attempt.call.as_ref().and_then(|call| rows.get(call));
-    let told = matches!(&attempt.seen, Some((Seen::Answered { .. } | Seen::Left, _))) || !attempt.words.is_empty();
-    if told && row.is_none() {
-        return Some("a client was told something of a call that is in no log".to_owned());
+    let seen = matches!(&attempt.seen, Some((Seen::Answered { .. } | Seen::Left, _))) || !attempt.words.is_empty();
+    if seen && row.is_none() {
+        return Some("a client learned something of a call that is in no log".to_owned());
     }
     let row = row?;
     let (charge, loss) = (row.charge.nano(), row.write_off.nano());
@@ -75,10 +76,11 @@ fn check_attempt(attempt: &Attempt, request: &Request, rows: &Rows) -> Option<St
     }
     let lost_power = matches!(attempt.fate, Fate::InDoubt | Fate::CutOff(Crash::PowerCut, _));
     let right = match &attempt.seen {
+        _ if media::is_media(request.model) => media::is_right(attempt, request, row, lost_power),
         Some((Seen::Failed { status, .. }, _)) if *status != 200 => charge == 0,
         _ if lost_power => true,
-        Some((Seen::Answered { charge: told, .. }, _)) => {
-            told.is_none_or(|told| told == charge)
+        Some((Seen::Answered { charge: seen, .. }, _)) => {
+            seen.is_none_or(|seen| seen == charge)
                 && match request.plan.ending {
                     // By our own count, which may differ from the provider's.
                     Ending::NoReport if request.model != "by-the-call" => charge > 0 && row.estimated,
@@ -103,7 +105,7 @@ fn least(attempt: &Attempt, request: &Request) -> i64 {
 fn check_raw(raw: &Raw, rows: &Rows) -> Option<String> {
     let row = raw.call.and_then(|call| rows.get(&call.to_string()));
     let Some(row) = row else {
-        // Its hold may have been lost with the power, if nobody was told that it is safe.
+        // Its hold may have been lost with the power, if nobody learned that it is safe.
         let lost = raw.durable.is_none() && matches!(raw.fate, Fate::CutOff(Crash::PowerCut, _));
         return (!lost).then(|| "a call has no row".to_owned());
     };
@@ -134,7 +136,7 @@ fn check_keys(outside: &Outside, rows: &Rows, when: &str) {
         calls.entry(attempt.request).or_default().insert(call.clone());
         if let Some((Seen::Answered { body, .. }, _)) = &attempt.seen {
             let first = bodies.entry(call.clone()).or_insert_with(|| body.clone());
-            assert_eq!(first, body, "{when}: {call} was told in two ways");
+            assert_eq!(first, body, "{when}: {call} was answered in two ways");
         }
     }
     for one in outside.all_received() {

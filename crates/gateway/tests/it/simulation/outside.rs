@@ -1,8 +1,9 @@
-//! The world outside of the gateway: its clock, its clients and their memory of what they were
-//! told, the provider, the disk. It survives the crashes of a simulation, and what it remembers is
-//! what the oracle goes by.
+//! The world outside of the gateway: its clock, its clients and their memory of what they
+//! learned, the provider, the disk. It survives the crashes of a simulation, and what it remembers
+//! is what the oracle goes by.
 
 use super::draw::Draw;
+use super::media;
 use super::provider::{self, Plan, Received};
 use super::tasks::Ordered;
 use std::pin::Pin;
@@ -60,7 +61,7 @@ pub enum Seen {
     Left,
 }
 
-/// What a crash may have done to something that was told to a client.
+/// What a crash may have done to something that a client learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Whole,
@@ -243,8 +244,8 @@ impl Outside {
         }
         for raw in lock(&self.raws).iter_mut().filter(|raw| raw.fate == Fate::Whole && raw.granted) {
             let last = raw.said.last().map_or(0, |(_, at)| *at);
-            let kept = how == Crash::Killed || last < journalled;
-            if raw.closed && (last < committed || (kept && raw.durable.is_some())) {
+            let durable = how == Crash::Killed || last < journalled;
+            if raw.closed && (last < committed || (durable && raw.durable.is_some())) {
                 continue;
             }
             raw.fate = Fate::CutOff(how, now);
@@ -258,16 +259,19 @@ impl Outside {
 
 fn request(draw: &mut Draw, lives: u32) -> Request {
     use provider::Ending::{Cut, Fine, NoReport, Reset, ServerError, Silence};
-    let streams = draw.percent(60);
+    let model = draw.one(&["plain", "plain", "stubborn", "by-the-call", "vectors", "pictures", "voice"]);
+    let media = media::is_media(model);
+    let streams = draw.percent(60) && !media;
     let idem = draw.percent(40);
     let words = draw.between(1, 30);
     Request {
         customer: usize::from(draw.percent(35)),
-        model: draw.one(&["plain", "plain", "stubborn", "by-the-call"]),
+        model,
         streams,
         idem,
         copies: if idem { draw.between(1, 3) } else { 1 },
-        leaves_after: (streams && !idem && draw.percent(30)).then(|| usize::try_from(draw.below(words)).expect("few")),
+        leaves_after: ((streams || model == "voice") && !idem && draw.percent(30))
+            .then(|| usize::try_from(draw.below(words)).expect("few")),
         born: u32::try_from(draw.below(u64::from(lives))).expect("few"),
         wait_ms: draw.below(3_000),
         plan: Plan {

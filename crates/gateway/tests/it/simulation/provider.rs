@@ -2,7 +2,7 @@
 //! each request's plan says, and remembers what it was asked and what it gave.
 
 use super::outside::Outside;
-use super::tasks;
+use super::{media, tasks};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
@@ -72,22 +72,31 @@ async fn answer(outside: Arc<Outside>, request: Request<Incoming>) -> io::Result
         return tasks::maker(outside, request).await;
     }
     let call = request.headers()["x-client-request-id"].to_str().map_err(io::Error::other)?.to_owned();
+    let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
     let body: Value = serde_json::from_slice(&body)?;
-    let prompt = body["messages"][0]["content"].as_str().unwrap_or_default();
+    let prompt = media::text_of(&body);
     let number: usize = prompt.rsplit(' ').next().and_then(|tag| tag.parse().ok()).expect("a tagged request");
     let plan = outside.requests()[number].plan.clone();
     outside.received(Received { call, request: number, event: outside.event() });
     tokio::time::sleep(Duration::from_millis(plan.think_ms)).await;
     let streams = body["stream"] == true;
+    let made = media::reply(&path, &plan);
+    let mut kind = None;
     let (status, script) = match plan.ending {
         Ending::Reset => return Err(io::ErrorKind::ConnectionReset.into()),
         Ending::ServerError => (500, Script::of([json!({ "error": { "message": "broken" } }).to_string()])),
+        _ if made.is_some() => {
+            let (own, script) = made.expect("looked at above");
+            kind = Some(own);
+            (200, script)
+        }
         _ if streams => (200, stream(&plan)),
         Ending::Cut | Ending::Silence => (200, Script { then: plan.ending, ..Script::of(["{\"id\":".to_owned()]) }),
         _ => (200, Script::of([whole(&plan).to_string()])),
     };
-    let kind = if streams && status == 200 { "text/event-stream" } else { "application/json" };
+    let otherwise = if streams && status == 200 { "text/event-stream" } else { "application/json" };
+    let kind = kind.unwrap_or(otherwise);
     Ok(Response::builder().status(status).header("content-type", kind).body(script).expect("a reply"))
 }
 
@@ -142,6 +151,11 @@ impl Script {
     pub fn of(pieces: impl IntoIterator<Item = String>) -> Self {
         let pieces = pieces.into_iter().map(Bytes::from).collect();
         Self { pieces, delay: Duration::ZERO, then: Ending::Fine, waiting: None }
+    }
+
+    /// With so long before each piece, and this end.
+    pub fn paced(self, delay: Duration, then: Ending) -> Self {
+        Self { delay, then, ..self }
     }
 }
 

@@ -32,8 +32,8 @@ pub struct Ordered {
     making: Making,
     /// How often the maker took it.
     created: u32,
-    /// What the client was told it is called, and how it ended.
-    told: Option<TaskId>,
+    /// The name that the client got for it, and how it ended.
+    named: Option<TaskId>,
     ended: Option<String>,
 }
 
@@ -93,17 +93,24 @@ pub fn order(outside: &Outside) -> usize {
     let ordered = {
         let mut draw = outside.draw();
         let customer = usize::from(draw.percent(30));
-        Ordered { customer, idem: draw.percent(40), making: Making::of(&mut draw), created: 0, told: None, ended: None }
+        Ordered {
+            customer,
+            idem: draw.percent(40),
+            making: Making::of(&mut draw),
+            created: 0,
+            named: None,
+            ended: None,
+        }
     };
     let mut orders = lock(&outside.orders);
     orders.push(ordered);
     orders.len() - 1
 }
 
-/// Orders of earlier lives whose client has a key and was told nothing.
+/// Orders of earlier lives whose client has a key and got no answer.
 pub fn open_orders(outside: &Outside) -> Vec<usize> {
     let orders = lock(&outside.orders);
-    (0..orders.len()).filter(|slot| orders[*slot].idem && orders[*slot].told.is_none()).collect()
+    (0..orders.len()).filter(|slot| orders[*slot].idem && orders[*slot].named.is_none()).collect()
 }
 
 /// Sends an order, and reads what becomes of it now and then.
@@ -126,8 +133,8 @@ pub async fn client(outside: Arc<Outside>, router: Router, slot: usize) {
             continue;
         };
         let id: TaskId = id.parse().expect("a task id");
-        let told = lock(&outside.orders)[slot].told.replace(id);
-        assert!(told.is_none_or(|told| told == id), "one key and two tasks: {told:?} and {id}");
+        let named = lock(&outside.orders)[slot].named.replace(id);
+        assert!(named.is_none_or(|named| named == id), "one key and two tasks: {named:?} and {id}");
         return read(&outside, &router, slot, secret, id).await;
     }
 }
@@ -146,7 +153,7 @@ async fn read(outside: &Outside, router: &Router, slot: usize, secret: &str, id:
         let state = task["status"].as_str().expect("a state").to_owned();
         let order = &mut lock(&outside.orders)[slot];
         let has_ended = state == "completed" || state == "failed";
-        // Two read it at once: who asked before the other was told of its end may still be told
+        // Two read it at once: who asked before the other learned of its end may still get
         // that it goes on.
         let is_late = before.is_none() && !has_ended;
         match &order.ended {
@@ -256,9 +263,9 @@ pub async fn check(outside: &Outside, app: &App, rows: &Rows, when: &str) -> Vec
             }
             let row = rows.get(&task.id.call().to_string());
             assert_eq!(row.is_some(), task.state.is_final(), "{when}: an end has its row, {task:?} has {row:?}");
-            // Whose it is shows the name the maker gave it, or the one the client was told.
+            // Whose it is shows the name the maker gave it, or the one the client got.
             let upstream = |slot: usize| task.upstream_id == Some(format!("up-{slot}"));
-            let order = (0..orders.len()).find(|slot| orders[*slot].told == Some(task.id) || upstream(*slot));
+            let order = (0..orders.len()).find(|slot| orders[*slot].named == Some(task.id) || upstream(*slot));
             let charge = row.map_or(0, |row| row.charge.nano());
             check_one(order.map(|slot| &orders[slot]), task, charge, when);
         }
@@ -268,7 +275,7 @@ pub async fn check(outside: &Outside, app: &App, rows: &Rows, when: &str) -> Vec
         assert!(tasks.len() >= created, "{when}: {created} were taken and {} are known", tasks.len());
         for order in mine() {
             assert!(order.created <= 1, "{when}: the maker was asked twice: {order:?}");
-            if let Some(id) = order.told {
+            if let Some(id) = order.named {
                 assert!(tasks.iter().any(|task| task.id == id), "{when}: a task is gone: {order:?}");
             }
         }

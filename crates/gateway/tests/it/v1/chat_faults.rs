@@ -45,7 +45,7 @@ async fn provider_errors_are_translated_and_free() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_break_in_mid_stream_is_told_and_the_part_is_paid() {
+async fn a_break_in_mid_stream_is_reported_and_the_part_is_paid() {
     let house = House::with(Plan { patience: "1500ms", ..Plan::default() }).await;
     for scenario in [
         "error_midstream after=3 tokens=9",

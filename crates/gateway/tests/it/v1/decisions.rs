@@ -70,9 +70,9 @@ async fn both_formats_are_answered_by_providers_of_either() {
         assert_eq!(reply.status(), 200, "{model}: {}", reply.text().await.unwrap_or_default());
         let call = call_id(&reply);
         assert_eq!(reply.headers()["x-typesafe-request-id"], call.to_string().as_str());
-        let told: Value = reply.json().await.expect("JSON");
-        let answers = &told["answers"];
-        assert_eq!(told["model"], json!(model));
+        let body: Value = reply.json().await.expect("JSON");
+        let answers = &body["answers"];
+        assert_eq!(body["model"], json!(model));
         assert_eq!(answers["billing"], json!({ "type": "noul", "noul": 0.75 }), "{model}");
         let tone = json!({ "type": "choice", "choice": "angry", "confidence": 0.5, "probabilities": { "angry": 0.75, "calm": 0.25 } });
         assert_eq!(answers["tone"], tone, "{model}");
@@ -81,7 +81,7 @@ async fn both_formats_are_answered_by_providers_of_either() {
         });
         assert_eq!(answers["level"], level, "{model}");
         let row = house.row(call).await;
-        assert_eq!(told["usage"]["input_tokens"], json!(row.counters.input), "{model}");
+        assert_eq!(body["usage"]["input_tokens"], json!(row.counters.input), "{model}");
         let input = i64::try_from(row.counters.input).expect("few");
         assert_eq!((row.charge.nano(), row.estimated), (input * 1_000, false), "{model}");
         assert!(row.hold >= row.charge && row.ending == Ending::Answered, "{row:?}");
@@ -90,7 +90,7 @@ async fn both_formats_are_answered_by_providers_of_either() {
         let reply = post(&house, "/v1/decisions", &decisions(model)).await;
         assert_eq!(reply.status(), 200, "{model}: {}", reply.text().await.unwrap_or_default());
         let call = call_id(&reply);
-        let told: Value = reply.json().await.expect("JSON");
+        let body: Value = reply.json().await.expect("JSON");
         let expected = json!([
             { "type": "predicate", "name": "billing", "probability": 0.75 },
             { "type": "score", "name": "level", "score": 0.25, "confidence": 0.5, "probabilities": [
@@ -100,8 +100,8 @@ async fn both_formats_are_answered_by_providers_of_either() {
                 { "value": false, "probability": 0.75 }, { "value": "yes", "probability": 0.25 },
             ] },
         ]);
-        assert_eq!((&told["answers"], &told["model"]), (&expected, &json!(model)));
-        assert!(told["usage"]["output_tokens_details"]["reasoning_tokens"].is_u64(), "{told}");
+        assert_eq!((&body["answers"], &body["model"]), (&expected, &json!(model)));
+        assert!(body["usage"]["output_tokens_details"]["reasoning_tokens"].is_u64(), "{body}");
         let row = house.row(call).await;
         // One model may have a price for each of its endpoints.
         let times = if model == "judge-two" { 2 } else { 1 };
@@ -113,7 +113,7 @@ async fn both_formats_are_answered_by_providers_of_either() {
 
 /// Aggregators that take both formats at one path give wrong answers in silence.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_of_the_other_format_is_refused_and_told_where_it_belongs() {
+async fn a_body_of_the_other_format_is_refused_with_its_endpoint() {
     let house = house().await;
     for model in ["judge-one", "judge-openai"] {
         for (path, body, other, field) in [
@@ -136,17 +136,17 @@ async fn a_body_of_the_other_format_is_refused_and_told_where_it_belongs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_that_is_not_answered_is_told_in_each_format() {
+async fn a_question_that_is_not_answered_is_reported_in_each_format() {
     let house = house().await;
     for model in ["judge-one", "judge-openai"] {
         let mut asked = system_one(model);
         asked["questions"]["tone"]["instructions"] = json!("[[refuse]]");
-        let told: Value = post(&house, "/v1/systemone", &asked).await.json().await.expect("JSON");
-        assert!(told["answers"]["billing"].is_object() && told["answers"].get("tone").is_none(), "{model}: {told}");
+        let body: Value = post(&house, "/v1/systemone", &asked).await.json().await.expect("JSON");
+        assert!(body["answers"]["billing"].is_object() && body["answers"].get("tone").is_none(), "{model}: {body}");
         let mut asked = decisions(model);
         asked["questions"][0]["instructions"] = json!("[[refuse]]");
-        let told: Value = post(&house, "/v1/decisions", &asked).await.json().await.expect("JSON");
-        assert_eq!(told["answers"][0], json!({ "type": "refusal", "name": "billing" }), "{model}");
+        let body: Value = post(&house, "/v1/decisions", &asked).await.json().await.expect("JSON");
+        assert_eq!(body["answers"][0], json!({ "type": "refusal", "name": "billing" }), "{model}");
     }
 }
 
@@ -275,9 +275,9 @@ async fn a_reply_that_decides_nothing_is_free_and_not_repeated() {
             asked["input"] = json!(format!("[[sim:{marker}]]"));
             let reply = post(&house, "/v1/decisions", &asked).await;
             let call = call_id(&reply);
-            let told = reply.headers().get("x-should-retry").is_some_and(|value| value == "false");
+            let final_answer = reply.headers().get("x-should-retry").is_some_and(|value| value == "false");
             let (_, error) = error_of(reply).await;
-            assert_eq!((&error["code"], told), (&json!(code), once), "{model} {marker}: {error}");
+            assert_eq!((&error["code"], final_answer), (&json!(code), once), "{model} {marker}: {error}");
             let row = house.row(call).await;
             assert_eq!((row.charge.nano(), house.sim.received().len()), (0, 1), "{model} {marker}");
         }
@@ -286,7 +286,7 @@ async fn a_reply_that_decides_nothing_is_free_and_not_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_report_our_own_count_is_charged_and_told() {
+async fn without_a_report_our_own_count_is_charged_and_reported() {
     let house = house().await;
     for model in ["judge-one", "judge-openai"] {
         for marker in ["no_usage", "wrong_usage kind=huge", "wrong_usage kind=strings"] {
@@ -297,8 +297,8 @@ async fn without_a_report_our_own_count_is_charged_and_told() {
             let row = house.row(call_id(&reply)).await;
             assert!(row.estimated && row.charge.nano() > 0 && row.charge <= row.hold, "{model} {marker}: {row:?}");
             if marker != "wrong_usage kind=huge" {
-                let told: Value = reply.json().await.expect("JSON");
-                assert_eq!(told["usage"]["input_tokens"], json!(row.counters.input), "{model} {marker}");
+                let body: Value = reply.json().await.expect("JSON");
+                assert_eq!(body["usage"]["input_tokens"], json!(row.counters.input), "{model} {marker}");
             }
         }
     }
@@ -319,11 +319,11 @@ async fn a_quote_of_a_decision_is_its_hold() {
 async fn system_ones_sdk_sees_the_models_that_decide() {
     let house = house().await;
     let reply = house.get("/v1/models").header("x-typesafe-sdk", "python/0.7.5").send().await.expect("a reply");
-    let told: Value = reply.json().await.expect("JSON");
+    let body: Value = reply.json().await.expect("JSON");
     let names: Vec<&str> =
-        told["models"].as_array().expect("models").iter().filter_map(|one| one["name"].as_str()).collect();
+        body["models"].as_array().expect("models").iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(names, ["judge-one", "judge-openai", "judge-two"]);
-    assert!(told["models"][0]["description"].is_string() && told["models"][0]["release_date"].is_string());
+    assert!(body["models"][0]["description"].is_string() && body["models"][0]["release_date"].is_string());
 }
 
 #[tokio::test(flavor = "multi_thread")]

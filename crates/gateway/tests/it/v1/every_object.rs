@@ -117,7 +117,7 @@ async fn every_paid_post_is_paid_once_for_one_key() {
         let (after, sent, made) = (house.available().await, house.sim.received().len(), house.sim.videos());
         assert!(after < before, "{path} is paid");
         let again = ask(&house.key).send().await.expect("a reply");
-        // A stream is not kept: it is said that it was charged.
+        // A stream is not stored: it is said that it was charged.
         if pattern.contains(":stream") {
             assert_eq!(again.status(), 409, "{path}");
         } else {

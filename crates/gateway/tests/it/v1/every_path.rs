@@ -213,10 +213,10 @@ async fn pages_in_browsers_can_call() {
     house.quiet().await;
     let closed =
         House::with(Plan { config: "cors_origins = [\"https://ours.example\"]\n".to_owned(), ..Plan::default() }).await;
-    for (page, told) in [(PAGE, None), ("https://ours.example", Some("https://ours.example"))] {
+    for (page, expected) in [(PAGE, None), ("https://ours.example", Some("https://ours.example"))] {
         let reply = closed.http.get(closed.url("/healthz")).header("origin", page).send().await.expect("a reply");
         let allowed = reply.headers().get("access-control-allow-origin").and_then(|value| value.to_str().ok());
-        assert_eq!(allowed, told);
+        assert_eq!(allowed, expected);
     }
 }
 

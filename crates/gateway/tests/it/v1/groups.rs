@@ -58,7 +58,7 @@ fn shared() -> Value {
 
 /// The group and the multiplier of a quote, of a call and of its row in the usage log.
 async fn billed(house: &House, account: AccountId, key: &str) -> [(String, String); 2] {
-    let told = |sum: &Value| {
+    let shown = |sum: &Value| {
         let text = |name: &str| sum[name].as_str().unwrap_or_default().to_owned();
         (text("group"), text("multiplier"))
     };
@@ -72,7 +72,7 @@ async fn billed(house: &House, account: AccountId, key: &str) -> [(String, Strin
     let row = house.running().app.store.usage_of(account, call).await.expect("read").expect("a row");
     let price = row.price.expect("a price");
     let one = |text: &Value| text.as_str().unwrap_or_default().to_owned();
-    [told(&quote), (one(&price["group"]), one(&price["multiplier"]))]
+    [shown(&quote), (one(&price["group"]), one(&price["multiplier"]))]
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -112,7 +112,7 @@ async fn groups_are_changed_while_the_gateway_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_group_that_left_the_catalog_sells_nothing_and_the_operator_is_told() {
+async fn a_group_that_left_the_catalog_sells_nothing_and_the_operator_is_warned() {
     let house = house().await;
     let (account, key) = member(&house, &["partner"]).await;
     let (other, spared) = member(&house, &["partner", "default"]).await;

@@ -114,7 +114,7 @@ async fn a_call_that_failed_for_free_can_be_sent_again() {
 /// Its answer is there and its hold not safe yet when the client leaves: it has paid, and its key
 /// finds what it paid for.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_was_paid_for_and_not_fetched_is_kept() {
+async fn an_answer_that_was_paid_for_and_not_fetched_is_stored() {
     let house = House::new().await;
     let file = house.running().app.settings.data_dir.join("tollgate.db");
     let blocker = rusqlite::Connection::open(file).expect("the file");
@@ -145,7 +145,7 @@ async fn an_answer_that_was_paid_for_and_not_fetched_is_kept() {
 
 /// Whoever has paid for an answer gets it again while the ledger takes nothing new.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kept_reply_is_given_while_nothing_can_be_held() {
+async fn a_stored_reply_is_given_while_nothing_can_be_held() {
     let house = House::new().await;
     let ask = || house.post(&chat("[[sim:tokens=3]]")).header("idempotency-key", "k8");
     let first = ask().send().await.expect("a reply");

@@ -20,6 +20,28 @@ async fn compose(house: &House, body: &Value) -> Response {
     post.json(body).send().await.expect("a reply")
 }
 
+/// It is made, and billed by its provider, whether or not anybody waits for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_leaves_before_the_song_pays_for_it() {
+    for (model, path, charge) in [
+        ("music-2.0", "/video/minimax/v1/music_generation", SONG),
+        ("eleven-music", "/video/elevenlabs/v1/music", 12 * SECOND),
+    ] {
+        let house = house().await;
+        let before = house.available().await;
+        house.sim.shut(path);
+        let mut body = json!({ "model": model, "prompt": "jazz" });
+        if model == "eleven-music" {
+            body["duration"] = json!(12);
+        }
+        let post = house.http.post(house.url("/v1/music/generations")).bearer_auth(&house.key).json(&body);
+        house.leave(post).await;
+        house.sim.open();
+        house.quiet().await;
+        assert_eq!((before - house.available().await, house.all_rows().await.len()), (charge, 1), "{model}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_song_comes_whole_and_is_paid_by_the_call_or_by_its_seconds() {
     let house = house().await;

@@ -55,12 +55,12 @@ fn quote(house: &House, query: &str, body: &Value) -> RequestBuilder {
     house.http.post(house.url(&format!("/v1/quote?{query}"))).bearer_auth(&house.key).json(body)
 }
 
-async fn told(house: &House, query: &str, body: &Value) -> Value {
+async fn quoted(house: &House, query: &str, body: &Value) -> Value {
     let reply = quote(house, &format!("endpoint={CHAT}{query}"), body).send().await.expect("a reply");
     let status = reply.status();
-    let told: Value = reply.json().await.expect("JSON");
-    assert_eq!(status, 200, "{told}");
-    told
+    let quoted: Value = reply.json().await.expect("JSON");
+    assert_eq!(status, 200, "{quoted}");
+    quoted
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,7 +68,7 @@ async fn a_quote_holds_and_sends_nothing_and_names_the_hold_of_the_call() {
     let house = House::new().await;
     let mut body = chat("hello there [[sim:tokens=2]]");
     body["max_tokens"] = json!(100);
-    let bound = told(&house, "", &body).await;
+    let bound = quoted(&house, "", &body).await;
     assert_eq!((bound["kind"].as_str(), bound["model"].as_str()), (Some("upper_bound"), Some(MODEL)));
     let lines = bound["lines"].as_array().expect("lines");
     assert_eq!(lines.len(), 2, "{bound}");
@@ -94,7 +94,7 @@ async fn a_quote_holds_and_sends_nothing_and_names_the_hold_of_the_call() {
     assert_eq!(row.hold.nano(), bound["hold_nano_usd"].as_i64().expect("a number"));
     assert!(row.charge <= row.hold);
     // What it used, stated beforehand, would have been quoted at just that.
-    let exact = told(&house, "&input=3&output=2", &body).await;
+    let exact = quoted(&house, "&input=3&output=2", &body).await;
     assert_eq!((&exact["kind"], &exact["depends_on"]), (&json!("exact"), &json!([])));
     assert_eq!(exact["total_nano_usd"], row.charge.nano());
     assert_eq!(exact["hold_nano_usd"], row.hold.nano());
@@ -120,7 +120,7 @@ async fn a_quote_names_the_most_that_a_call_can_cost() {
         let mut body = chat("[[sim:tokens=2]]");
         body["model"] = json!(model);
         body.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
-        let quote = told(&house, "", &body).await;
+        let quote = quoted(&house, "", &body).await;
         let thousands = |name: &str| quote[name].as_i64().map(|nano| nano / 1_000);
         assert_eq!(
             (thousands("hold_nano_usd"), thousands("most_nano_usd")),
@@ -138,19 +138,19 @@ async fn a_quote_names_the_most_that_a_call_can_cost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_tier_is_told_with_the_facts_that_chose_it() {
+async fn the_tier_is_shown_with_the_facts_that_chose_it() {
     let plan = Plan { catalog: CATALOG, now: Some(MORNING), usd: "0", ..Plan::default() };
     let house = House::with(plan).await;
     house.credit("trial", Pot::Trial, Money::from_usd(10).expect("fits")).await;
     let mut body = chat("hi");
     body["model"] = json!("tiers");
-    let base = told(&house, "", &body).await;
+    let base = quoted(&house, "", &body).await;
     assert_eq!(
         (&base["tier"], &base["tier_is_settled"], &base["paid_prices"]),
         (&Value::Null, &json!(true), &json!(false))
     );
     body["metadata"] = json!({ "mode": "pro" });
-    let pro = told(&house, "&input=10&output=1", &body).await;
+    let pro = quoted(&house, "&input=10&output=1", &body).await;
     assert_eq!(pro["tier"]["name"], "pro in the morning");
     assert_eq!(
         pro["tier"]["why"],
@@ -165,37 +165,37 @@ async fn the_tier_is_told_with_the_facts_that_chose_it() {
     // Length can still change the tier, so the bound is that of the dearer one.
     let mut body = chat(&"word ".repeat(700));
     body["model"] = json!("tiers");
-    let bound = told(&house, "", &body).await;
+    let bound = quoted(&house, "", &body).await;
     assert_eq!((&bound["tier"]["name"], &bound["tier_is_settled"]), (&json!("long"), &json!(false)));
-    let short = told(&house, "&input=1000&output=1", &body).await;
+    let short = quoted(&house, "&input=1000&output=1", &body).await;
     assert_eq!((&short["tier"], &short["total_nano_usd"]), (&Value::Null, &json!(1_002_000)));
-    let long = told(&house, "&input=901&cache_read=100&output=1", &body).await;
+    let long = quoted(&house, "&input=901&cache_read=100&output=1", &body).await;
     assert_eq!(long["tier"]["why"][0]["fact"], 1_001);
     assert_eq!(long["total_nano_usd"], 901 * 3_000 + 100 * 300 + 3_000);
     // After a top-up the paid prices; the bound is what is held.
     house.top_up("first", "1").await;
-    let paid = told(&house, "&input=10&output=1", &body).await;
+    let paid = quoted(&house, "&input=10&output=1", &body).await;
     assert_eq!((&paid["paid_prices"], &paid["total_nano_usd"]), (&json!(true), &json!(10 * 900 + 1_800)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn free_and_certain_things_are_quoted_as_such() {
     let house = House::with(Plan { catalog: CATALOG, ..Plan::default() }).await;
-    let empty = told(&house, "&input=500&output=0", &chat("hi")).await;
+    let empty = quoted(&house, "&input=500&output=0", &chat("hi")).await;
     assert_eq!((&empty["lines"], &empty["total_nano_usd"]), (&json!([]), &json!(0)), "an empty answer is free");
     let mut body = chat("hi");
     body["model"] = json!("per-call");
-    let call = told(&house, "", &body).await;
+    let call = quoted(&house, "", &body).await;
     assert_eq!(
         (&call["total_nano_usd"], &call["depends_on"], &call["billing_unit"]),
         (&json!(2_500_000), &json!([]), &json!("per_call"))
     );
-    let exact = told(&house, "&input=500&output=9", &body).await;
+    let exact = quoted(&house, "&input=500&output=9", &body).await;
     assert_eq!(exact["total_nano_usd"], 2_500_000, "tokens of such a model are information");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_could_not_be_served_is_refused_and_what_could_not_be_paid_is_told() {
+async fn what_could_not_be_served_is_refused_and_what_could_not_be_paid_is_shown() {
     let house = House::with(Plan { usd: "0", ..Plan::default() }).await;
     house.credit("little", Pot::Trial, Money::from_nano(1_000)).await;
     let body = chat("hi");
@@ -222,7 +222,7 @@ async fn what_could_not_be_served_is_refused_and_what_could_not_be_paid_is_told(
         let (got, error) = error_of(quote(&house, &chat_query, &body).send().await.expect("a reply")).await;
         assert_eq!((got, &error["code"]), (status, &json!(code)), "{body}");
     }
-    let overflow = told(
+    let overflow = quoted(
         &house,
         "",
         &json!({ "model": MODEL, "messages": [{ "role": "user", "content": "x" }], "max_tokens": u64::MAX }),
@@ -234,21 +234,21 @@ async fn what_could_not_be_served_is_refused_and_what_could_not_be_paid_is_told(
             .await;
     assert_eq!(status, 400, "too large to be charged");
 
-    let poor = told(&house, "", &body).await;
+    let poor = quoted(&house, "", &body).await;
     assert_eq!(poor["would_be_refused"]["code"], "insufficient_balance");
     assert_eq!(poor["available_nano_usd"], 1_000);
     let mut body = body;
     body["model"] = json!("paid-only");
-    let topup = told(&house, "", &body).await;
+    let topup = quoted(&house, "", &body).await;
     assert_eq!(
         (&topup["would_be_refused"]["code"], &topup["available_nano_usd"]),
         (&json!("model_requires_topup"), &json!(0))
     );
     house.top_up("first", "10").await;
-    assert_eq!(told(&house, "", &body).await["would_be_refused"], Value::Null);
+    assert_eq!(quoted(&house, "", &body).await["would_be_refused"], Value::Null);
     let mut house = house;
     house.key = house.new_key(|key| key.limits.total = Some(Money::from_nano(5_000))).await;
-    assert_eq!(told(&house, "", &body).await["would_be_refused"]["code"], "key_spend_cap_reached");
+    assert_eq!(quoted(&house, "", &body).await["would_be_refused"]["code"], "key_spend_cap_reached");
     house.key = house.new_key(|key| key.models = Some(vec!["other".to_owned()])).await;
     let (status, error) = error_of(quote(&house, &chat_query, &body).send().await.expect("a reply")).await;
     assert_eq!((status, &error["code"]), (403, &json!("model_not_allowed")));

@@ -49,13 +49,13 @@ async fn documents_come_in_order_whoever_ranks_them() {
             let reply = post(&house, path, &asked(model)).await;
             assert_eq!(reply.status(), 200, "{model}: {}", reply.text().await.unwrap_or_default());
             let call = call_id(&reply);
-            let told: Value = reply.json().await.expect("JSON");
+            let body: Value = reply.json().await.expect("JSON");
             let order: Vec<u64> =
-                told["results"].as_array().expect("results").iter().filter_map(|one| one["index"].as_u64()).collect();
-            assert_eq!(order, [1, 0, 2], "{model}: {told}");
-            assert_eq!((&told["results"][0]["relevance_score"], &told["model"]), (&json!(1.0), &json!(model)));
-            assert_eq!(told["meta"]["billed_units"]["search_units"], json!(1));
-            assert!(told["results"][0]["document"].is_null() && told["id"] == json!(call.to_string()));
+                body["results"].as_array().expect("results").iter().filter_map(|one| one["index"].as_u64()).collect();
+            assert_eq!(order, [1, 0, 2], "{model}: {body}");
+            assert_eq!((&body["results"][0]["relevance_score"], &body["model"]), (&json!(1.0), &json!(model)));
+            assert_eq!(body["meta"]["billed_units"]["search_units"], json!(1));
+            assert!(body["results"][0]["document"].is_null() && body["id"] == json!(call.to_string()));
             let row = house.row(call).await;
             assert_eq!((row.endpoint.as_ref(), row.ending), (path, Ending::Answered));
             // Three documents of eight words, and the question with each of them.
@@ -74,9 +74,9 @@ async fn no_more_than_is_wanted_and_the_documents_when_they_are() {
         body["top_n"] = json!(2);
         body["return_documents"] = json!(true);
         house.sim.clear();
-        let told: Value = post(&house, "/v1/rerank", &body).await.json().await.expect("JSON");
-        assert_eq!(told["results"].as_array().map(Vec::len), Some(2), "{model}");
-        assert_eq!(told["results"][0]["document"], json!({ "text": "a red apple" }));
+        let ranked: Value = post(&house, "/v1/rerank", &body).await.json().await.expect("JSON");
+        assert_eq!(ranked["results"].as_array().map(Vec::len), Some(2), "{model}");
+        assert_eq!(ranked["results"][0]["document"], json!({ "text": "a red apple" }));
         let sent = house.sim.received()[0].json();
         assert_eq!(sent["documents"][1], json!("a red apple"), "{model}: plain texts");
         assert_ne!(sent["return_documents"], json!(true), "{model}: nobody sends back what we have");
@@ -92,6 +92,23 @@ async fn every_hundred_documents_are_a_search() {
         let row = house.row(call_id(&post(&house, "/v1/rerank", &body).await)).await;
         assert_eq!((row.charge.nano(), row.hold.nano()), (units * 2_000_000, units * 2_000_000), "{documents}");
         assert_eq!(quoted["total_nano_usd"].as_i64(), Some(units * 2_000_000), "{documents}");
+    }
+}
+
+/// Cohere cuts long documents into pieces and bills each of them as a document.
+#[tokio::test(flavor = "multi_thread")]
+async fn long_documents_are_as_many_searches_as_the_provider_bills() {
+    let house = house().await;
+    for (documents, words, units) in [(100, 499, 1), (100, 500, 2), (60, 999, 2), (50, 2_000, 3), (1, 2_000, 1)] {
+        let body = json!({ "model": "rank-cohere", "query": "q", "documents": vec!["red ".repeat(words); documents] });
+        let quoted: Value = post(&house, "/v1/quote?endpoint=/v1/rerank", &body).await.json().await.expect("JSON");
+        let row = house.row(call_id(&post(&house, "/v1/rerank", &body).await)).await;
+        assert_eq!(row.charge.nano(), units * 2_000_000, "{documents} of {words}");
+        assert!(row.hold >= row.charge && quoted["most_nano_usd"].as_i64() == Some(row.hold.nano()), "{quoted}");
+        // A server that bills by the search and does not cut is paid by the hundred.
+        let plain = json!({ "model": "rank-cohere", "query": "q [[sim:no_usage]]", "documents": body["documents"] });
+        let row = house.row(call_id(&post(&house, "/v1/rerank", &plain).await)).await;
+        assert_eq!(row.charge.nano(), 2_000_000, "{documents} of {words}");
     }
 }
 

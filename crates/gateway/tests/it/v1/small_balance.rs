@@ -38,7 +38,7 @@ route = [{ provider = "sim-gemini", upstream_model = "sim-plain" }]
 
 const LIMIT: &str = "x-tollgate-output-limit";
 
-/// What a provider of each model was told.
+/// What a provider of each model was sent.
 fn limit_in(model: &str, sent: &Value) -> Option<u64> {
     match model {
         "gemini-openai" => &sent["max_completion_tokens"],
@@ -58,7 +58,7 @@ async fn house(database: &str, nano: i64) -> House {
     house
 }
 
-fn limit_told(reply: &Response) -> Option<u64> {
+fn limit_header(reply: &Response) -> Option<u64> {
     reply.headers().get(LIMIT).map(|value| value.to_str().expect("text").parse().expect("a number"))
 }
 
@@ -75,14 +75,15 @@ async fn a_small_balance_buys_a_short_answer() {
                 house.credit(&name, Pot::Paid, Money::from_nano(600_000 - before)).await;
                 let reply = client.ask(&house, model, "go on [[sim:tokens=3000 chunks=30]]", stream).await;
                 assert_eq!(reply.status(), 200, "{name}: {}", reply.text().await.unwrap_or_default());
-                let (call, told) = (call_id(&reply), limit_told(&reply).unwrap_or_else(|| panic!("{name}: no header")));
+                let (call, limit) =
+                    (call_id(&reply), limit_header(&reply).unwrap_or_else(|| panic!("{name}: no header")));
                 let text = reply.text().await.expect("an answer");
-                assert!((550..=600).contains(&told), "{name}: {told}");
+                assert!((550..=600).contains(&limit), "{name}: {limit}");
                 let sent = house.sim.received().last().expect("a request").json();
-                assert_eq!(limit_in(model, &sent), Some(told), "{name}: {sent}");
+                assert_eq!(limit_in(model, &sent), Some(limit), "{name}: {sent}");
                 house.quiet().await;
                 let row = house.row(call).await;
-                assert_eq!((row.hold.nano(), row.counters.output), (600_000, told), "{name}");
+                assert_eq!((row.hold.nano(), row.counters.output), (600_000, limit), "{name}");
                 assert_eq!((row.ending, row.write_off.nano()), (Ending::Answered, 0), "{name}: {text}");
                 if stream {
                     // One that reached its limit is incomplete for a client of Responses.
@@ -107,7 +108,7 @@ async fn with_money_nothing_is_limited_and_a_stream_begins_small() {
             let mut body = chat("[[sim:tokens=20]]");
             (body["model"], body["stream"]) = (json!(model), json!(stream));
             let reply = house.post(&body).send().await.expect("a reply");
-            assert_eq!((reply.status().as_u16(), limit_told(&reply)), (200, None));
+            assert_eq!((reply.status().as_u16(), limit_header(&reply)), (200, None));
             let call = call_id(&reply);
             reply.bytes().await.expect("an answer");
             assert_eq!(limit_in(model, &house.sim.received().last().expect("a request").json()), None);
@@ -184,7 +185,7 @@ async fn an_idempotency_key_knows_nothing_of_the_limit() {
     let post = || house.post(&body).header("idempotency-key", "one").send();
     let first = post().await.expect("a reply");
     let call = call_id(&first);
-    assert!(limit_told(&first).is_some());
+    assert!(limit_header(&first).is_some());
     let first = first.text().await.expect("text");
     house.top_up("more", "1").await;
     let second = post().await.expect("a reply");
@@ -208,7 +209,7 @@ async fn a_quote_tells_the_limit_that_the_balance_leaves() {
     assert_eq!(quote["would_be_refused"], Value::Null, "{quote}");
     let limit = quote["output_limit"].as_u64().expect("a limit");
     let reply = house.post(&body).send().await.expect("a reply");
-    assert_eq!(limit_told(&reply), Some(limit));
+    assert_eq!(limit_header(&reply), Some(limit));
     reply.bytes().await.expect("an answer");
     house.quiet().await;
     assert!(house.available().await < 200_000);
@@ -226,8 +227,8 @@ async fn a_limit_of_the_key_leaves_a_short_answer_too() {
     let mut body = chat("[[sim:tokens=3000]]");
     body["model"] = json!("gemini-openai");
     let reply = house.post(&body).send().await.expect("a reply");
-    let told = limit_told(&reply).expect("a limit");
-    assert!((350..=400).contains(&told), "{told}");
+    let limit = limit_header(&reply).expect("a limit");
+    assert!((350..=400).contains(&limit), "{limit}");
     reply.bytes().await.expect("an answer");
     house.quiet().await;
     let (status, error) = error_of(house.post(&body).send().await.expect("a reply")).await;
@@ -235,7 +236,7 @@ async fn a_limit_of_the_key_leaves_a_short_answer_too() {
     assert_eq!(error["needed_nano_usd"].as_i64().map(|nano| nano / 1_000), Some(256));
 }
 
-/// What is not made of tokens is not told about tokens.
+/// What is not made of tokens gets no limit of tokens.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_video_is_refused_with_its_amounts() {
     for engine in Engine::both().await {

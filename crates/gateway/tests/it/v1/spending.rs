@@ -81,7 +81,7 @@ async fn a_model_for_paid_credit_does_not_touch_trial_credit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_are_kept_and_told() {
+async fn limits_are_enforced_and_shown() {
     let house = House::new().await;
     let body = asking("plain");
     let hold = house.row(call_id(&house.post(&body).send().await.expect("a reply"))).await.hold;

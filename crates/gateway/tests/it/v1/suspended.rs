@@ -29,8 +29,8 @@ async fn its_calls_are_refused_in_every_dialect_and_its_records_stay_readable() 
     let house = House::with(Plan { catalog: CATALOG, videos: true, ..Plan::default() }).await;
     assert_eq!(house.ask("hi").await.status(), 200);
     suspend(&house, true).await;
-    for told in [false, true] {
-        if told {
+    for notified in [false, true] {
+        if notified {
             heard(&house).await;
         }
         let message = json!([{ "role": "user", "content": "hi" }]);

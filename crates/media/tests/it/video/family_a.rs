@@ -83,7 +83,7 @@ fn text_to_video() {
     }
     let fields = json!({"prompt": "p", "input_reference": PICTURE, "video_url": CLIP});
     let warned = ["input_reference", "video_url"];
-    accepts("pictures are not read, and that is told", T2V, fields, CALL, text("1280*720", 5), defaults, &warned);
+    accepts("pictures are not read, and that is reported", T2V, fields, CALL, text("1280*720", 5), defaults, &warned);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn reference_to_video() {
     let media = json!([picture(PICTURE), {"type": "reference_video", "url": CLIP}]);
     let with_clip = "resolution=1080P audio=true seconds=5 bound=15";
     accepts("video_url adds a reference video", R2V, fields, CALL, folded(media, "1080P", 5), with_clip, &[]);
-    let says = "with input_reference and images only input_reference is kept";
+    let says = "with input_reference and images only input_reference stays";
     let fields = json!({"prompt": "p", "input_reference": PICTURE, "images": [OTHER, OTHER]});
     accepts(says, R2V, fields, CALL, folded(json!([picture(PICTURE)]), "1080P", 5), facts, &["images"]);
     let says = "references count together, at most five";

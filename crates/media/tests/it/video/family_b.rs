@@ -41,7 +41,7 @@ fn pictures() {
     }
     for (variant, fields) in all(json!({"prompt": "p", "input_reference": PICTURE, "images": [OTHER]})) {
         let sent = body(vec![picture(OTHER, reference), picture(PICTURE, reference)], json!({}));
-        accepts("when both are sent, both are kept", variant, fields, CALL, sent, FACTS, &[]);
+        accepts("when both are sent, both stay", variant, fields, CALL, sent, FACTS, &[]);
     }
     let fields = json!({"prompt": "p", "images": [PICTURE], "image": OTHER, "video_url": CLIP, "size": "1280*720"});
     let sent = body(vec![picture(PICTURE, reference)], json!({}));

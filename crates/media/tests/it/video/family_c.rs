@@ -34,7 +34,7 @@ fn standard_frames_and_defaults() {
     body["image"] = json!(PICTURE);
     let fields = json!({"prompt": "p", "image": PICTURE, "metadata": metadata});
     accepts(says, C, fields, "image2video", body, "mode=std audio=true sound=on seconds=5 bound=5", &[]);
-    let says = "mode is a field of metadata; at the top it is none, and told";
+    let says = "mode is a field of metadata; at the top it is none, and reported";
     accepts(says, C, json!({"prompt": "p", "mode": "pro"}), "text2video", standard(json!({})), FACTS, &["mode"]);
     let camera = json!({"type": "simple", "config": {"zoom": 5, "pan": 0}});
     let fields = json!({"prompt": "p", "metadata": {"camera_control": camera}});

@@ -44,8 +44,8 @@ fn tier_and_ratio_beside_the_size() {
         ("e-text-to-video", json!({"size": "624*624"}), "624*624", "480P", "1:1"),
     ] {
         let parameters = sent(variant, fields.clone()).unwrap_or_else(|refusal| panic!("{fields}: {refusal:?}"));
-        let told = (&parameters["size"], &parameters["resolution"], &parameters["ratio"]);
-        assert_eq!(told, (&json!(size), &json!(tier), &json!(ratio)), "{variant} {fields}");
+        let chosen = (&parameters["size"], &parameters["resolution"], &parameters["ratio"]);
+        assert_eq!(chosen, (&json!(size), &json!(tier), &json!(ratio)), "{variant} {fields}");
     }
     let refusal = sent("a-text-to-video", json!({"size": "1000*900"})).expect_err("it has no ratio");
     assert_eq!(refusal.param.as_deref(), Some("size"));

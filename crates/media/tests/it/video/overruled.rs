@@ -1,12 +1,12 @@
-//! What was sent and lost against something else is told, field by field; what says the same twice
-//! is not.
+//! What was sent and lost against something else is reported, field by field; what says the same
+//! twice is not.
 
 use super::table::{CLIP, PICTURE, ask, refuses};
 use serde_json::{Value, json};
 use tollgate_wire::error::Code::InvalidParameter;
 
 #[test]
-fn every_override_is_told_once() {
+fn every_override_is_reported_once() {
     let media = |fields: Value, more: Value| {
         let mut fields = fields;
         fields["prompt"] = json!("p");
@@ -80,8 +80,8 @@ fn every_override_is_told_once() {
         ("c-multi-image", media(json!({}), json!({"aspect_ratio": "1:1", "prompt": "p"})), none),
     ] {
         let plan = ask(variant, fields.clone()).unwrap_or_else(|refusal| panic!("{variant} {fields}: {refusal:?}"));
-        let told: Vec<_> = plan.warnings.iter().map(|warning| warning.field.as_str()).collect();
-        assert_eq!(told, warned, "{variant} {fields}: {:?}", plan.warnings);
+        let reported: Vec<_> = plan.warnings.iter().map(|warning| warning.field.as_str()).collect();
+        assert_eq!(reported, warned, "{variant} {fields}: {:?}", plan.warnings);
     }
 }
 

@@ -62,15 +62,15 @@ fn wrong_types_name_their_field() {
 }
 
 #[test]
-fn unknown_fields_are_told_and_empty_ones_count_for_nothing() {
+fn unknown_fields_are_reported_and_empty_ones_count_for_nothing() {
     let fields = json!({
         "model": "m", "prompt": "p", "mode": "pro", "webhook_url": "https://caller.example",
         "metadata": {"negative_prompt": "", "image_tail": null, "mode": " "},
     });
     let offer = Offer::of(Variant::named("c-standard").expect("a variant"));
     let plan = plan(&read(fields).expect("a request"), &offer).expect("a plan");
-    let told: Vec<_> = plan.warnings.iter().map(|warning| warning.field.as_str()).collect();
-    assert_eq!((told, plan.call), (vec!["mode"], "text2video"));
+    let warned: Vec<_> = plan.warnings.iter().map(|warning| warning.field.as_str()).collect();
+    assert_eq!((warned, plan.call), (vec!["mode"], "text2video"));
     assert_eq!(json!(plan.body), json!({"prompt": "p", "mode": "std", "sound": "off", "duration": "5"}));
 }
 

@@ -109,8 +109,8 @@ fn lengths() {
         (left, VideoState::Failed, None, "-1"),
     ] {
         let shown = value(openai(&TaskView { effective, made_seconds: made, left: "-1", ..task(state) }));
-        let told = (shown["seconds"].as_str(), shown["size"].as_str());
-        assert_eq!(told, (Some(seconds), Some("720P")), "{effective:?} {state:?} {made:?}");
+        let stated = (shown["seconds"].as_str(), shown["size"].as_str());
+        assert_eq!(stated, (Some(seconds), Some("720P")), "{effective:?} {state:?} {made:?}");
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::Asked;
 use super::check::{Checked, Place};
 use crate::ask::{Ask, stops, words};
+use crate::made::Made;
 use crate::refusal::Refusal;
 
 pub(super) use contents::check_signatures;
@@ -85,6 +86,9 @@ pub(super) fn check_budget(root: &Place<'_>, model: &str) -> Checked {
 
 fn configure(config: &Place<'_>, ask: &mut Ask) -> Checked {
     config.fields(CONFIG)?;
+    if config.value["responseModalities"].as_array().is_some_and(|list| list.iter().any(|one| one == "IMAGE")) {
+        ask.made = Made::Picture;
+    }
     config.number("temperature", 0.0, 2.0)?;
     config.number("topP", 0.0, 1.0)?;
     config.number("presencePenalty", -2.0, 2.0)?;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::super::stream::{Beat, Role};
 use super::super::{Dialect, Said, usage};
 use super::contents::made_for;
+use crate::made::Made;
 use crate::scenario::Scenario as S;
 
 pub(in super::super) fn object(said: &Said<'_>) -> Value {
@@ -17,6 +18,7 @@ pub(in super::super) fn object(said: &Said<'_>) -> Value {
     if !(text.is_empty() || said.speech.refused) {
         parts.push(text_part(said, &text, true));
     }
+    parts.extend(drawn(said));
     parts.extend(calls(said));
     let mut reply = answer(said, &parts, Some(finish(said)));
     if let Some(usage) = usage::reported(Dialect::Gemini, said) {
@@ -67,6 +69,7 @@ fn said_in_order(said: &Said<'_>) -> Vec<(Value, u64)> {
         spoken = speech.reasoning_tokens + words * (at as u64 + 1) / last as u64;
         parts.push((text_part(said, text, at + 1 == last), spoken));
     }
+    parts.extend(drawn(said).map(|part| (part, spoken)));
     for part in calls(said) {
         spoken += 1;
         parts.push((part, spoken));
@@ -88,6 +91,13 @@ fn text_part(said: &Said<'_>, text: &str, last: bool) -> Value {
         part["thoughtSignature"] = json!(made_for(&part));
     }
     part
+}
+
+/// The picture, where one was asked for.
+fn drawn(said: &Said<'_>) -> Option<Value> {
+    let made = &said.speech.made;
+    let part = || json!({"inlineData": {"mimeType": "image/png", "data": made.letters()}});
+    (*made == Made::Picture && !said.speech.refused).then(part)
 }
 
 /// Calls have ids where the model thinks, as from Gemini 3 on; only the first of several is signed.

@@ -56,6 +56,7 @@ pub(super) fn read(root: &Place<'_>, count: bool) -> Checked<Ask> {
         forced: forced(root.value.get("tool_choice")),
         earlier_calls: input.calls,
         schema,
+        made: tools::made(root)?,
         shows_thoughts: root.field("reasoning").is_some_and(|reasoning| reasoning.field("summary").is_some()),
         ..Ask::default()
     })

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::stream::{Beat, Role};
 use super::super::{Dialect, Said, seal, usage};
+use crate::made::Made;
 use crate::refusal::Refusal;
 use crate::reply::CREATED;
 use crate::scenario::Scenario as S;
@@ -108,6 +109,7 @@ fn items(said: &Said<'_>) -> Vec<Item> {
     if !speech.reasoning.is_empty() {
         items.push(thought(said));
     }
+    items.extend(drawn(said));
     if !speech.pieces.is_empty() {
         items.push(message(said));
     }
@@ -143,6 +145,35 @@ fn thought(said: &Said<'_>) -> Item {
         start: json!({"id": id, "type": "reasoning", "summary": [], "encrypted_content": "incomplete"}),
         events,
     }
+}
+
+/// The picture, where its tool was offered.
+fn drawn(said: &Said<'_>) -> Option<Item> {
+    let made = &said.speech.made;
+    if *made != Made::Picture {
+        return None;
+    }
+    let id = said.id("ig_");
+    let item = |status: &str, result: Value| {
+        json!({
+            "id": id, "type": "image_generation_call", "status": status, "result": result, "output_format": "png",
+            "revised_prompt": "a gate", "size": "1024x1024", "quality": "medium", "background": "opaque",
+        })
+    };
+    let at = json!({"item_id": id});
+    let events = ["in_progress", "generating", "completed"].map(|step| {
+        let name = match step {
+            "in_progress" => "response.image_generation_call.in_progress",
+            "generating" => "response.image_generation_call.generating",
+            _ => "response.image_generation_call.completed",
+        };
+        (Role::Frame, name, at.clone())
+    });
+    Some(Item {
+        whole: item("completed", json!(made.letters())),
+        start: item("in_progress", Value::Null),
+        events: events.into(),
+    })
 }
 
 fn message(said: &Said<'_>) -> Item {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::check::{Checked, Place, is_name};
 use crate::ask::Tool;
+use crate::made::Made;
 use crate::refusal::Refusal;
 
 const HOSTED: &str = "web_search web_search_preview file_search code_interpreter image_generation mcp computer \
@@ -16,6 +17,12 @@ pub(super) fn read(root: &Place<'_>) -> Checked<Vec<Tool>> {
     }
     choice(root, &offered)?;
     Ok(offered)
+}
+
+/// Whoever offers the tool that draws gets a picture, unless tools are switched off.
+pub(super) fn made(root: &Place<'_>) -> Checked<Made> {
+    let draws = root.entries("tools")?.iter().any(|tool| tool.value["type"] == "image_generation");
+    Ok(if draws && root.value["tool_choice"] != "none" { Made::Picture } else { Made::Nothing })
 }
 
 fn one(tool: &Place<'_>, offered: &mut Vec<Tool>) -> Checked {

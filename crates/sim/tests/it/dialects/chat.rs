@@ -148,7 +148,7 @@ async fn stays_strict_in_every_scenario() {
 }
 
 #[tokio::test]
-async fn a_model_that_does_not_think_is_not_told_how() {
+async fn a_model_that_does_not_think_gets_no_thinking_settings() {
     let sim = sim().await;
     for (model, prompt, status) in
         [("sim-unthinking", "[[sim:tools]]", 400), ("sim-plain", "[[sim:unthinking]]", 400), ("sim-plain", "hi", 200)]

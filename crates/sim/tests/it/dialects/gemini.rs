@@ -149,7 +149,7 @@ async fn budgets_are_taken_within_the_range_of_the_model() {
         ("sim-budget-0-24576", [(-1, ""), (0, ""), (1, ""), (24_576, ""), (24_577, "between 0 and 24576")]),
         ("sim-budget-512-24576-off", [(-1, ""), (0, ""), (511, "between 512"), (512, ""), (24_577, "24576")]),
     ] {
-        let rows = table.map(|(budget, told)| (thinking(json!({"thinkingBudget": budget})), told));
+        let rows = table.map(|(budget, expected)| (thinking(json!({"thinkingBudget": budget})), expected));
         refusals(Gemini, &sim, model, &rows).await;
         refusals(Gemini, &sim, model, &[(thinking(json!({"thinkingLevel": "LOW"})), "level is not supported")]).await;
     }

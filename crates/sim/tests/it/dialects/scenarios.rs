@@ -65,7 +65,7 @@ async fn fail_in_the_provider_s_shape() {
 }
 
 #[tokio::test]
-async fn break_off_where_they_are_told() {
+async fn break_off_where_the_marker_says() {
     let sim = sim().await;
     for dialect in ALL {
         let pieces = async |marker: &str| {
@@ -115,7 +115,7 @@ async fn end_without_their_marks() {
 }
 
 #[tokio::test]
-async fn report_usage_as_told() {
+async fn report_usage_as_the_marker_says() {
     let sim = sim().await;
     for dialect in ALL {
         let reply = async |marker: &str| dialect.ask(&sim, "m", &dialect.body("m", marker)).await.json();

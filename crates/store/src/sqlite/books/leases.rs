@@ -37,7 +37,7 @@ struct Lease {
     due_at: i64,
     fence: i64,
     /// Nobody may have it before it is due: somebody has it, or its provider is to be left alone.
-    kept: bool,
+    exclusive: bool,
     /// Where it was sent.
     provider: Option<Arc<str>>,
     since: Since,
@@ -53,12 +53,12 @@ impl Leases {
     /// A new task, in the hands of whoever began it.
     pub fn begin(&mut self, call: CallId, now: i64, due_at: i64) {
         let since = Since { begun: now, ..Since::default() };
-        self.put(call, Lease { due_at, fence: 1, kept: true, provider: None, since });
+        self.put(call, Lease { due_at, fence: 1, exclusive: true, provider: None, since });
     }
 
     /// A task as the file has it: the process that held it is gone.
     pub fn load(&mut self, call: CallId, due_at: i64, provider: Option<Arc<str>>, quiet: bool, since: Since) {
-        self.put(call, Lease { due_at, fence: 0, kept: quiet, provider, since });
+        self.put(call, Lease { due_at, fence: 0, exclusive: quiet, provider, since });
     }
 
     fn put(&mut self, call: CallId, lease: Lease) {
@@ -95,10 +95,10 @@ impl Leases {
         due.into_iter().filter_map(|call| self.give(call, until).map(|fence| (call, fence))).collect()
     }
 
-    /// One of them, unless it is kept from being taken.
+    /// One of them, unless somebody has it alone.
     pub fn take(&mut self, call: CallId, now: i64, until: i64) -> Option<i64> {
         let lease = self.open.get(&call)?;
-        if lease.kept && lease.due_at > now {
+        if lease.exclusive && lease.due_at > now {
             return None;
         }
         self.give(call, until)
@@ -107,7 +107,7 @@ impl Leases {
     fn give(&mut self, call: CallId, until: i64) -> Option<i64> {
         let lease = self.open.get(&call)?;
         let (fence, provider, since) = (lease.fence + 1, lease.provider.clone(), lease.since);
-        self.put(call, Lease { due_at: until, fence, kept: true, provider, since });
+        self.put(call, Lease { due_at: until, fence, exclusive: true, provider, since });
         Some(fence)
     }
 
@@ -116,7 +116,7 @@ impl Leases {
         let Some(since) = self.open.get(&call).filter(|lease| lease.fence == fence).map(|lease| lease.since) else {
             return false;
         };
-        self.put(call, Lease { due_at: until, fence, kept: true, provider: Some(provider.into()), since });
+        self.put(call, Lease { due_at: until, fence, exclusive: true, provider: Some(provider.into()), since });
         true
     }
 
@@ -126,7 +126,7 @@ impl Leases {
         let (call, due_at) = (step.id.call(), now.saturating_add(step.after_ms));
         if let Some(lease) = self.open.get(&call) {
             let (fence, provider, since) = (lease.fence + 1, lease.provider.clone(), lease.since.after(step, now));
-            self.put(call, Lease { due_at, fence, kept: step.quiet, provider, since });
+            self.put(call, Lease { due_at, fence, exclusive: step.quiet, provider, since });
         }
         due_at
     }

@@ -133,7 +133,7 @@ fn a_finished_key_is_forgotten_once_the_database_has_it() {
 }
 
 #[test]
-fn what_a_settlement_takes_from_lots_is_told_in_full() {
+fn what_a_settlement_takes_from_lots_is_reported_in_full() {
     let lot = |n: u8, free| Lot {
         credit: [n; 16],
         reference: n.to_string().into(),
@@ -206,5 +206,5 @@ fn a_refused_extension_is_taken_back_to_what_was_held_before() {
     books.take_back(&extension, &mut IdMap::default());
     assert_eq!((books.accounts[&ACCOUNT].available, books.accounts[&ACCOUNT].held, books.keys[&KEY].held), before);
     assert_eq!(books.open[&CallId([1; 16])].held.total(), 10);
-    assert!(matches!(books.queue.last(), Some(Op::Recount(..))), "the database is told what counts now");
+    assert!(matches!(books.queue.last(), Some(Op::Recount(..))), "the database gets what counts now");
 }

@@ -20,7 +20,7 @@ impl SqliteEngine {
         let mut recovered = Recovered::default();
         let mut marks: IdMap<CallId, (Box<Mark>, Option<[u8; 16]>)> = IdMap::default();
         let mut lost: IdMap<CallId, Close> = IdMap::default();
-        // A close that was kept is there twice.
+        // A close that was retained is there twice.
         let mut replayed: IdMap<CallId, ()> = IdMap::default();
         for payload in journal {
             match record::read(&payload) {

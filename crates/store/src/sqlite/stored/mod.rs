@@ -3,7 +3,7 @@
 //!
 //! Writes queue; whoever finds nobody at work takes all that waits and commits it as one
 //! transaction, so that a sync is shared by all who came meanwhile. A write that the database
-//! refuses is told to its asker and not tried again.
+//! refuses is reported to its asker and not tried again.
 
 mod open;
 mod room;
@@ -59,7 +59,7 @@ struct Wish {
 impl ResponseStore {
     /// Writes one operation; durable when this returns.
     pub async fn write(&self, op: ResponseOp) -> Result<WrittenRows, StoreError> {
-        let (reply, told) = oneshot::channel();
+        let (reply, replied) = oneshot::channel();
         let first = {
             let mut queue = lock(&self.desk.queue);
             queue.waiting.push(Wish { op, reply });
@@ -73,7 +73,7 @@ impl ResponseStore {
             // Not waited for here: it works for others too, and each of them hears from it.
             drop(tokio::task::spawn_blocking(move || desk.work()));
         }
-        told.await.map_err(StoreError::away)?
+        replied.await.map_err(StoreError::away)?
     }
 
     pub async fn read<T, F>(&self, work: F) -> Result<T, StoreError>

@@ -126,8 +126,8 @@ fn keep(tx: &Connection, new: &NewResponse) -> rusqlite::Result<usize> {
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     let bytes = i64::try_from(r.bytes()).unwrap_or(i64::MAX);
     let row = params![account, r.id, r.previous, r.conversation, r.created_at, r.expires_at, bytes, r.input, r.object];
-    let kept = tx.prepare_cached(sql)?.execute(row)?;
-    if kept == 0 {
+    let rows = tx.prepare_cached(sql)?.execute(row)?;
+    if rows == 0 {
         return Ok(0);
     }
     let name = "INSERT OR IGNORE INTO response_item (account_id, id, response_id) VALUES (?1, ?2, ?3)";
@@ -145,7 +145,7 @@ fn keep(tx: &Connection, new: &NewResponse) -> rusqlite::Result<usize> {
         let said = new.said.iter().map(|said| (&said.item, Some(said.spare.as_str())));
         say(tx, new.account, conversation, said, r.expires_at)?;
     }
-    Ok(kept)
+    Ok(rows)
 }
 
 /// Adds items to a conversation that is there. One whose id is taken has its spare one, or is there

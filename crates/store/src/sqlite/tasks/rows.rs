@@ -26,7 +26,7 @@ pub(in crate::sqlite) enum TaskOp {
     Found { step: TaskStep, upstream_id: String, at: i64, due_at: i64 },
     Hide { call: CallId },
     Result { call: CallId, result: String },
-    Told { call: CallId, fence: i64, told: WebhookOutcome, now: i64 },
+    WebhookTried { call: CallId, fence: i64, outcome: WebhookOutcome, now: i64 },
 }
 
 /// The end of a task, as its close carries it.
@@ -36,19 +36,19 @@ pub(in crate::sqlite) struct TaskDone {
     pub failure: Option<TaskFailure>,
     pub forgiven: bool,
     pub webhook_url: Option<String>,
-    /// When it is told for the first time, by the clock that does not jump.
+    /// When it is sent for the first time, by the clock that does not jump.
     pub webhook_at: i64,
 }
 
 impl TaskDone {
-    pub fn of(end: &mut TaskEnd, told_at: i64) -> Self {
+    pub fn of(end: &mut TaskEnd, notified_at: i64) -> Self {
         Self {
             state: end.state,
             result: end.result.take(),
             failure: end.failure.take(),
             forgiven: end.forgiven,
             webhook_url: end.webhook_url.take(),
-            webhook_at: told_at,
+            webhook_at: notified_at,
         }
     }
 
@@ -138,11 +138,11 @@ impl Apply<'_> {
                 let sql = "UPDATE task SET result = ?2 WHERE call_id = ?1";
                 self.statement(sql)?.execute(params![call.0, result])?;
             }
-            TaskOp::Told { call, fence, told: WebhookOutcome::Over, .. } => {
+            TaskOp::WebhookTried { call, fence, outcome: WebhookOutcome::Over, .. } => {
                 let sql = "DELETE FROM webhook WHERE call_id = ?1 AND fence = ?2";
                 self.statement(sql)?.execute(params![call.0, fence])?;
             }
-            TaskOp::Told { call, fence, told: WebhookOutcome::Again(after), now } => {
+            TaskOp::WebhookTried { call, fence, outcome: WebhookOutcome::Again(after), now } => {
                 let sql = "UPDATE webhook SET due_at = ?3, attempts = attempts + 1 WHERE call_id = ?1 AND fence = ?2";
                 self.statement(sql)?.execute(params![call.0, fence, now + after])?;
             }

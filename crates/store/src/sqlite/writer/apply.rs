@@ -71,7 +71,7 @@ pub(in crate::sqlite) struct Apply<'a> {
     pub(in crate::sqlite) entry: CachedStatement<'a>,
     usage: CachedStatement<'a>,
     next_seq: i64,
-    /// How much of replies is kept for the idempotency keys of an account.
+    /// How much of replies is stored for the idempotency keys of an account.
     pub(in crate::sqlite) reply_bytes: u64,
     /// Ends of hash chains: as earlier groups left them, and as this one has moved them on.
     pub(in crate::sqlite) known_ends: &'a IdMap<AccountId, ChainLink>,

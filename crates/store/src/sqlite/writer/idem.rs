@@ -33,13 +33,13 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Counts a reply that is kept. `false`: the account has no room for it.
+    /// Counts a reply that is stored. `false`: the account has no room for it.
     fn count_reply(&mut self, c: &CloseOp, reply: &StoredReply) -> rusqlite::Result<bool> {
-        let kept = "SELECT coalesce(sum(bytes), 0) FROM idem_kept WHERE account_id = ?1";
-        let kept: i64 = self.statement(kept)?.query_row(params![c.account.0], |r| r.get(0))?;
+        let stored = "SELECT coalesce(sum(bytes), 0) FROM idem_kept WHERE account_id = ?1";
+        let stored: i64 = self.statement(stored)?.query_row(params![c.account.0], |r| r.get(0))?;
         let quota = Quota { bytes: self.reply_bytes, ..Quota::UNLIMITED };
-        let (kept, more) = (StorageUsed::bytes(kept.unsigned_abs()), StorageUsed::bytes(reply.counted_bytes()));
-        if !quota.has_room(kept, more) {
+        let (stored, more) = (StorageUsed::bytes(stored.unsigned_abs()), StorageUsed::bytes(reply.counted_bytes()));
+        if !quota.has_room(stored, more) {
             return Ok(false);
         }
         let count = "INSERT INTO idem_kept (account_id, hour, bytes) VALUES (?1, ?2, ?3) \

@@ -1,5 +1,5 @@
 //! The writer without its thread, for a simulation: what it does at its own pace otherwise, it does
-//! here when it is told to. The steps are those of `writer.rs`.
+//! here when it is asked to. The steps are those of `writer.rs`.
 
 use crate::error::StoreError;
 use crate::sqlite::lock;

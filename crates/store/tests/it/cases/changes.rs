@@ -50,9 +50,9 @@ pub async fn a_suspended_account_gets_no_hold_and_ends_what_runs(h: House) {
     assert_eq!(account(&h, &c).await.suspended_at, None);
     let call = h.held(&c, 10).await;
     h.store.close(h.ending(&c, call, 10)).await.expect("closed");
-    let told = h.store.operator_events(9).await.expect("read");
-    let told: Vec<&str> = told.iter().map(|event| event.action.as_str()).collect();
-    assert_eq!(told, ["account.reopen", "account.suspend", "account.suspend"]);
+    let events = h.store.operator_events(9).await.expect("read");
+    let events: Vec<&str> = events.iter().map(|event| event.action.as_str()).collect();
+    assert_eq!(events, ["account.reopen", "account.suspend", "account.suspend"]);
     h.close().await;
 }
 
@@ -74,10 +74,10 @@ pub async fn an_account_is_in_the_groups_it_is_in(h: House) {
     let changed = h.store.change_account(partner.id, change, done()).await.expect("asked").expect("changed");
     assert_eq!((changed.name.as_str(), &changed.groups[..]), ("b", &["vip".to_owned(), "default".to_owned()][..]));
     assert_eq!((changed.limits.day, changed.limits.month), (Some(Money::from_nano(5_000_000_000)), None));
-    let kept = h.store.change_account(partner.id, AccountChange::default(), done()).await.expect("asked");
-    let kept = kept.expect("changed");
+    let unchanged = h.store.change_account(partner.id, AccountChange::default(), done()).await.expect("asked");
+    let unchanged = unchanged.expect("changed");
     assert_eq!(
-        (kept.name, kept.groups, kept.limits),
+        (unchanged.name, unchanged.groups, unchanged.limits),
         (changed.name, changed.groups, changed.limits),
         "what is not named"
     );
@@ -129,7 +129,7 @@ pub async fn a_key_is_changed_and_everybody_hears_of_it(h: House) {
     assert!(h.store.change_key(unknown, KeyChange::default(), done()).await.expect("asked").is_none());
     let nobody = "acct_00000000000000000000000000".parse().expect("an id");
     assert!(h.store.change_account(nobody, suspended(true), done()).await.expect("asked").is_none());
-    assert_eq!(h.store.operator_events(9).await.expect("read").len(), 2, "what was not done is not told");
+    assert_eq!(h.store.operator_events(9).await.expect("read").len(), 2, "what was not done is not logged");
     h.close().await;
 }
 

@@ -124,7 +124,11 @@ pub async fn a_start_under_a_wrong_clock_is_healed_by_the_next(h: House) {
     h.clock.advance(DAY);
     assert_eq!(left_today(&h, &c).await, 100, "a new day");
     let strict = h.store.verify_strictly().await.expect("audited").breaches;
-    assert_eq!(strict.iter().map(|breach| breach.invariant).collect::<Vec<_>>(), ["I20"], "told, strictly: {strict:?}");
+    assert_eq!(
+        strict.iter().map(|breach| breach.invariant).collect::<Vec<_>>(),
+        ["I20"],
+        "reported, strictly: {strict:?}"
+    );
     h.clock.advance(30 * DAY);
     assert_eq!(lapsed(&h).await, 1);
     h.close().await;
@@ -175,14 +179,14 @@ pub async fn nothing_is_forgotten_by_a_time_that_is_not_certain(h: House) {
     let wish = |h: &House| Hold { idem: Some(idem(1, 1)), ..h.wish(&c, 100) };
     let call = h.hold(wish(&h)).await.expect("a hold").call;
     let mut close = h.ending(&c, call, 60);
-    close.reply = Some(reply("kept"));
+    close.reply = Some(reply("stored"));
     h.store.close(close).await.expect("closed");
     h.clock.set_wrong(WRONG);
     let h = h.reopen().await;
     // The steady clock of a process begins where the wall clock stands.
     assert_eq!(h.store.sweep(h.clock.now()).await.expect("a sweep").forgotten, 0);
     assert!(matches!(h.hold(wish(&h)).await, Err(HoldRefused::IdemDone { call: first, .. }) if first == call));
-    let kept = StoredResponse {
+    let stored = StoredResponse {
         id: "resp_1".into(),
         previous: None,
         conversation: None,
@@ -191,7 +195,7 @@ pub async fn nothing_is_forgotten_by_a_time_that_is_not_certain(h: House) {
         input: "[]".into(),
         object: "{}".into(),
     };
-    assert!(kept.expires_at > h.store.clock().sure(), "responses are erased by the time that is certain");
+    assert!(stored.expires_at > h.store.clock().sure(), "responses are erased by the time that is certain");
     h.clock.set_wrong(0);
     let h = h.reopen().await;
     h.clock.advance(25 * HOUR);

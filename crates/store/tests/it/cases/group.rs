@@ -1,5 +1,5 @@
 //! Many operations of all kinds at one moment: an engine that does the plain ones together must not
-//! be told from one that does them one by one.
+//! be distinguished from one that does them one by one.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
-//! Replies that are kept for idempotency keys, and how many of them an account may have.
+//! Replies that are stored for idempotency keys, and how many of them an account may have.
 
 use tollgate_store::{HoldRefused, Options, ROW_BYTES, StoredReply};
 
 use crate::common::{Customer, House, idem, reply};
 
-/// What whoever repeats the key is given; `None`: nothing is kept.
+/// What whoever repeats the key is given; `None`: nothing is stored.
 async fn repeated(h: &House, c: &Customer, key: u8) -> Option<StoredReply> {
     let mut wish = h.wish(c, 10);
     wish.idem = Some(idem(key, 1));
@@ -25,7 +25,7 @@ async fn answered(h: &House, c: &Customer, key: u8, bytes: usize) -> Option<Stor
     repeated(h, c, key).await
 }
 
-pub async fn kept_replies_of_an_account_have_a_bound(h: House) {
+pub async fn stored_replies_of_an_account_have_a_bound(h: House) {
     let options = Options { reply_bytes: 2 * ROW_BYTES + 100, ..h.options.clone() };
     let h = h.reopened_with(options).await;
     let (c, other) = (h.customer(0, 1_000).await, h.customer(0, 1_000).await);
@@ -39,7 +39,7 @@ pub async fn kept_replies_of_an_account_have_a_bound(h: House) {
 
     let h = h.reopen().await;
     assert_eq!(repeated(&h, &c, 2).await, None);
-    assert_eq!(answered(&h, &c, 5, 50).await, None, "what was kept before counts");
+    assert_eq!(answered(&h, &c, 5, 50).await, None, "what was stored before counts");
     // Room comes back when keys are forgotten, after a day.
     h.clock.advance(12 * 3_600_000);
     h.store.sweep(h.clock.now()).await.expect("a sweep");

@@ -296,8 +296,8 @@ pub async fn idempotency_keys(h: House) {
     ending.reply = Some(reply("first"));
     h.store.close(ending).await.expect("closed");
     match h.hold(with(1, 1)).await {
-        Err(HoldRefused::IdemDone { call, reply: Some(kept) }) => {
-            assert_eq!((call, kept), (first, reply("first")));
+        Err(HoldRefused::IdemDone { call, reply: Some(stored) }) => {
+            assert_eq!((call, stored), (first, reply("first")));
         }
         other => panic!("expected the first reply, got {:?}", other.map(|held| held.call)),
     }
@@ -344,8 +344,8 @@ pub async fn what_was_charged_or_answered_uses_its_key_up(h: House) {
                 Ok(again) if !used => {
                     h.store.close(Close { ending, ..h.ending(&c, again.call, 0) }).await.expect("closed");
                 }
-                Err(HoldRefused::IdemDone { call, reply: kept }) if used => {
-                    assert_eq!((call, kept), (first, answer.map(reply)), "{n}");
+                Err(HoldRefused::IdemDone { call, reply: stored }) if used => {
+                    assert_eq!((call, stored), (first, answer.map(reply)), "{n}");
                 }
                 other => panic!("{n}: {:?}", other.map(|held| held.call)),
             }

@@ -30,10 +30,10 @@ pub async fn admin_keys_are_hashes_with_a_log(h: House) {
     assert!(h.store.revoke_admin_key(unknown, done("bob", "?")).await.expect("asked").is_none());
 
     let log = h.store.operator_events(9).await.expect("read");
-    let told: Vec<[&str; 4]> =
+    let events: Vec<[&str; 4]> =
         log.iter().map(|one| [one.action.as_str(), &one.actor, &one.reason, &one.subject]).collect();
     let id = key.id.to_string();
-    assert_eq!(told, [["admin_key.revoke", "bob", "left", &id], ["admin_key.create", "ada", "night shift", &id]]);
+    assert_eq!(events, [["admin_key.revoke", "bob", "left", &id], ["admin_key.create", "ada", "night shift", &id]]);
     assert_eq!(h.store.operator_events(1).await.expect("read").len(), 1);
     h.close().await;
 }

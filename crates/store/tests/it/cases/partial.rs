@@ -11,7 +11,7 @@ fn wish(h: &House, c: &Customer, wanted: i64, least: i64, paid_only: bool) -> Ho
     Hold { least: Money::from_nano(least), paid_only, ..h.wish(c, wanted) }
 }
 
-fn told(outcome: Result<(i64, i64), HoldRefused>) -> String {
+fn outcome_text(outcome: Result<(i64, i64), HoldRefused>) -> String {
     match outcome {
         Ok((trial, paid)) => format!("{trial}+{paid}"),
         Err(HoldRefused::Insufficient { available }) => format!("has {}", available.nano()),
@@ -51,7 +51,7 @@ pub async fn a_hold_takes_what_there_is(h: House) {
                 (trial - held.trial.nano(), paid - held.paid.nano(), held.trial.nano(), held.paid.nano())
             );
         }
-        assert_eq!(told(held.map(|held| (held.trial.nano(), held.paid.nano()))), expected, "{line:?}");
+        assert_eq!(outcome_text(held.map(|held| (held.trial.nano(), held.paid.nano()))), expected, "{line:?}");
     }
     h.close().await;
 }
@@ -62,10 +62,10 @@ pub async fn an_extension_takes_what_there_is(h: House) {
         let c = h.capped_customer(trial, paid, cap).await;
         let call = h.hold(wish(&h, &c, 0, 0, paid_only)).await.expect("a hold of nothing").call;
         let more = Extend { least: Money::from_nano(least), ..h.more(&c, call, 1, wanted) };
-        let first = told(h.extend(more).await);
+        let first = outcome_text(h.extend(more).await);
         assert_eq!(first, expected, "{line:?}");
         if expected.contains('+') {
-            assert_eq!(told(h.extend(more).await), expected, "the same step again changes nothing: {line:?}");
+            assert_eq!(outcome_text(h.extend(more).await), expected, "the same step again changes nothing: {line:?}");
         }
     }
     h.close().await;

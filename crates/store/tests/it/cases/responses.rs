@@ -1,4 +1,4 @@
-//! Kept responses and conversations: found by their account, continued, erased, forgotten.
+//! Stored responses and conversations: found by their account, continued, erased, forgotten.
 
 use tollgate_store::{AddedItem, Chain, Item, ItemPage, NewResponse, Quota, StoredConversation, StoredResponse};
 
@@ -6,7 +6,7 @@ use crate::common::{Customer, House};
 
 const DAY: i64 = 86_400_000;
 
-fn kept(h: &House, id: &str, previous: Option<&str>) -> StoredResponse {
+fn response_of(h: &House, id: &str, previous: Option<&str>) -> StoredResponse {
     let now = h.clock.now();
     StoredResponse {
         id: id.to_owned(),
@@ -36,15 +36,15 @@ fn ids(chain: Chain) -> Vec<String> {
     }
 }
 
-pub async fn a_response_is_kept_once_for_one_account(h: House) {
+pub async fn a_response_is_stored_once_for_one_account(h: House) {
     let (c, other) = (h.customer(0, 0).await, h.customer(0, 0).await);
-    let one = kept(&h, "resp_1", None);
+    let one = response_of(&h, "resp_1", None);
     assert!(keep(&h, &c, one.clone(), &["msg_1", "rs_1"]).await);
     let again = StoredResponse { object: "{}".to_owned(), ..one.clone() };
-    assert!(!keep(&h, &c, again, &[]).await, "a second of the same id is not kept, and that is told");
+    assert!(!keep(&h, &c, again, &[]).await, "a second of the same id is not stored, and that is reported");
     assert_eq!(h.store.response(c.account, "resp_1").await.expect("read"), Some(one.clone()), "the first stays");
     assert_eq!(h.store.response(other.account, "resp_1").await.expect("read"), None, "another's is not found");
-    keep(&h, &other, kept(&h, "resp_1", None), &["msg_1"]).await;
+    keep(&h, &other, response_of(&h, "resp_1", None), &["msg_1"]).await;
     let found = h.store.responses_with_items(c.account, vec!["rs_1".to_owned(), "nobody".to_owned()]).await;
     assert_eq!(found.expect("read"), std::slice::from_ref(&one));
     assert!(h.store.responses_with_items(other.account, vec!["rs_1".to_owned()]).await.expect("read").is_empty());
@@ -61,7 +61,7 @@ pub async fn a_response_is_kept_once_for_one_account(h: House) {
 pub async fn responses_form_a_tree(h: House) {
     let c = h.customer(0, 0).await;
     for (id, previous) in [("a", None), ("b", Some("a")), ("c", Some("b")), ("d", Some("b")), ("lost", Some("gone"))] {
-        keep(&h, &c, kept(&h, id, previous), &[]).await;
+        keep(&h, &c, response_of(&h, id, previous), &[]).await;
     }
     assert_eq!(ids(chain(&h, &c, "c").await), ["a", "b", "c"]);
     assert_eq!(ids(chain(&h, &c, "d").await), ["a", "b", "d"], "a branch has its own parents only");
@@ -69,11 +69,11 @@ pub async fn responses_form_a_tree(h: House) {
     assert_eq!(chain(&h, &c, "lost").await, Chain::Missing("gone".to_owned()));
     h.store.delete_response(c.account, "b").await.expect("erased");
     assert_eq!(chain(&h, &c, "c").await, Chain::Missing("b".to_owned()), "what was erased is in no history");
-    keep(&h, &c, kept(&h, "me", Some("me")), &[]).await;
+    keep(&h, &c, response_of(&h, "me", Some("me")), &[]).await;
     assert_eq!(chain(&h, &c, "me").await, Chain::TooLong, "a provider that repeats ids does not hang us");
     let long = "x".repeat(33 << 20);
-    keep(&h, &c, StoredResponse { object: long.clone(), ..kept(&h, "big", None) }, &[]).await;
-    keep(&h, &c, StoredResponse { object: long, ..kept(&h, "bigger", Some("big")) }, &[]).await;
+    keep(&h, &c, StoredResponse { object: long.clone(), ..response_of(&h, "big", None) }, &[]).await;
+    keep(&h, &c, StoredResponse { object: long, ..response_of(&h, "bigger", Some("big")) }, &[]).await;
     assert_eq!(ids(chain(&h, &c, "big").await), ["big"]);
     assert_eq!(chain(&h, &c, "bigger").await, Chain::TooLong);
     h.close().await;
@@ -81,10 +81,10 @@ pub async fn responses_form_a_tree(h: House) {
 
 pub async fn responses_are_forgotten_in_time(h: House) {
     let c = h.customer(0, 0).await;
-    keep(&h, &c, kept(&h, "old", None), &["msg_old"]).await;
-    keep(&h, &c, kept(&h, "continued", None), &[]).await;
+    keep(&h, &c, response_of(&h, "old", None), &["msg_old"]).await;
+    keep(&h, &c, response_of(&h, "continued", None), &[]).await;
     h.clock.advance(20 * DAY);
-    keep(&h, &c, kept(&h, "new", Some("continued")), &[]).await;
+    keep(&h, &c, response_of(&h, "new", Some("continued")), &[]).await;
     h.clock.advance(11 * DAY);
     assert!(h.store.response(c.account, "old").await.expect("read").is_none(), "not shown before it is swept");
     assert!(h.store.responses_with_items(c.account, vec!["msg_old".to_owned()]).await.expect("read").is_empty());
@@ -121,14 +121,14 @@ pub async fn calls_that_say_items_of_one_id_lose_none(h: House) {
     let new = StoredConversation { id: "conv_1".into(), created_at: now, expires_at: now + DAY, metadata: "{}".into() };
     h.store.create_conversation(c.account, new, items(&["i0"]), Quota::UNLIMITED).await.expect("asked").expect("room");
     let call = |id: &str| {
-        let response = StoredResponse { conversation: Some("conv_1".into()), ..kept(&h, id, None) };
+        let response = StoredResponse { conversation: Some("conv_1".into()), ..response_of(&h, id, None) };
         let said = said(&["i1", "i2"], id);
         let new = NewResponse { account: c.account, response, items: vec![], said };
         h.store.store_response(new, Quota::UNLIMITED)
     };
     let (one, two, three, four) = tokio::join!(call("a"), call("b"), call("c"), call("d"));
-    for kept in [one, two, three, four] {
-        assert!(kept.expect("asked").expect("room"));
+    for written in [one, two, three, four] {
+        assert!(written.expect("asked").expect("room"));
     }
     let mut all = listed(&h, &c, "conv_1").await;
     assert_eq!((all.len(), all[0].as_str()), (9, "i0"), "{all:?}");
@@ -202,7 +202,7 @@ pub async fn a_conversation_grows_in_order(h: House) {
     assert_eq!(h.store.conversation(c.account, "conv_1").await.expect("read"), Some(new.clone()));
     assert_eq!(h.store.conversation(other.account, "conv_1").await.expect("read"), None);
     h.clock.advance(DAY);
-    let response = StoredResponse { conversation: Some("conv_1".into()), ..kept(&h, "resp_1", None) };
+    let response = StoredResponse { conversation: Some("conv_1".into()), ..response_of(&h, "resp_1", None) };
     let said_first = said(&["i3", "i4", "i5"], "a");
     h.store
         .store_response(

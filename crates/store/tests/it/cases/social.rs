@@ -101,8 +101,8 @@ pub async fn a_social_day_is_taken_and_given_back_at_once(h: House) {
     }
     calls.join_all().await;
     let days = h.store.social_days(8).await.expect("reading");
-    let told: Vec<(&str, i64, i64)> = days.iter().map(|day| (day.platform.as_str(), day.calls, day.cost)).collect();
-    assert_eq!(told, [("", 324, 40), ("a", 81, 10), ("b", 81, 10), ("c", 81, 10), ("d", 81, 10)]);
+    let totals: Vec<(&str, i64, i64)> = days.iter().map(|day| (day.platform.as_str(), day.calls, day.cost)).collect();
+    assert_eq!(totals, [("", 324, 40), ("a", 81, 10), ("b", 81, 10), ("c", 81, 10), ("d", 81, 10)]);
     for other in others {
         other.close().await;
     }

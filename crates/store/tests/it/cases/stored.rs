@@ -43,7 +43,7 @@ async fn counted(h: &House, c: &Customer) -> StorageUsed {
         UNION ALL SELECT account_id, 512 + octet_length(id) + octet_length(response_id), 0, 1 FROM response_item
         UNION ALL SELECT account_id, 512 + octet_length(id) + octet_length(metadata), 1, 0 FROM conversation
         UNION ALL SELECT account_id, 512 + octet_length(conversation) + octet_length(id) + octet_length(item), 0, 1
-          FROM conversation_item) kept WHERE account_id = ";
+          FROM conversation_item) counted WHERE account_id = ";
     let number = |n: i64| u64::try_from(n).expect("not below zero");
     if h.place.url == "sqlite" {
         let file = rusqlite::Connection::open(h.place.data_dir.join("kept.db")).expect("the file");
@@ -68,9 +68,9 @@ async fn counted(h: &House, c: &Customer) -> StorageUsed {
 }
 
 async fn stored(h: &House, c: &Customer) -> StorageUsed {
-    let told = h.store.stored(c.account).await.expect("read");
-    assert_eq!(told, counted(h, c).await, "what is counted is what is there");
-    told
+    let usage = h.store.stored(c.account).await.expect("read");
+    assert_eq!(usage, counted(h, c).await, "what is counted is what is there");
+    usage
 }
 
 pub async fn what_is_stored_is_counted_exactly(h: House) {

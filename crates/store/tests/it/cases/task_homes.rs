@@ -44,15 +44,15 @@ pub async fn a_task_keeps_where_it_was_sent(h: House) {
     h.close().await;
 }
 
-pub async fn names_at_providers_are_known_and_the_nameless_are_told(h: House) {
+pub async fn names_at_providers_are_known_and_the_nameless_are_listed(h: House) {
     let c = h.customer(0, 10_000).await;
     let known = accepted(&h, &c, 100, "up-1").await;
     let leased = one(&h, LEASE).await;
     h.store.finish_task(end(&h, &c, known, leased.fence, 10)).await.expect("ended").expect("ours");
     assert!(h.store.hide_task(c.account, known).await.expect("hidden"));
     assert!(h.store.any_task(known).await.expect("read").is_none());
-    let told = h.store.webhook_task(known).await.expect("read").expect("whoever waits to be told is told");
-    assert_eq!((told.id, told.state), (known, TaskState::Completed));
+    let hidden = h.store.webhook_task(known).await.expect("read").expect("whoever waits for it is notified");
+    assert_eq!((hidden.id, hidden.state), (known, TaskState::Completed));
     let asked = ["up-0", "up-1", "up-2"].map(str::to_owned);
     assert_eq!(h.store.tasks_named(&asked).await.expect("read"), ["up-1"], "ended, hidden, and still ours");
     assert!(h.store.tasks_named(&[]).await.expect("read").is_empty());

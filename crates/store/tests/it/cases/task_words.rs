@@ -15,7 +15,7 @@ async fn known(h: &House, c: &Customer, id: TaskId) -> Known {
     (task.heard, task.absent_since, task.made_since)
 }
 
-pub async fn what_a_provider_said_of_a_task_is_kept(h: House) {
+pub async fn what_a_provider_said_of_a_task_is_stored(h: House) {
     use TaskState::{Queued, Running};
     let c = h.customer(0, 1_000).await;
     let id = accepted(&h, &c, 300, "up-1").await;

@@ -301,7 +301,7 @@ pub async fn tasks_are_paged_and_hidden(h: House) {
     assert!(!h.store.hide_task(c.account, ids[0]).await.expect("asked"), "once");
     assert!(h.store.task(c.account, ids[0]).await.expect("reading").is_none());
     assert_eq!(list(page(None, true)).await, [ids[1], ids[2]]);
-    h.store.store_result(ids[1], "copy".into()).await.expect("kept");
+    h.store.store_result(ids[1], "copy".into()).await.expect("stored");
     let task = h.store.task(c.account, ids[1]).await.expect("reading").expect("the task");
     assert_eq!(task.result.as_deref(), Some("copy"));
     let open = h.store.open_tasks().await.expect("counted");
@@ -338,7 +338,7 @@ pub async fn webhooks_are_taken_of_all_accounts(h: House) {
     h.close().await;
 }
 
-pub async fn a_webhook_is_written_with_the_end_and_told_by_one(h: House) {
+pub async fn a_webhook_is_written_with_the_end_and_sent_by_one(h: House) {
     let c = h.customer(0, 1_000).await;
     let id = accepted(&h, &c, 10, "up-1").await;
     let leased = one(&h, LEASE).await;
@@ -350,10 +350,10 @@ pub async fn a_webhook_is_written_with_the_end_and_told_by_one(h: House) {
     pass(&h, 80).await;
     let second = h.store.take_webhooks(webhooks(10, &[]), LEASE).await.expect("taken");
     h.store.webhook_tried(&first[0], WebhookOutcome::Over).await.expect("asked");
-    h.store.webhook_tried(&second[0], WebhookOutcome::Again(0)).await.expect("told");
+    h.store.webhook_tried(&second[0], WebhookOutcome::Again(0)).await.expect("noted");
     let third = h.store.take_webhooks(webhooks(10, &[]), LEASE).await.expect("taken");
     assert_eq!(third.iter().map(|w| w.attempts).collect::<Vec<_>>(), [1], "a stale teller ends nothing");
-    h.store.webhook_tried(&third[0], WebhookOutcome::Over).await.expect("told");
+    h.store.webhook_tried(&third[0], WebhookOutcome::Over).await.expect("noted");
     pass(&h, 1).await;
     assert!(h.store.take_webhooks(webhooks(10, &[]), LEASE).await.expect("taken").is_empty());
     h.close().await;
@@ -451,7 +451,7 @@ pub async fn turns_at_a_provider_are_even_and_shared(h: House) {
     h.close().await;
 }
 
-pub async fn an_account_names_where_it_is_told(h: House) {
+pub async fn an_account_names_where_it_is_notified(h: House) {
     let c = h.customer(0, 1_000).await;
     let url = |text: &str| Some(text.to_owned());
     for want in [url("https://example.com/a"), url("https://example.com/b"), None] {

@@ -427,18 +427,18 @@ pub async fn a_refund_gives_back_to_the_limit_for_all_time_only(h: House) {
     play.await.end().await;
 }
 
-/// Whichever replica was told of it.
+/// Whichever replica was asked for it.
 pub async fn a_new_limit_is_in_force_with_the_next_call(h: House) {
     let c = h.customer(0, 1_000).await;
     let call = h.held(&c, 10).await;
     h.store.close(h.ending(&c, call, 10)).await.expect("closed");
     let other = if h.place.url == "sqlite" { None } else { Some(House::open(&h.place.url).await) };
-    let told = other.as_ref().map_or(&h.store, |other| &other.store);
+    let changed = other.as_ref().map_or(&h.store, |other| &other.store);
     let day = |nano| NewLimits { day: Change::Set(Money::from_nano(nano)), ..NewLimits::default() };
-    told.change_key(c.key, day(20).into(), Default::default()).await.expect("limited");
+    changed.change_key(c.key, day(20).into(), Default::default()).await.expect("limited");
     assert!(matches!(h.hold(h.wish(&c, 11)).await, Err(HoldRefused::Limit(_))));
-    told.change_key(c.key, day(30).into(), Default::default()).await.expect("limited");
-    told.change_account(c.account, day(15).into(), Default::default()).await.expect("limited");
+    changed.change_key(c.key, day(30).into(), Default::default()).await.expect("limited");
+    changed.change_account(c.account, day(15).into(), Default::default()).await.expect("limited");
     assert!(matches!(h.hold(h.wish(&c, 11)).await, Err(HoldRefused::Limit(_))));
     let call = h.held(&c, 5).await;
     h.store.close(h.ending(&c, call, 5)).await.expect("closed");
@@ -504,7 +504,7 @@ pub async fn a_charge_above_its_hold_says_which_credit_it_took(h: House) {
         limit: 100,
     };
     let entries = play.h.store.entries(page).await.expect("entries");
-    let told: Vec<(&str, usize, bool)> = entries
+    let kinds: Vec<(&str, usize, bool)> = entries
         .iter()
         .filter(|entry| entry.call.is_some())
         .map(|entry| {
@@ -525,7 +525,7 @@ pub async fn a_charge_above_its_hold_says_which_credit_it_took(h: House) {
         ("extend", 1, false),
         ("void", 0, true),
     ];
-    assert_eq!(told, wanted, "kind, credits it came from, whether it says why");
+    assert_eq!(kinds, wanted, "kind, credits it came from, whether it says why");
     play.end().await;
 }
 

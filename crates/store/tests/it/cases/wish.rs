@@ -11,18 +11,18 @@ pub async fn the_entries_of_a_call_tell_all_its_movements(h: House) {
     h.extend(h.more(&c, call, 1, 50)).await.expect("it fits");
     h.store.close(h.ending(&c, call, 60)).await.expect("closed");
     assert_eq!(h.credit(&c, "r", CreditKind::Refund { call }, Pot::Paid, 10).await, Ok(true));
-    let told = |entries: Vec<tollgate_store::CallEntry>| -> Vec<(&str, i64, i64, i64)> {
+    let sums = |entries: Vec<tollgate_store::CallEntry>| -> Vec<(&str, i64, i64, i64)> {
         entries.iter().map(|one| (one.kind, one.trial.nano(), one.paid.nano(), one.taken.nano())).collect()
     };
     let entries = h.store.entries_of(c.account, call).await.expect("read");
     // 5 of the trial credit are held for the other call.
     let expected = [("hold", 20, 0, 0), ("extend", 5, 45, 0), ("settle", 25, 45, 60), ("refund", 0, 10, 0)];
-    assert_eq!(told(entries), expected);
+    assert_eq!(sums(entries), expected);
     let stranger = h.customer(0, 0).await;
     assert!(h.store.entries_of(stranger.account, call).await.expect("read").is_empty(), "another account's call");
     h.store.close(h.ending(&c, other, 0)).await.expect("closed");
     let entries = h.store.entries_of(c.account, other).await.expect("read");
-    assert_eq!(told(entries), [("hold", 5, 0, 0), ("void", 5, 0, 0)]);
+    assert_eq!(sums(entries), [("hold", 5, 0, 0), ("void", 5, 0, 0)]);
     h.close().await;
 }
 

@@ -35,8 +35,8 @@ impl ImageMaker for Seedream {
             return Err(Problem::unsupported("mask", "The model's provider takes no `mask`."));
         }
         let format = if job.plan.format == PictureFormat::Base64 { "b64_json" } else { "url" };
-        // Marks are on at the provider unless it is told; a series would be more pictures than
-        // asked.
+        // Marks are on at the provider unless the field says no; a series would be more pictures
+        // than asked.
         let mut body = json!({
             "model": job.model, "prompt": asked.prompt, "response_format": format, "watermark": false,
             "sequential_image_generation": "disabled",

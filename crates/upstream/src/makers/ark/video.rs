@@ -84,8 +84,8 @@ impl VideoMaker for Ark {
 
     fn polled(&self, task: &Handle<'_>, reply: &WholeReply) -> Result<VideoReport, Fault> {
         let json = reply.json();
-        let told = VideoReport::from_status(&json, WORDS).filter(|_| reply.is_ok());
-        let mut report = told.ok_or_else(|| self.refused(task.api, reply))?;
+        let status = VideoReport::from_status(&json, WORDS).filter(|_| reply.is_ok());
+        let mut report = status.ok_or_else(|| self.refused(task.api, reply))?;
         report.link = json["content"]["video_url"].as_str().and_then(FileLink::read);
         if report.standing == VideoStanding::Succeeded {
             report.used = used(&json);
@@ -119,10 +119,10 @@ impl VideoMaker for Ark {
     /// no proof.
     fn likeness(&self, sought: &Sought<'_>, entry: &Value) -> Likeness {
         let asked = sought.body.get("safety_identifier").and_then(Value::as_str).unwrap_or(sought.external_id);
-        let told = sought.compare(entry, &[]).max(Comparison::names(asked, &entry["safety_identifier"]));
+        let comparison = sought.compare(entry, &[]).max(Comparison::names(asked, &entry["safety_identifier"]));
         match Comparison::names(sought.model, &entry["model"]) {
-            Comparison::Other => told.likeness(Likeness::Otherwise),
-            model => told.max(model).likeness(Likeness::Outside),
+            Comparison::Other => comparison.likeness(Likeness::Otherwise),
+            model => comparison.max(model).likeness(Likeness::Outside),
         }
     }
 
@@ -151,7 +151,7 @@ impl VideoMaker for Ark {
 fn used(task: &Value) -> VideoUsage {
     let (usage, duration) = (&task["usage"], &task["duration"]);
     let tokens = counted(&usage["total_tokens"]).or_else(|| counted(&usage["completion_tokens"]));
-    let told = json!({"duration": duration, "usage": usage});
+    let reported = json!({"duration": duration, "usage": usage});
     let resolution = task["resolution"].as_str().map(str::to_owned);
-    VideoUsage { millis: billed(duration), tokens, resolution, raw: VideoUsage::raw(&told) }
+    VideoUsage { millis: billed(duration), tokens, resolution, raw: VideoUsage::raw(&reported) }
 }

@@ -14,7 +14,7 @@ pub(crate) struct CohereEmbeddings;
 
 /// Texts in one request.
 const MOST_INPUTS: usize = 96;
-/// It wants to be told what a text is for; what nobody says is a text to be found.
+/// It wants to know what a text is for; what nobody says is a text to be found.
 const USUAL: &str = "search_document";
 /// The same in Gemini's words.
 const TASKS: [(&str, &str); 5] = [

@@ -11,8 +11,12 @@ use tollgate_wire::json::Object;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CohereRerank;
 
-const SHAPE: RankShape =
-    RankShape { results: &["results"], tokens: &[&["meta", "billed_units", "input_tokens"]], report: "meta" };
+const SHAPE: RankShape = RankShape {
+    results: &["results"],
+    tokens: &[&["meta", "billed_units", "input_tokens"]],
+    units: &["meta", "billed_units", "search_units"],
+    report: "meta",
+};
 
 impl Rerank for CohereRerank {
     fn shape(&self) -> &'static RankShape {

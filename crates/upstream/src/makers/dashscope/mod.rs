@@ -1,11 +1,15 @@
 //! DashScope: videos, pictures, speech, transcripts, sessions.
 
+mod cosyvoice;
+mod files;
 mod image;
 mod realtime;
 mod recognition;
 mod speech;
 mod video;
 
+use cosyvoice::CosyVoice;
+use files::DashScopeFiles;
 pub(crate) use image::QwenImages;
 pub(crate) use realtime::QwenRealtime;
 pub(crate) use recognition::DashScopeRecognition;

@@ -1,7 +1,8 @@
 //! Transcripts of DashScope (Qwen-ASR): a conversation whose one message is the recording, as a
-//! data link that is made while it is sent. It takes 10 MB of that; models for files by their
-//! address are asked in another way, which is told when the catalog is loaded.
+//! data link that is made while it is sent. It takes 10 MB of that; models that take files by their
+//! address are asked in another way (`files.rs`).
 
+use super::DashScopeFiles;
 use super::video::CODES;
 use crate::chat::{bearer, post};
 use crate::transcription::{Heard, LengthReport, Transcriber, TranscriptionAsk};
@@ -57,11 +58,8 @@ impl Transcriber for DashScopeRecognition {
         Ok(())
     }
 
-    fn cannot_ask(&self, upstream_model: &str) -> Option<String> {
-        let by_address = ["filetrans", "fun-asr", "paraformer"].iter().any(|word| upstream_model.contains(word));
-        by_address.then(|| {
-            format!("{upstream_model:?} takes files by their address only, which this version does not give it")
-        })
+    fn of_model(&self, upstream_model: &str) -> Option<&'static dyn Transcriber> {
+        DashScopeFiles::has(upstream_model).then_some(&DashScopeFiles)
     }
 
     fn heard(&self, ask: &TranscriptionAsk<'_>, reply: &WholeReply) -> Result<Heard, Fault> {
@@ -71,10 +69,10 @@ impl Transcriber for DashScopeRecognition {
         // Where it counts tokens only: 25 of them are a second.
         let by_tokens = || usage["prompt_tokens_details"]["audio_tokens"].as_f64().map(|tokens| tokens / 25.0);
         let seconds = if usage["seconds"].is_number() { None } else { by_tokens() };
-        let told = LengthReport { usage, seconds }.told();
-        let transcript = Transcript { text: text.to_owned(), millis: told.millis, ..Transcript::default() };
+        let usage = LengthReport { usage, seconds }.read();
+        let transcript = Transcript { text: text.to_owned(), millis: usage.millis, ..Transcript::default() };
         let body = transcript.write(ask.request.format, false, false).ok_or_else(Fault::garbage)?;
-        Ok(Heard { body, told })
+        Ok(Heard { body, usage })
     }
 
     fn fault(&self, reply: &WholeReply) -> Fault {

@@ -1,6 +1,7 @@
 //! Speech of DashScope (Qwen-TTS): events with bare samples as base64; the last one has a link to
 //! the whole file and no samples.
 
+use super::CosyVoice;
 use super::video::CODES;
 use crate::chat::bearer;
 use crate::speech::{AudioInJson, AudioReader, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, post};
@@ -15,12 +16,16 @@ use tollgate_media::speech::{Base64Pieces, SpeechFormat};
 pub(crate) struct DashScopeSpeech;
 
 const PATH: &str = "/api/v1/services/aigc/multimodal-generation/generation";
-const SSE: HeaderName = HeaderName::from_static("x-dashscope-sse");
+pub(super) const SSE: HeaderName = HeaderName::from_static("x-dashscope-sse");
 const CONTENT: &[&str] = &["DataInspectionFailed", "data_inspection_failed"];
 /// Audio of one event.
 const EVENT: usize = 1 << 20;
 
 impl SpeechMaker for DashScopeSpeech {
+    fn of_model(&self, upstream_model: &str) -> Option<&'static dyn SpeechMaker> {
+        CosyVoice::has(upstream_model).then_some(&CosyVoice)
+    }
+
     fn makes(&self, format: SpeechFormat) -> bool {
         format == SpeechFormat::Pcm
     }
@@ -46,27 +51,39 @@ impl SpeechMaker for DashScopeSpeech {
     }
 
     fn fault(&self, reply: &WholeReply) -> Fault {
-        let json = reply.json();
-        let text = json["message"].as_str().unwrap_or_default();
-        let said = json["code"].as_str().map(|code| ProviderError { code, text });
-        making::coded(reply, said, CODES, CONTENT)
+        said(reply)
     }
 
     fn reader(&self, _: &SpeechAsk<'_>, _: &HeaderMap) -> Box<dyn AudioReader> {
-        let documents = Events { done: false, report: None };
-        Box::new(AudioInJson::new(documents, true, &["data"], AudioText::Base64(Base64Pieces::default()), EVENT))
+        Box::new(AudioInJson::new(
+            QwenEvents::default(),
+            true,
+            &["data"],
+            AudioText::Base64(Base64Pieces::default()),
+            EVENT,
+        ))
     }
 }
 
-struct Events {
+/// What an answer with an error status means.
+pub(super) fn said(reply: &WholeReply) -> Fault {
+    let json = reply.json();
+    let text = json["message"].as_str().unwrap_or_default();
+    let said = json["code"].as_str().map(|code| ProviderError { code, text });
+    making::coded(reply, said, CODES, CONTENT)
+}
+
+/// Its events but for their audio.
+#[derive(Default)]
+pub(super) struct QwenEvents {
     done: bool,
     report: Option<String>,
 }
 
-impl Documents for Events {
+impl Documents for QwenEvents {
     fn read(&mut self, document: &Value) -> Result<Repeats, Fault> {
         if document["code"].as_str().is_some_and(|code| !code.is_empty()) {
-            return Err(DashScopeSpeech.fault(&WholeReply::inside(document)));
+            return Err(said(&WholeReply::inside(document)));
         }
         if document["usage"].is_object() {
             self.report = Some(document["usage"].to_string());

@@ -1,5 +1,5 @@
 //! ElevenLabs: speech, transcripts, music. Its key stands in a header of its own, its errors are
-//! told in `detail`.
+//! reported in `detail`.
 
 mod music;
 mod scribe;

@@ -50,16 +50,17 @@ impl Transcriber for Scribe {
     fn heard(&self, ask: &TranscriptionAsk<'_>, reply: &WholeReply) -> Result<Heard, Fault> {
         let object = reply.json();
         let text = object["text"].as_str().ok_or_else(Fault::garbage)?;
-        let told = LengthReport { usage: &Value::Null, seconds: object["audio_duration_secs"].as_f64() }.told();
+        let usage = LengthReport { usage: &Value::Null, seconds: object["audio_duration_secs"].as_f64() }.read();
         let transcript = Transcript {
             text: text.to_owned(),
             language: object["language_code"].as_str().map(str::to_owned),
-            millis: told.millis,
+            millis: usage.millis,
             words: object["words"].as_array().into_iter().flatten().filter_map(word).collect(),
+            lines: Vec::new(),
         };
         let with_words = ask.request.has("timestamp_granularities[]", "word");
         let body = transcript.write(ask.request.format, false, with_words).ok_or_else(Fault::garbage)?;
-        Ok(Heard { body, told })
+        Ok(Heard { body, usage })
     }
 
     fn fault(&self, reply: &WholeReply) -> Fault {
@@ -71,6 +72,6 @@ fn word(word: &Value) -> Option<TimedText> {
     if word["type"] == "spacing" {
         return None;
     }
-    let time = |name: &str| LengthReport { usage: &Value::Null, seconds: word[name].as_f64() }.told().millis;
+    let time = |name: &str| LengthReport { usage: &Value::Null, seconds: word[name].as_f64() }.read().millis;
     Some(TimedText { start_ms: time("start")?, end_ms: time("end")?, text: word["text"].as_str()?.to_owned() })
 }

@@ -105,7 +105,10 @@ fn content(job: &ImageJob<'_>) -> Result<Value, Problem> {
         let data = link.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
         let Some((mime, data)) = data else {
             let field = format!("image[{at}]");
-            return Err(Problem::unsupported(&field, "The model's provider takes no links: send the picture itself."));
+            return Err(Problem::unsupported(
+                &field,
+                "The provider of this model does not accept URLs: send the image itself.",
+            ));
         };
         parts.push(json!({"inlineData": {"mimeType": mime, "data": data}}));
     }
@@ -121,7 +124,10 @@ fn content(job: &ImageJob<'_>) -> Result<Value, Problem> {
 
 fn predict(job: &ImageJob<'_>) -> Result<Value, Problem> {
     if job.plan.asked.edit {
-        return Err(Problem::unsupported("image", "This model makes pictures and changes none."));
+        return Err(Problem::unsupported(
+            "image",
+            "This model does not edit images; send the request to /v1/images/generations.",
+        ));
     }
     let mut parameters = json!({ "sampleCount": job.n });
     put_shape(&mut parameters, job)?;

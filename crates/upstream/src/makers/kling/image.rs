@@ -49,7 +49,7 @@ impl ImageMaker for KlingImages {
         }
         if asked.edit {
             let links = data_links(job, &asked.images);
-            let [link] = links.as_slice() else { return Err(Problem::wrong("image", "one picture for this model")) };
+            let [link] = links.as_slice() else { return Err(Problem::wrong("image", "one image for this model")) };
             // Data goes without its head.
             let bare = link.split_once(";base64,").map_or(link.as_str(), |(_, data)| data);
             body["image"] = json!(bare);

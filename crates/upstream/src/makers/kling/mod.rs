@@ -199,11 +199,11 @@ fn older(data: &Value) -> Option<VideoReport> {
         VideoReport::of(data["task_status"].as_str()?, WORDS).because(None, data["task_status_msg"].as_str());
     let video = &data["task_result"]["videos"][0];
     report.link = video["url"].as_str().and_then(FileLink::read);
-    let told = json!({"duration": video["duration"], "final_unit_deduction": data["final_unit_deduction"]});
+    let reported = json!({"duration": video["duration"], "final_unit_deduction": data["final_unit_deduction"]});
     if report.standing == VideoStanding::Succeeded {
         report.used = VideoUsage {
             millis: sold_seconds(&video["duration"]),
-            raw: VideoUsage::raw(&told),
+            raw: VideoUsage::raw(&reported),
             ..VideoUsage::default()
         };
         report.length = report.used.millis;
@@ -216,9 +216,9 @@ fn newer(task: &Value) -> Option<VideoReport> {
     let video = task["outputs"].as_array().into_iter().flatten().find(|output| output["type"] == "video");
     report.link = video.and_then(|video| video["url"].as_str()).and_then(FileLink::read);
     if report.standing == VideoStanding::Succeeded {
-        let told = json!({"duration": video.map(|video| &video["duration"]), "billing": task["billing"]});
+        let reported = json!({"duration": video.map(|video| &video["duration"]), "billing": task["billing"]});
         let millis = video.and_then(|video| sold_seconds(&video["duration"]));
-        report.used = VideoUsage { millis, raw: VideoUsage::raw(&told), ..VideoUsage::default() };
+        report.used = VideoUsage { millis, raw: VideoUsage::raw(&reported), ..VideoUsage::default() };
         report.length = millis;
     }
     Some(report)

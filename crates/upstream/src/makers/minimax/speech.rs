@@ -1,5 +1,5 @@
 //! Speech of MiniMax: events with audio as hexadecimal text. An error comes with status 200, and
-//! the last event has all of the audio once more unless it is told not to.
+//! the last event has all of the audio once more unless it is asked not to.
 
 use super::video::{CODES, base_code};
 use crate::chat::bearer;

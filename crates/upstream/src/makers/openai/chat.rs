@@ -7,7 +7,7 @@ use http::Uri;
 use tollgate_wire::Dialect;
 
 /// Chat completions or Responses, at a path of the maker's own. What a conversation of Responses
-/// refers to is kept by the gateway, so each request is whole.
+/// refers to is stored by the gateway, so each request is whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenAiChat {
     pub dialect: Dialect,

@@ -95,8 +95,8 @@ impl VideoMaker for Sora {
 
     fn polled(&self, task: &Handle<'_>, reply: &WholeReply) -> Result<VideoReport, Fault> {
         let json = reply.json();
-        let told = VideoReport::from_status(&json, WORDS).filter(|_| reply.is_ok());
-        let mut report = told.ok_or_else(|| self.refused(task.api, reply))?;
+        let status = VideoReport::from_status(&json, WORDS).filter(|_| reply.is_ok());
+        let mut report = status.ok_or_else(|| self.refused(task.api, reply))?;
         report.progress = percent(&json["progress"]);
         if report.standing == VideoStanding::Succeeded {
             let expires_at = json["expires_at"].as_i64();
@@ -135,18 +135,18 @@ impl VideoMaker for Sora {
         let source = sought.body.get("remix_of").and_then(Value::as_str);
         let from = &entry["remixed_from_video_id"];
         // A remix has the length and size of its source, and the model.
-        let told = match source {
+        let named = match source {
             Some(source) => sought.compare(entry, &[]).max(Comparison::names(source, from)),
             None if from.is_null() => sought.compare(entry, &["seconds", "size"]),
             None => Comparison::Other,
         };
         let model = entry["model"].as_str().unwrap_or_default();
-        let (told, words) = match source {
-            None if model.is_empty() => (told.max(Comparison::Unclear), sought.by_prompt(&entry["prompt"])),
-            None if !is_model(model, sought.model) => (told, Likeness::Otherwise),
-            _ => (told, sought.by_prompt(&entry["prompt"])),
+        let (named, words) = match source {
+            None if model.is_empty() => (named.max(Comparison::Unclear), sought.by_prompt(&entry["prompt"])),
+            None if !is_model(model, sought.model) => (named, Likeness::Otherwise),
+            _ => (named, sought.by_prompt(&entry["prompt"])),
         };
-        told.likeness(words)
+        named.likeness(words)
     }
 
     fn cancel(&self, asking: &Asking<'_>, task: &Handle<'_>) -> Option<Outgoing> {
@@ -194,9 +194,9 @@ fn no_source(fault: Fault) -> Fault {
     }
 }
 
-/// The model that was asked for, or a dated snapshot of it, as which it may be told.
-fn is_model(told: &str, asked: &str) -> bool {
-    told.strip_prefix(asked).is_some_and(|rest| rest.is_empty() || rest.starts_with("-2"))
+/// The model that was asked for, or a dated snapshot of it, by which it may be named.
+fn is_model(named: &str, asked: &str) -> bool {
+    named.strip_prefix(asked).is_some_and(|rest| rest.is_empty() || rest.starts_with("-2"))
 }
 
 /// A line that does not stand in the picture.
@@ -246,12 +246,12 @@ mod tests {
     /// Whose fault it is that there is no remix, or no video.
     #[test]
     fn a_source_that_is_gone_is_the_callers() {
-        let told = |code: Value| json!({"error": {"message": "m", "type": "invalid_request_error", "code": code}});
+        let error = |code: Value| json!({"error": {"message": "m", "type": "invalid_request_error", "code": code}});
         for (status, body, caller) in [
-            (404, told(json!("not_found")).to_string(), true),
-            (404, told(Value::Null).to_string(), true),
-            (404, told(json!("model_not_found")).to_string(), false),
-            (401, told(json!("invalid_api_key")).to_string(), false),
+            (404, error(json!("not_found")).to_string(), true),
+            (404, error(Value::Null).to_string(), true),
+            (404, error(json!("model_not_found")).to_string(), false),
+            (401, error(json!("invalid_api_key")).to_string(), false),
             (404, "<html>no such page</html>".to_owned(), false),
         ] {
             let reply = WholeReply { status, headers: HeaderMap::new(), body: Bytes::from(body) };

@@ -2,7 +2,7 @@
 //! replies in the caller's own format.
 
 use crate::chat::bearer;
-use crate::transcription::{Heard, LengthReport, Told, Transcriber, TranscriptionAsk, upload};
+use crate::transcription::{Heard, LengthReport, Transcriber, TranscriptionAsk, TranscriptionUsage, upload};
 use crate::{Fault, FormPayload, Outgoing, Provider, WholeReply, making};
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
@@ -64,15 +64,15 @@ impl Transcriber for OpenAiTranscriber {
             let said = UpstreamError::read(&reply.body);
             return Err(said.map_or_else(Fault::garbage, |error| making::openai_inside(&error)));
         };
-        let told = LengthReport { usage: &object["usage"], seconds: object["duration"].as_f64() }.told();
+        let usage = LengthReport { usage: &object["usage"], seconds: object["duration"].as_f64() }.read();
         if format == TranscriptFormat::Text {
-            return Ok(Heard { body: format!("{text}\n").into(), told });
+            return Ok(Heard { body: format!("{text}\n").into(), usage });
         }
         let Some(members) = object.as_object_mut() else { return Err(Fault::garbage()) };
         let before = members.len();
         members.retain(|name, _| SHOWN.contains(&name.as_str()));
         let body = if members.len() == before { reply.body.clone() } else { object.to_string().into() };
-        Ok(Heard { body, told })
+        Ok(Heard { body, usage })
     }
 }
 
@@ -83,5 +83,5 @@ fn subtitles(format: TranscriptFormat, reply: &WholeReply) -> Result<Heard, Faul
     if kind.starts_with("application/json") || text.starts_with('{') || !fits {
         return Err(Fault::garbage());
     }
-    Ok(Heard { body: reply.body.clone(), told: Told::default() })
+    Ok(Heard { body: reply.body.clone(), usage: TranscriptionUsage::default() })
 }

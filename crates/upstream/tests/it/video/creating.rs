@@ -96,8 +96,8 @@ async fn a_picture_goes_to_openai_as_a_file() {
 /// Blame, public code, another route may be tried, something may have been made.
 type Verdict = (Blame, Code, bool, bool);
 
-/// Each maker's table of codes: whose fault, what the caller is told, and whether anything may have
-/// been made.
+/// Each maker's table of codes: whose fault, what the caller gets to read, and whether anything may
+/// have been made.
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one table")]
 async fn refusals() {
@@ -227,7 +227,7 @@ async fn refusals() {
                 "{fault:?}"
             );
             if fault.blame == Caller {
-                assert!(fault.message.contains(code), "the maker's code is kept: {}", fault.message);
+                assert!(fault.message.contains(code), "the maker's code is preserved: {}", fault.message);
             }
         }
         assert_eq!(house.sim.videos(), 0, "nothing was made");
@@ -247,7 +247,7 @@ async fn too_fast_and_broken_once() {
     }
 }
 
-/// The task exists and we were not told: the fault must say that it may, and forbid another try.
+/// The task exists and we do not know it: the fault must say that it may, and forbid another try.
 #[tokio::test]
 async fn lost_answers() {
     for maker in MAKERS {
@@ -400,7 +400,7 @@ async fn every_variant_is_taken() {
     }
 }
 
-/// A maker that closes a kept connection in the very moment something comes over it again, as
+/// A maker that closes an idle connection in the very moment something comes over it again, as
 /// makers and the balancers before them do that have waited long enough: what is asked then is lost
 /// unread.
 #[tokio::test]
@@ -421,7 +421,7 @@ async fn a_creation_has_a_connection_of_its_own() {
     for _ in 0..3 {
         assert_eq!(house.create("p").await.expect("accepted"), "7");
     }
-    let fault = house.poll("7").await.expect_err("connections are kept for what may be asked again");
+    let fault = house.poll("7").await.expect_err("connections are reused for what may be asked again");
     assert!(fault.sent && fault.maybe_charged, "{fault:?}");
 }
 

@@ -157,7 +157,7 @@ async fn kling_is_believed_by_our_own_id_only() {
 /// A remix is known by its source and its prompt; the list tells its length and size as those of
 /// the source.
 #[tokio::test]
-async fn a_lost_remix_is_told_from_others() {
+async fn a_lost_remix_is_distinguished_from_others() {
     let house = House::of(Maker::of(Api::Sora)).await;
     let source = house.create("p").await.expect("accepted");
     let remix = |prompt: &str, source: &str| {
@@ -285,9 +285,9 @@ async fn what_tells_too_little_is_not_something_else() {
     }
     let house = House::of(Maker::of(Api::Ark)).await;
     let plan = house.plan(&house.maker.plain("p"));
-    for (told, expected) in [(json!(null), vec![Unclear]), (json!(""), vec![Unclear]), (json!("task_9"), vec![])] {
-        let entry = json!({"id": "cgt-1", "created_at": now, "safety_identifier": told});
-        assert_eq!(page(&house, &plan, None, &json!({"items": [entry]})).0, expected, "{told}");
+    for (named, expected) in [(json!(null), vec![Unclear]), (json!(""), vec![Unclear]), (json!("task_9"), vec![])] {
+        let entry = json!({"id": "cgt-1", "created_at": now, "safety_identifier": named});
+        assert_eq!(page(&house, &plan, None, &json!({"items": [entry]})).0, expected, "{named}");
     }
 }
 
@@ -308,13 +308,13 @@ async fn a_short_page_is_no_end() {
             (json!([]), None),
         ] {
             // The total is that of the page here.
-            let told = json!({name: list, "total": list.as_array().map(Vec::len)});
-            assert_eq!(page(&house, &plan, None, &told).1.as_deref(), next, "{api:?} {list}");
+            let body = json!({name: list, "total": list.as_array().map(Vec::len)});
+            assert_eq!(page(&house, &plan, None, &body).1.as_deref(), next, "{api:?} {list}");
         }
         if api == Api::Sora {
             for (more, next) in [(json!(true), Some("a")), (json!(null), Some("a")), (json!(false), None)] {
-                let told = json!({"data": [entry("a", 0)], "has_more": more});
-                assert_eq!(page(&house, &plan, None, &told).1.as_deref(), next, "{more}");
+                let body = json!({"data": [entry("a", 0)], "has_more": more});
+                assert_eq!(page(&house, &plan, None, &body).1.as_deref(), next, "{more}");
             }
         }
     }

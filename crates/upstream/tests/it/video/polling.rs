@@ -130,7 +130,7 @@ async fn an_unknown_word_is_still_running() {
         let polls = house.polls(&id).await;
         assert_eq!(standings(&polls), [Some(VideoStanding::Running), Some(VideoStanding::Succeeded)], "{maker:?}");
         let strange = polls[0].as_ref().expect("a report").strange.clone();
-        assert!(strange.is_some_and(|word| word.len() > 5), "{maker:?}: the word is told");
+        assert!(strange.is_some_and(|word| word.len() > 5), "{maker:?}: the word is reported");
     }
 }
 

@@ -38,7 +38,7 @@ async fn no_usage_is_no_zero() {
         assert!(report.is_ready());
         assert_eq!((report.used.millis, report.used.tokens, report.used.raw), (None, None, None), "{maker:?}");
     }
-    // Its length is told beside the usage.
+    // Its length is reported beside the usage.
     let used = House::of(Maker::of(Api::Ark)).await.ending("[[sim:usage kind=none]]").await.used;
     assert_eq!((used.millis, used.tokens), (Some(5000), None), "{used:?}");
     for api in [Api::KlingV1, Api::Kling2, Api::KlingOmni] {
@@ -52,7 +52,7 @@ async fn no_usage_is_no_zero() {
 async fn zero_is_no_use() {
     let silent = [Api::MiniMaxV1, Api::Veo];
     for maker in MAKERS.iter().filter(|maker| !silent.contains(&maker.api)) {
-        let report = House::of(*maker).await.ending("[[sim:ok told=0]]").await;
+        let report = House::of(*maker).await.ending("[[sim:ok reported=0]]").await;
         assert!(report.is_ready(), "{maker:?}");
         let used = report.used;
         assert_eq!((used.millis, used.tokens), (None, None), "{maker:?}: {used:?}");
@@ -64,7 +64,7 @@ async fn zero_is_no_use() {
 #[tokio::test]
 async fn a_length_the_maker_chose() {
     let house = House::of(Maker::of(Api::Ark)).await;
-    let plan = house.plan(&json!({"prompt": "[[sim:ok told=12]]", "duration": -1}));
+    let plan = house.plan(&json!({"prompt": "[[sim:ok reported=12]]", "duration": -1}));
     let id = house.send(&plan, TASK).await.expect("accepted");
     let seen: Vec<_> = house.polls(&id).await.into_iter().map(|report| report.expect("a report").used).collect();
     assert_eq!(seen.iter().map(|used| used.millis).collect::<Vec<_>>(), [None, None, Some(12_000)]);

@@ -1,8 +1,8 @@
 //! Keeping an answer: one write, waited for before the client learns that the answer is complete.
 //!
-//! An answer that could not be kept is still the client's, who pays for it; it says that it is not
-//! stored, and the operator is told. One that belongs to a conversation has failed instead: the
-//! conversation would go on as if it had never been said.
+//! An answer that could not be stored is still the client's, who pays for it; it says that it is
+//! not stored, and the operator is warned. One that belongs to a conversation has failed instead:
+//! the conversation would go on as if it had never been said.
 
 use super::{Keeper, LIFE, StoreOutcome};
 use crate::work::conversation::ConversationDesk;
@@ -91,7 +91,7 @@ pub fn made_id(of: &str, at: usize) -> String {
     format!("msg_{own}_in{at}")
 }
 
-/// What may still be written although nobody waited for it: its client was told that it is not
+/// What may still be written although nobody waited for it: its client learned that it is not
 /// there.
 struct Late {
     account: AccountId,
@@ -128,26 +128,26 @@ impl Keeper for ResponseKeeper {
         let otherwise = if self.named.conversation.is_some() { StoreOutcome::Failed } else { StoreOutcome::No };
         Box::pin(async move {
             let Some(record) = record else {
-                tracing::error!(%call, "an answer that is no response could not be kept");
+                tracing::error!(%call, "an answer that is no response could not be stored");
                 return otherwise;
             };
             let late = Late::of(&record);
             match tokio::time::timeout(PATIENCE, desk.till.store.store_response(record, quota)).await {
                 Ok(Ok(Ok(true))) => return StoreOutcome::Yes,
                 Ok(Ok(Err(NoRoom::Account(_)))) => {
-                    tracing::debug!(%call, "an answer is not kept: its account stores as much as it may");
+                    tracing::debug!(%call, "an answer is not stored: its account stores as much as it may");
                     return otherwise;
                 }
                 Ok(Ok(Err(NoRoom::All))) => {
-                    tracing::warn!(%call, "an answer is not kept: there is no room for anything more");
+                    tracing::warn!(%call, "an answer is not stored: there is no room for anything more");
                     return otherwise;
                 }
                 Ok(Ok(Ok(false))) => {
-                    tracing::error!(%call, "a response of this id is kept already");
+                    tracing::error!(%call, "a response of this id is stored already");
                     return otherwise;
                 }
-                Ok(Err(error)) => tracing::error!(%call, %error, "a response could not be kept"),
-                Err(_) => tracing::error!(%call, "a response could not be kept in time"),
+                Ok(Err(error)) => tracing::error!(%call, %error, "a response could not be stored"),
+                Err(_) => tracing::error!(%call, "a response could not be stored in time"),
             }
             desk.till.tracker.spawn(late.erase(desk.clone()));
             otherwise

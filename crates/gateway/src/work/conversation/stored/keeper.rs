@@ -1,9 +1,9 @@
-//! An answer that must be kept before its client learns that it is complete, so that the client's
+//! An answer that must be stored before its client learns that it is complete, so that the client's
 //! next request finds it.
 //!
 //! The one who keeps gets the whole answer as the client will see it (the response object of a
-//! Responses stream). An answer that could not be kept is still the client's, and says that it is
-//! not stored; unless the client relies on its being kept, where it has failed.
+//! Responses stream). An answer that could not be stored is still the client's, and says that it is
+//! not stored; unless the client relies on its being stored, where it has failed.
 
 use crate::call::{Completed, Completion};
 use bytes::Bytes;
@@ -20,15 +20,15 @@ pub trait Keeper: Send + Sync {
 /// What became of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreOutcome {
-    /// The next request finds it; or it was not to be kept.
+    /// The next request finds it; or it was not to be stored.
     Yes,
-    /// The client is told that it is not stored.
+    /// The client learns that it is not stored.
     No,
     /// Without it a conversation would go on with a hole in it: the call has failed.
     Failed,
 }
 
-/// What is told of an answer that has failed so.
+/// The error of an answer that has failed so.
 const NOT_STORED: &str = "The answer could not be added to its conversation; send the request again.";
 
 /// Keeping as the last step of a call.
@@ -41,9 +41,9 @@ pub fn keeping(keeper: Arc<dyn Keeper>) -> Arc<dyn Completion> {
 
 impl Completion for Keeping {
     fn complete(&self, answer: Bytes) -> Pin<Box<dyn Future<Output = Completed> + Send>> {
-        let kept = self.0.keep(answer);
+        let stored = self.0.keep(answer);
         Box::pin(async move {
-            match kept.await {
+            match stored.await {
                 StoreOutcome::Yes => Completed::AsItIs,
                 StoreOutcome::No => Completed::Changed,
                 StoreOutcome::Failed => Completed::Failed,

@@ -16,7 +16,7 @@ const MOST_ITEMS: u32 = 10_000;
 /// Responses that are looked at for items that a request names by ids of our making.
 const MOST_MAKERS: usize = 16;
 
-/// The last response of one connection, which may be continued there although it was not kept.
+/// The last response of one connection, which may be continued there although it was not stored.
 #[derive(Clone, Debug)]
 pub struct LastResponse {
     pub id: String,

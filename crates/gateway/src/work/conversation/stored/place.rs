@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_told_as_they_were_sent() {
+    fn places_are_named_as_they_were_sent() {
         let place = ItemPlace { before: 6, own: 2, text: false, refers: Some("previous_response_id") };
         for (whole, sent) in [
             ("input[7].content[0]", "input[1].content[0]"),

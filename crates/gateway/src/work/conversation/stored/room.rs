@@ -1,4 +1,4 @@
-//! Whether a caller may store something, and what he is told where he may not.
+//! Whether a caller may store something, and the error where he may not.
 
 use super::Past;
 use crate::refusal::Refusal;
@@ -20,7 +20,7 @@ pub async fn may_store(desk: &ConversationDesk, caller: &Caller) -> Result<Quota
     Ok(desk.storage.quota(&account))
 }
 
-/// An answer that belongs to a conversation must be kept: it is not asked for where there is no
+/// An answer that belongs to a conversation must be stored: it is not asked for where there is no
 /// room for it.
 pub async fn has_room(desk: &ConversationDesk, caller: &Caller, past: &Past) -> Result<(), Refusal> {
     if past.named.conversation.is_none() || !past.named.store {

@@ -17,7 +17,7 @@ use tollgate_store::{
 use tollgate_upstream::{BaseUrl, Provider, ProviderSettings, Secret};
 
 #[test]
-fn only_two_hosts_that_are_told_differ() {
+fn only_two_hosts_that_are_known_differ() {
     for (ours, theirs, elsewhere) in [
         (Some("a.example"), Some("b.example"), true),
         (Some("a.example"), Some("a.example"), false),
@@ -127,9 +127,9 @@ impl Desk {
         let video = provider.kind.video.expect("it makes videos");
         let watched = Watched { till, desk, leased: lost, plan, provider, habits, sure: true };
         let external_id = lost.task.id.to_string();
-        let prompt = watched.plan.kept.prompt(&self.app.secrets, &external_id);
+        let prompt = watched.plan.stored.prompt(&self.app.secrets, &external_id);
         let now = self.app.world.now_ms();
-        let sought = watched.plan.kept.sought(&lost.task, &external_id, prompt.as_ref(), now).expect("known");
+        let sought = watched.plan.stored.sought(&lost.task, &external_id, prompt.as_ref(), now).expect("known");
         let entry = entry(now / 1_000);
         let likeness = video.likeness(&sought, &entry);
         assert_eq!(likeness, Likeness::Whole, "by its words it is the one");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tollgate_store::Ending;
 
 /// A reply that cannot be used was paid for by nobody but us: one request, one row, no charge, and
-/// nobody is told to try again.
+/// nobody is asked to try again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reply_without_the_vectors_is_free_and_not_repeated() {
     let plan =

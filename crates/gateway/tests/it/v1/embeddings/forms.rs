@@ -76,7 +76,7 @@ async fn a_longer_list_than_a_provider_takes_is_sent_in_parts() {
         assert_eq!(reply.status(), 200, "{model}");
         let call = call_id(&reply);
         let reply: Value = reply.json().await.expect("JSON");
-        assert_eq!(vectors(&reply), vectors(&direct), "{model}: the order is kept");
+        assert_eq!(vectors(&reply), vectors(&direct), "{model}: the order is preserved");
         assert_eq!(reply["data"][19]["index"], json!(19));
         assert_eq!(house.sim.received().len(), parts, "{model}");
         assert_eq!(cost(&house, call).await, (60, 60_000, false), "one hold, one charge");
@@ -109,7 +109,7 @@ async fn tokens_of_one_maker_go_to_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_no_place_in_the_providers_format_is_told() {
+async fn what_has_no_place_in_the_providers_format_is_reported() {
     let house = house().await;
     let body = json!({ "content": { "parts": [{ "text": "a" }] }, "taskType": "CLUSTERING", "title": "t" });
     let path = |model: &str| format!("/v1beta/models/{model}:embedContent");

@@ -217,3 +217,36 @@ async fn a_repeated_form_is_one_edit_whatever_its_boundary() {
     assert_eq!(send(2).await.status(), 409);
     assert_eq!(house.sim.received().len(), 1);
 }
+
+/// Pictures in data links lie where files of forms do, and not in memory.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_data_link_is_put_down() {
+    let house = house().await;
+    let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01".to_vec();
+    picture.resize(3 << 20, 7);
+    let link = format!("data:image/png;base64,{}", BASE64_STANDARD.encode(&picture));
+    house.sim.shut("/v1/images/edits");
+    let body = asked("pictures", "a hat", &json!({ "image": link }));
+    let call = tokio::task::JoinSet::from_iter([post(&house, "/v1/images/edits", &body).send()]);
+    while house.sim.waited() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let app = &house.running().app;
+    assert!(app.spool.budget.used() >= 3 << 20, "it lies on disk");
+    assert_eq!(app.bodies.used(), 0, "and nothing of it in memory");
+    house.sim.open();
+    let reply = call.join_all().await.remove(0).expect("a reply");
+    assert_eq!(reply.status(), 200, "{}", reply.text().await.unwrap_or_default());
+    for letters in [&link[..link.len() - 3], "data:image/png;base64,QQ==QQ==", "data:image/png;base64,QUJD", "data:,x"]
+    {
+        let body = asked("pictures", "a hat", &json!({ "image": [link, letters] }));
+        let reply = post(&house, "/v1/images/edits", &body).send().await.expect("a reply");
+        let (status, error) = crate::house::error_of(reply).await;
+        assert_eq!((status, &error["param"]), (400, &json!("image[1]")));
+    }
+    // A tree of small values would take many times the memory of its text.
+    let numbers = vec![0; 1 << 20];
+    let body = asked("pictures", "a hat", &json!({ "image": link, "numbers": numbers }));
+    let reply = post(&house, "/v1/images/edits", &body).send().await.expect("a reply");
+    assert_eq!(crate::house::error_of(reply).await.0, 400);
+}

@@ -18,8 +18,8 @@ async fn an_answer_without_a_picture_is_free_and_not_asked_again() {
             assert_eq!(reply.headers()["x-should-retry"], "false", "{model} {scenario}");
             let (status, error) = free(&house, reply).await;
             // A task says of each picture why it is not there.
-            let told = (model, scenario) == ("wan-pictures", "none");
-            let code = if told { "upstream_error" } else { "upstream_invalid_reply" };
+            let explained = (model, scenario) == ("wan-pictures", "none");
+            let code = if explained { "upstream_error" } else { "upstream_invalid_reply" };
             assert_eq!((status, &error["code"]), (502, &json!(code)), "{model} {scenario}");
             let asked = house.sim.received().iter().filter(|one| one.method == "POST").count();
             assert_eq!(asked, 1, "{model} {scenario}");
@@ -99,7 +99,7 @@ async fn a_content_refusal_has_its_own_code_is_free_and_final() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_and_failures_of_a_provider_are_told_as_what_they_are() {
+async fn limits_and_failures_of_a_provider_are_reported_as_what_they_are() {
     let house = house().await;
     for model in MAKERS {
         for (scenario, status, repeats) in
@@ -224,4 +224,38 @@ async fn framing_headers_are_ours() {
     tokio::time::sleep(Duration::ZERO).await;
     let (status, _) = error_of(make(&house, "pictures", "[[sim:packed]]", json!({})).await).await;
     assert_eq!(status, 502);
+}
+
+/// A model that draws long is waited for, however impatient its provider is set.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_model_has_a_time_of_its_own() {
+    const SLOW: &str = r#"
+[model."slow-pictures"]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { base64_only = true, time = "60s" }
+route = [{ provider = "sim", upstream_model = "sim-image-new" }]
+[model."hasty-pictures"]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { base64_only = true }
+route = [{ provider = "sim", upstream_model = "sim-image-new" }]
+"#;
+    let house = House::with(Plan { catalog: SLOW, patience: "100ms", ..Plan::default() }).await;
+    house.sim.shut("/v1/images/generations");
+    let reply = make(&house, "hasty-pictures", "a cat", json!({})).await;
+    assert_eq!(free(&house, reply).await.0, 504);
+    let body = asked("slow-pictures", "a cat", &json!({}));
+    let slow = tokio::task::JoinSet::from_iter([post(&house, "/v1/images/generations", &body).send()]);
+    while house.sim.waited() < 2 {
+        tokio::task::yield_now().await;
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    house.sim.open();
+    let reply = slow.join_all().await.remove(0).expect("a reply");
+    assert_eq!(reply.status(), 200);
 }

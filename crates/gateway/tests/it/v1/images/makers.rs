@@ -13,7 +13,7 @@ async fn every_maker_makes_several_pictures() {
     }
 }
 
-/// MM4: of several pictures in one list only the last was kept, and all were charged.
+/// MM4: of several pictures in one list only the last stayed, and all were charged.
 #[tokio::test(flavor = "multi_thread")]
 async fn all_pictures_of_one_choice_are_handed_over() {
     let house = house().await;

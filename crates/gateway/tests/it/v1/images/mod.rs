@@ -4,6 +4,7 @@ mod edits;
 mod faults;
 mod generations;
 mod makers;
+mod own_links;
 mod prices;
 mod streams;
 

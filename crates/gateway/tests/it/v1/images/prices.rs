@@ -48,10 +48,10 @@ async fn pictures_by_number_size_and_quality() {
                 assert_eq!(quote["kind"], "upper_bound");
                 // What is asked of the provider is what is priced.
                 let sent = house.sim.received().pop().expect("sent").json();
-                let told = size.filter(|size| *size != "auto").unwrap_or("1024x1024");
-                assert_eq!((&sent["size"], &sent["n"]), (&json!(told), &json!(n)), "{more}");
-                let told = quality.filter(|quality| *quality != "auto").unwrap_or("medium");
-                assert_eq!(sent["quality"], told, "{more}");
+                let chosen = size.filter(|size| *size != "auto").unwrap_or("1024x1024");
+                assert_eq!((&sent["size"], &sent["n"]), (&json!(chosen), &json!(n)), "{more}");
+                let chosen = quality.filter(|quality| *quality != "auto").unwrap_or("medium");
+                assert_eq!(sent["quality"], chosen, "{more}");
             }
         }
     }

@@ -42,9 +42,13 @@ async fn makers_without_streams_are_streamed_by_us() {
     for model in ["old-pictures", "minimax-pictures", "ark-pictures", "google-pictures", "wan-pictures"] {
         let (text, row) = stream(&house, model, "cats", json!({ "n": 2, "response_format": "b64_json" })).await;
         assert_eq!(kinds(&text), ["image_generation.completed"; 2], "{model}");
-        let told = events(&text);
-        assert!(told.iter().all(|event| event["type"] == "image_generation.completed" && event["created_at"].is_u64()));
-        assert!(told.iter().all(|event| !event["b64_json"].as_str().unwrap_or_default().is_empty()), "{model}");
+        let events_seen = events(&text);
+        assert!(
+            events_seen
+                .iter()
+                .all(|event| event["type"] == "image_generation.completed" && event["created_at"].is_u64())
+        );
+        assert!(events_seen.iter().all(|event| !event["b64_json"].as_str().unwrap_or_default().is_empty()), "{model}");
         assert_eq!(row.charge.nano(), 2 * EACH, "{model}");
     }
     // A provider that was asked for a stream and answers at once.

@@ -24,7 +24,7 @@ async fn a_conversation_takes_what_is_said() {
         let say =
             |text: &str, conversation: Value| json!({ "model": model, "input": text, "conversation": conversation });
         let first = create(&house, say("pears [[sim:tokens=2]]", json!(id(&made)))).await;
-        assert_eq!(first["conversation"], json!({ "id": id(&made) }), "{model}: told, whoever the provider is");
+        assert_eq!(first["conversation"], json!({ "id": id(&made) }), "{model}: shown, whoever the provider is");
         assert_eq!(get(&house, &format!("/v1/responses/{}", id(&first))).await, first);
         assert_eq!((times(&house, "apples"), times(&house, "pears")), (1, 1), "{model}");
         create(&house, say("plums", json!({ "id": id(&made) }))).await;
@@ -49,16 +49,16 @@ async fn a_conversation_takes_what_is_said() {
         let mut figs = say("figs", json!({ "id": id(&made) }));
         figs["stream"] = json!(true);
         let text = send(&house, Method::POST, "/v1/responses", Some(&figs)).await.text().await.expect("text");
-        let told = events(&text).into_iter().filter(|event| event["response"].is_object());
+        let responses = events(&text).into_iter().filter(|event| event["response"].is_object());
         assert!(
-            told.map(|event| event["response"]["conversation"]["id"].clone()).all(|told| told == id(&made)),
+            responses.map(|event| event["response"]["conversation"]["id"].clone()).all(|named| named == id(&made)),
             "{text}"
         );
         assert_eq!(times(&house, "apples"), 0, "an erased item is not sent");
         let gone: Value = send(&house, Method::DELETE, &path, None).await.json().await.expect("JSON");
         assert_eq!(gone["object"], "conversation.deleted");
-        let told = refused(&house, Method::POST, "/v1/responses", Some(&say("x", json!(id(&made))))).await;
-        assert_eq!((told.0, told.2.as_str()), (404, "conversation"));
+        let refusal = refused(&house, Method::POST, "/v1/responses", Some(&say("x", json!(id(&made))))).await;
+        assert_eq!((refusal.0, refusal.2.as_str()), (404, "conversation"));
     }
 }
 
@@ -91,15 +91,15 @@ async fn a_conversation_belongs_to_one_account_and_has_limits() {
         (json!({ "items": "x" }), "items"),
         (json!({ "metadata": { "a": 1 } }), "metadata"),
     ] {
-        let told = refused(&house, Method::POST, "/v1/conversations", Some(&body)).await;
-        assert_eq!((told.0, told.2.as_str()), (400, param));
+        let refusal = refused(&house, Method::POST, "/v1/conversations", Some(&body)).await;
+        assert_eq!((refusal.0, refusal.2.as_str()), (400, param));
     }
     assert_eq!(refused(&house, Method::POST, &format!("{path}/items"), Some(&json!({}))).await.2, "items");
     // An id stands for one item.
     let named = |id: &str| json!({ "id": id, "role": "user", "content": "x" });
     for (items, at) in [(json!([named("b"), named("b")]), 1), (json!([named("c"), named(id(&added["data"][0]))]), 1)] {
-        let told = refused(&house, Method::POST, &format!("{path}/items"), Some(&json!({ "items": items }))).await;
-        assert_eq!((told.0, told.2), (400, format!("items[{at}].id")));
+        let refusal = refused(&house, Method::POST, &format!("{path}/items"), Some(&json!({ "items": items }))).await;
+        assert_eq!((refusal.0, refusal.2), (400, format!("items[{at}].id")));
     }
     assert_eq!(
         get(&house, &format!("{path}/items")).await["data"].as_array().map(Vec::len),

@@ -1,4 +1,4 @@
-//! What a request names and by which name it is told what is wrong: items that we list ourselves,
+//! What a request names and by which name the error calls it: items that we list ourselves,
 //! places in its own input, what runs in no background.
 
 use super::socket::{Socket, ask, last};
@@ -11,8 +11,12 @@ async fn nothing_runs_in_the_background() {
     let house = house().await;
     for model in MODELS {
         let body = json!({ "model": model, "input": "x", "background": true });
-        let told = refused(&house, Method::POST, "/v1/responses", Some(&body)).await;
-        assert_eq!((told.0, told.1.as_str(), told.2.as_str()), (400, "unsupported_value", "background"), "{model}");
+        let refusal = refused(&house, Method::POST, "/v1/responses", Some(&body)).await;
+        assert_eq!(
+            (refusal.0, refusal.1.as_str(), refusal.2.as_str()),
+            (400, "unsupported_value", "background"),
+            "{model}"
+        );
     }
     let mut message = ask("x", None);
     message["background"] = json!(true);
@@ -72,7 +76,7 @@ async fn an_item_of_any_list_can_be_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mistake_is_told_by_the_place_where_it_was_made() {
+async fn a_mistake_is_named_by_the_place_where_it_was_made() {
     let house = house().await;
     for model in MODELS {
         let first = create(&house, json!({ "model": model, "input": "apples" })).await;

@@ -101,8 +101,8 @@ async fn sockets() {
         };
         let mut plain = ask("Count.");
         plain.as_object_mut().expect("an object").remove("store");
-        let kept = socket.turn(plain).await;
-        check(&last(&kept)["response"]);
+        let stored = socket.turn(plain).await;
+        check(&last(&stored)["response"]);
         for text in ["first", "second"] {
             check(&last(&socket.turn(ask(text)).await)["response"]);
         }

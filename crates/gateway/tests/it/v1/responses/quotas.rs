@@ -1,4 +1,4 @@
-//! How much an account may store: within its quota, with money, and what is told where it may not.
+//! How much an account may store: within its quota, with money, and the error where it may not.
 
 use super::{create, house, id, send};
 use crate::dialects::CATALOG;
@@ -34,8 +34,8 @@ async fn conversations_end_at_the_quota_and_deleting_makes_room() {
         made.push(reply.json::<Value>().await.expect("JSON"));
     };
     assert_eq!((status, &error["code"], made.len()), (403, &json!("storage_quota_exceeded"), 5), "{error}");
-    let told = error["message"].as_str().expect("a message");
-    assert!(told.contains("5 of 5 responses and conversations") && told.contains("of 65536 bytes"), "{told}");
+    let message = error["message"].as_str().expect("a message");
+    assert!(message.contains("5 of 5 responses and conversations") && message.contains("of 65536 bytes"), "{message}");
     assert_eq!(storage(&house).await["objects"], 5);
     let path = format!("/v1/conversations/{}", id(&made[0]));
     let large = json!({ "items": [item(&"y".repeat(64 << 10))] });

@@ -1,5 +1,5 @@
-//! A provider that speaks Responses itself: it is told to store nothing, since what it stored could
-//! not be erased here; and what of its answers is ours to say is said by us.
+//! A provider that speaks Responses itself: it is asked to store nothing, since what it stored
+//! could not be erased here; and what of its answers is ours to say is said by us.
 
 use super::{MODELS, create, get, house, id, last_sent, next, send};
 use crate::dialects::scripted::{Scripted, Written};
@@ -102,16 +102,16 @@ async fn ids_that_a_provider_repeats_lose_nothing() {
     let three = shown.last().expect("events")["response"].clone();
     assert_eq!(shown[0]["response"]["id"], three["id"], "one id from the first event to the last");
     for (made, said) in [(&one, "one"), (&two, "two"), (&three, "three")] {
-        let kept = get(&house, &format!("/v1/responses/{}", id(made))).await;
-        assert_eq!((&kept, &kept["output"][0]["content"][0]["text"]), (made, &json!(said)));
+        let stored = get(&house, &format!("/v1/responses/{}", id(made))).await;
+        assert_eq!((&stored, &stored["output"][0]["content"][0]["text"]), (made, &json!(said)));
     }
     let made: Value =
         send(&house, Method::POST, "/v1/conversations", Some(&json!({}))).await.json().await.expect("JSON");
     for text in ["d", "e"] {
         let mut body = ask(text);
         body["conversation"] = json!(id(&made));
-        let told = create(&house, body).await;
-        assert_eq!(told["conversation"], json!({ "id": id(&made) }));
+        let refusal = create(&house, body).await;
+        assert_eq!(refusal["conversation"], json!({ "id": id(&made) }));
     }
     let listed = get(&house, &format!("/v1/conversations/{}/items?order=asc", id(&made))).await.to_string();
     let places: Vec<_> = ["\"d\"", "four", "\"e\"", "five"].iter().map(|said| listed.find(said)).collect();

@@ -139,7 +139,7 @@ async fn a_request_that_fails_makes_the_connection_forget() {
     assert_eq!(last(&socket.turn(orphan).await)["type"], "error");
     assert_eq!(last(&socket.turn(ask("x", Some(&id))).await)["error"]["code"], "previous_response_not_found");
     // What is stored is found again.
-    let mut stored = ask("kept", None);
+    let mut stored = ask("stored", None);
     stored["store"] = json!(true);
     let first = socket.turn(stored).await;
     let mut other = Socket::open(&house).await;
@@ -148,7 +148,7 @@ async fn a_request_that_fails_makes_the_connection_forget() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_message_is_told_and_a_bad_key_is_refused_before_the_upgrade() {
+async fn a_bad_message_is_reported_and_a_bad_key_is_refused_before_the_upgrade() {
     let house = house().await;
     let Err(Error::Http(refused)) = Socket::try_open(&house, "sk-wrong").await else { panic!("a wrong key") };
     assert_eq!(refused.status(), 401);
@@ -165,9 +165,9 @@ async fn a_bad_message_is_told_and_a_bad_key_is_refused_before_the_upgrade() {
             "stream",
         ),
     ] {
-        let told = socket.turn(message).await;
+        let events = socket.turn(message).await;
         assert_eq!(
-            (last(&told)["error"]["code"].as_str(), last(&told)["error"]["param"].as_str()),
+            (last(&events)["error"]["code"].as_str(), last(&events)["error"]["param"].as_str()),
             (Some(code), Some(param))
         );
     }

@@ -13,8 +13,8 @@ async fn continuing(house: &House, body: &Value) -> (u16, String, String) {
     refused(house, Method::POST, "/v1/responses", Some(body)).await
 }
 
-fn is_not_found(told: &(u16, String, String)) -> bool {
-    (told.0, told.1.as_str(), told.2.as_str()) == NOT_FOUND
+fn is_not_found(refusal: &(u16, String, String)) -> bool {
+    (refusal.0, refusal.1.as_str(), refusal.2.as_str()) == NOT_FOUND
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -32,10 +32,10 @@ async fn a_response_is_continued_whatever_the_provider_speaks() {
         );
         assert_eq!(
             second["previous_response_id"], first["id"],
-            "{model}: shown, though the provider was told nothing of it"
+            "{model}: shown, though the provider got nothing of it"
         );
         assert_eq!(times(&house, "pirate"), 0, "instructions are not inherited");
-        assert_eq!(times(&house, "previous_response_id"), 0, "the provider is told nothing of state");
+        assert_eq!(times(&house, "previous_response_id"), 0, "the provider gets nothing of state");
         let third = create(&house, next(&second, model, "plums")).await;
         let sent = last_sent(&house);
         let places: Vec<_> =
@@ -66,7 +66,7 @@ async fn a_stream_shows_what_it_continues() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_is_kept_before_its_last_event() {
+async fn a_stream_is_stored_before_its_last_event() {
     let house = house().await;
     for model in MODELS {
         let body = json!({ "model": model, "input": "apples [[sim:tokens=3]]", "stream": true });
@@ -81,30 +81,30 @@ async fn a_stream_is_kept_before_its_last_event() {
         let completed = events(&text).pop().expect("events")["response"].clone();
         assert_eq!(completed["status"], "completed");
         // At once, while the stream is not even read to its end.
-        let kept = super::get(&house, &format!("/v1/responses/{}", id(&completed))).await;
-        assert_eq!(kept, completed, "{model}");
+        let stored = super::get(&house, &format!("/v1/responses/{}", id(&completed))).await;
+        assert_eq!(stored, completed, "{model}");
         let second = create(&house, next(&completed, model, "pears")).await;
         assert_eq!(times(&house, "apples"), 1);
-        let kept = super::get(&house, &format!("/v1/responses/{}", id(&second))).await;
-        assert_eq!(kept["previous_response_id"], completed["id"], "{model}");
+        let stored = super::get(&house, &format!("/v1/responses/{}", id(&second))).await;
+        assert_eq!(stored["previous_response_id"], completed["id"], "{model}");
         drop(reply);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_kept_or_not_yours_is_not_found() {
+async fn what_is_not_stored_or_not_yours_is_not_found() {
     let house = house().await;
     let model = MODELS[0];
     let unstored = create(&house, json!({ "model": model, "input": "x", "store": false })).await;
     assert_eq!(unstored["store"], false);
-    let told = send(&house, Method::POST, "/v1/responses", Some(&next(&unstored, model, "y"))).await;
-    assert_eq!(told.headers()["retry-after"], "10");
+    let refusal = send(&house, Method::POST, "/v1/responses", Some(&next(&unstored, model, "y"))).await;
+    assert_eq!(refusal.headers()["retry-after"], "10");
     assert!(is_not_found(&continuing(&house, &next(&unstored, model, "y")).await));
-    let kept = create(&house, json!({ "model": model, "input": "x" })).await;
+    let stored = create(&house, json!({ "model": model, "input": "x" })).await;
     let (_, other) = house.stranger("1").await;
-    let path = format!("/v1/responses/{}", id(&kept));
+    let path = format!("/v1/responses/{}", id(&stored));
     for request in [
-        house.http.post(house.url("/v1/responses")).json(&next(&kept, model, "y")),
+        house.http.post(house.url("/v1/responses")).json(&next(&stored, model, "y")),
         house.http.get(house.url(&path)),
         house.http.get(house.url(&format!("{path}/input_items"))),
         house.http.delete(house.url(&path)),
@@ -112,9 +112,9 @@ async fn what_is_not_kept_or_not_yours_is_not_found() {
         let (status, error) = error_of(request.bearer_auth(&other).send().await.expect("a reply")).await;
         assert!(status == 404 || error["code"] == NOT_FOUND.1, "another's is not found: {status} {error}");
     }
-    let second = create(&house, next(&kept, model, "y")).await;
-    send(&house, Method::DELETE, &format!("/v1/responses/{}", id(&kept)), None).await;
-    assert!(is_not_found(&continuing(&house, &next(&kept, model, "z")).await));
+    let second = create(&house, next(&stored, model, "y")).await;
+    send(&house, Method::DELETE, &format!("/v1/responses/{}", id(&stored)), None).await;
+    assert!(is_not_found(&continuing(&house, &next(&stored, model, "z")).await));
     assert!(is_not_found(&continuing(&house, &next(&second, model, "z")).await), "it continues what was deleted");
     let mut both = next(&second, model, "x");
     both["conversation"] = json!("conv_1");
@@ -124,8 +124,8 @@ async fn what_is_not_kept_or_not_yours_is_not_found() {
     let stateless = json!({ "model": "strict-one", "input": "x", "previous_response_id": id(&second) });
     assert_eq!(continuing(&house, &stateless).await.1, "unsupported_value", "whether it is known or not");
     let alone = create(&house, json!({ "model": model, "input": "x" })).await;
-    let told = continuing(&house, &next(&alone, "strict-one", "x")).await;
-    assert_eq!((told.0, told.1.as_str(), told.2.as_str()), (400, "unsupported_value", "previous_response_id"));
+    let refusal = continuing(&house, &next(&alone, "strict-one", "x")).await;
+    assert_eq!((refusal.0, refusal.1.as_str(), refusal.2.as_str()), (400, "unsupported_value", "previous_response_id"));
 }
 
 /// So much later, and the key book has noticed.
@@ -156,7 +156,7 @@ async fn a_response_lives_thirty_days_or_as_long_as_what_continues_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sealed_thoughts_are_kept_for_the_provider_that_made_them() {
+async fn sealed_thoughts_are_stored_for_the_provider_that_made_them() {
     let house = house().await;
     for model in &MODELS[1..] {
         let tools = json!([{ "type": "function", "name": "look", "strict": false, "parameters": {
@@ -179,8 +179,8 @@ async fn sealed_thoughts_are_kept_for_the_provider_that_made_them() {
         let second = create(&house, ask(json!(results), Some(id(&first)))).await;
         assert_eq!(second["status"], "completed", "{model}: {second}");
         let orphan = json!([{ "type": "function_call_output", "call_id": "call_nobody", "output": "x" }]);
-        let told = continuing(&house, &ask(orphan, Some(id(&second)))).await;
-        assert_eq!(told.0, 400, "{model}: a result without a call");
+        let refusal = continuing(&house, &ask(orphan, Some(id(&second)))).await;
+        assert_eq!(refusal.0, 400, "{model}: a result without a call");
     }
 }
 
@@ -216,7 +216,7 @@ async fn a_repeated_request_is_one_response() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_broke_off_is_not_kept() {
+async fn an_answer_that_broke_off_is_not_stored() {
     let house = house().await;
     let body = json!({ "model": MODELS[0], "input": "[[sim:cut_midstream after=2]]", "stream": true });
     let text = send(&house, Method::POST, "/v1/responses", Some(&body)).await.text().await.expect("text");
@@ -226,7 +226,7 @@ async fn an_answer_that_broke_off_is_not_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_replica_finds_what_another_has_kept() {
+async fn every_replica_finds_what_another_has_stored() {
     let [_, engine] = Engine::both().await;
     let plan = Plan { database: engine.url.clone(), catalog: crate::dialects::CATALOG, ..Plan::default() };
     let house = House::with(plan).await;

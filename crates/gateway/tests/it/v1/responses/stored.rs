@@ -1,4 +1,4 @@
-//! Reading and erasing what was kept, counting and compacting.
+//! Reading and erasing what was stored, counting and compacting.
 
 use super::{MODELS, create, get, house, id, next, refused, send, times};
 use crate::dialects::scripted::{Scripted, Written};
@@ -13,10 +13,10 @@ async fn a_response_is_read_and_erased() {
     let made = create(&house, json!({ "model": MODELS[0], "input": "hello", "metadata": { "a": "b" } })).await;
     let path = format!("/v1/responses/{}", id(&made));
     assert_eq!(get(&house, &path).await, made);
-    let told = refused(&house, Method::GET, &format!("{path}?stream=true"), None).await;
-    assert_eq!((told.0, told.2.as_str()), (400, "stream"));
-    let told = refused(&house, Method::POST, &format!("{path}/cancel"), None).await;
-    assert_eq!((told.0, told.1.as_str()), (400, "invalid_request"));
+    let refusal = refused(&house, Method::GET, &format!("{path}?stream=true"), None).await;
+    assert_eq!((refusal.0, refusal.2.as_str()), (400, "stream"));
+    let refusal = refused(&house, Method::POST, &format!("{path}/cancel"), None).await;
+    assert_eq!((refusal.0, refusal.1.as_str()), (400, "invalid_request"));
     let gone: Value = send(&house, Method::DELETE, &path, None).await.json().await.expect("JSON");
     assert_eq!(gone, json!({ "id": id(&made), "object": "response", "deleted": true }));
     for (method, path) in [
@@ -58,9 +58,9 @@ async fn a_prompt_is_counted_with_what_it_continues() {
     let house = house().await;
     let count = async |body: Value| {
         let reply = send(&house, Method::POST, "/v1/responses/input_tokens", Some(&body)).await;
-        let told: Value = reply.json().await.expect("JSON");
-        assert_eq!(told["object"], "response.input_tokens", "{told}");
-        told["input_tokens"].as_u64().expect("a number")
+        let listed: Value = reply.json().await.expect("JSON");
+        assert_eq!(listed["object"], "response.input_tokens", "{listed}");
+        listed["input_tokens"].as_u64().expect("a number")
     };
     let alone = count(json!({ "model": MODELS[0], "input": "pears" })).await;
     let first = create(&house, json!({ "model": MODELS[0], "input": "apples ".repeat(50) })).await;
@@ -89,7 +89,7 @@ async fn a_conversation_is_pressed_into_one_item() {
         let second = create(&house, json!({ "model": model, "input": input })).await;
         assert_eq!((times(&house, "so far, in short"), times(&house, "apples")), (1, 0), "{model}");
         create(&house, next(&second, model, "and on")).await;
-        assert_eq!(times(&house, "so far, in short"), 1, "{model}: it is kept as the item it is");
+        assert_eq!(times(&house, "so far, in short"), 1, "{model}: it is stored as the item it is");
     }
     let body = json!({ "model": MODELS[0], "input": "x" });
     let once = |path: &str| {
@@ -100,8 +100,8 @@ async fn a_conversation_is_pressed_into_one_item() {
     let again: Value = once("/v1/responses/compact").send().await.expect("a reply").json().await.expect("JSON");
     assert_eq!((&again["object"], &again), (&json!("response.compaction"), &first), "paid once, and the same again");
     assert_eq!(once("/v1/responses").send().await.expect("a reply").status(), 409, "another path is another request");
-    let told = refused(&house, Method::POST, "/v1/responses/compact", Some(&json!({ "input": "x" }))).await;
-    assert_eq!((told.0, told.2.as_str()), (400, "model"));
+    let refusal = refused(&house, Method::POST, "/v1/responses/compact", Some(&json!({ "input": "x" }))).await;
+    assert_eq!((refusal.0, refusal.2.as_str()), (400, "model"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,8 +184,8 @@ async fn what_is_continued_may_be_all_that_is_said() {
         assert_eq!((&answer["status"], times(&house, "pears")), (&json!("completed"), 1), "{model}");
     }
     for body in [json!({ "model": MODELS[0] }), json!({ "model": MODELS[0], "previous_response_id": null })] {
-        let told = refused(&house, Method::POST, "/v1/responses", Some(&body)).await;
-        assert_eq!((told.0, told.2.as_str()), (400, "input"), "{body}");
+        let refusal = refused(&house, Method::POST, "/v1/responses", Some(&body)).await;
+        assert_eq!((refusal.0, refusal.2.as_str()), (400, "input"), "{body}");
     }
 }
 
@@ -204,7 +204,7 @@ async fn a_quote_counts_what_is_continued() {
         assert_eq!(quoted["hold_nano_usd"], row.hold.nano(), "{endpoint}: {quoted}");
         assert!(quoted["hold_nano_usd"].as_i64() >= quoted["total_nano_usd"].as_i64(), "{endpoint}: {quoted}");
         let unknown = json!({ "model": model, "input": "x", "previous_response_id": "resp_nobody" });
-        let told = refused(&house, Method::POST, &format!("/v1/quote?endpoint={endpoint}"), Some(&unknown)).await;
-        assert_eq!(told.1, "previous_response_not_found", "{endpoint}");
+        let refusal = refused(&house, Method::POST, &format!("/v1/quote?endpoint={endpoint}"), Some(&unknown)).await;
+        assert_eq!(refusal.1, "previous_response_not_found", "{endpoint}");
     }
 }

@@ -54,8 +54,8 @@ async fn what_comes_after_its_client_has_left_answers_the_same_question() {
     assert_eq!((row.charge.nano(), row.ending), (2_000_000, Ending::Answered), "and is paid now");
     let again = ask(&house, &cell, &plain(&cell)).await;
     assert_eq!((again.status().as_u16(), house.sim.received().len()), (200, 2), "once");
-    let told: Vec<(Ending, i64)> = rows().await.iter().map(|row| (row.ending, row.charge.nano())).collect();
-    assert_eq!(told[1..], [(Ending::Answered, 2_000_000), (Ending::ClientLeft, 0)]);
+    let endings: Vec<(Ending, i64)> = rows().await.iter().map(|row| (row.ending, row.charge.nano())).collect();
+    assert_eq!(endings[1..], [(Ending::Answered, 2_000_000), (Ending::ClientLeft, 0)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -70,7 +70,7 @@ async fn the_day_begins_anew_at_midnight() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_asks_in_vain_is_told_how_long_the_hour_lasts() {
+async fn who_asks_in_vain_learns_how_long_the_hour_lasts() {
     let house = at("[social]\nno_results_per_hour = 1\n", 12 * 3_600_000 + 600_000).await;
     let cell = cell(&house, "weibo", "user");
     assert_eq!(ask(&house, &cell, &[("uid".to_owned(), "[[sim:empty]]".to_owned())]).await.status(), 404);
@@ -141,7 +141,7 @@ async fn a_vain_question_is_not_sent_twice() {
         (429, Some("no_result_limit")),
         "three answers without data cost the operator"
     );
-    assert_eq!(ask(&house, &cell, &asked("[[sim:empty]]")).await.status(), 404, "what is known is still told");
+    assert_eq!(ask(&house, &cell, &asked("[[sim:empty]]")).await.status(), 404, "what is known is still shown");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -189,7 +189,7 @@ async fn requests_to_one_route_wait_for_their_turn() {
             |wanted: u16| replies.iter().filter(|one| one.as_ref().expect("a reply").status() == wanted).count();
         let times: Vec<i64> = house.sim.received().iter().map(|one| one.at_ms).collect();
         let (done, busy) = (count(200), count(429));
-        assert_eq!((done + busy, times.len()), (25, done), "who has no turn is told so, and not sent");
+        assert_eq!((done + busy, times.len()), (25, done), "who has no turn is refused, and not sent");
         assert!(
             done <= 10 || began.elapsed().as_millis() >= 1_000,
             "the eleventh waits for the first to be a second old"

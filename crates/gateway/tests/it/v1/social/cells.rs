@@ -74,8 +74,8 @@ async fn an_error_inside_200_is_502_and_free() {
             };
             assert_eq!((status, error["code"].as_str()), expected, "{} {scenario}", cell.model.name);
             assert!(expected.0 == 404 || row.ending == Ending::UpstreamFault);
-            let told = error["message"].as_str().is_some_and(|text| text.contains("compressed"));
-            assert_eq!(told, scenario == "packed", "{error}");
+            let explained = error["message"].as_str().is_some_and(|text| text.contains("compressed"));
+            assert_eq!(explained, scenario == "packed", "{error}");
             assert_eq!(house.sim.received().len(), 1, "it was billed: no second try");
         }
     }

@@ -39,13 +39,13 @@ async fn the_api_description_has_every_parameter_of_every_cell() {
         let operation = &described["paths"][cell.path()]["get"];
         let list = operation["parameters"].as_array().unwrap_or_else(|| panic!("{} is not described", cell.path()));
         assert_eq!(list.len(), cell.params.len(), "{}", cell.path());
-        for (told, param) in list.iter().zip(&cell.params) {
+        for (shown, param) in list.iter().zip(&cell.params) {
             let name = format!("{} {}", cell.path(), param.name);
-            assert_eq!((&told["name"], &told["in"]), (&json!(param.name), &json!("query")), "{name}");
+            assert_eq!((&shown["name"], &shown["in"]), (&json!(param.name), &json!("query")), "{name}");
             // One with a default need not be sent.
-            assert_eq!(told["required"], json!(param.required && param.default.is_none()), "{name}");
-            assert_eq!(told["schema"], schema(param), "{name}");
-            assert_eq!(told["description"], json!(format!("{} / {}", param.en, param.zh)), "{name}");
+            assert_eq!(shown["required"], json!(param.required && param.default.is_none()), "{name}");
+            assert_eq!(shown["schema"], schema(param), "{name}");
+            assert_eq!(shown["description"], json!(format!("{} / {}", param.en, param.zh)), "{name}");
             parameters += 1;
         }
         let groups: Vec<Vec<&str>> = cell
@@ -66,9 +66,9 @@ async fn the_catalog_over_the_wire_is_that_of_the_table() {
     let listed = catalog["cells"].as_array().expect("cells");
     let own = cells(&house);
     assert_eq!((listed.len(), own.len()), (101, 101));
-    for (told, cell) in listed.iter().zip(&own) {
+    for (shown, cell) in listed.iter().zip(&own) {
         let mut expected = cell.record(false);
         expected["health"] = Value::Null;
-        assert_eq!(*told, expected);
+        assert_eq!(*shown, expected);
     }
 }

@@ -18,7 +18,7 @@ async fn following_next_reads_every_list_to_its_end() {
             let reply = ask(&house, &cell, &query).await;
             // Where nothing says that there is more, an empty page ends the list.
             if reply.status() == 404 {
-                assert!(cell.paging.as_ref().is_some_and(|paging| paging.more.is_none()), "{name} is told its end");
+                assert!(cell.paging.as_ref().is_some_and(|paging| paging.more.is_none()), "{name} names its end");
                 break;
             }
             assert_eq!(reply.status(), 200, "{name} {query:?}: {}", reply.text().await.unwrap_or_default());

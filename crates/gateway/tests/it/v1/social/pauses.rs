@@ -102,7 +102,7 @@ async fn a_parameter_that_the_source_refuses_pauses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_store_could_not_be_told_is_told_later() {
+async fn what_the_store_could_not_be_given_is_written_later() {
     let house = house("").await;
     let app = &house.running().app;
     let change = PauseChange {

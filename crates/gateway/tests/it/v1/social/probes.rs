@@ -1,4 +1,4 @@
-//! Trying a paused cell again: who may, what the others are told, and what counts as an answer of
+//! Trying a paused cell again: who may, what the others get, and what counts as an answer of
 //! the source.
 
 use super::{ask, ask_and_leave, ask_as, cell, free, house, other_key, plain, status_of, until};
@@ -26,18 +26,18 @@ async fn last(house: &House) -> PauseChange {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_is_refused_anyway_is_told_of_the_pause_and_tries_nothing() {
+async fn a_call_that_is_refused_anyway_names_the_pause_and_tries_nothing() {
     let house = house("[social]\ndaily_calls = 1000\n").await;
     let cell = cell(&house, "weibo", "user");
     assert_eq!(ask(&house, &cell, &uid("[[sim:empty]]")).await.status(), 404);
     let keys = [other_key(&house, None).await, other_key(&house, Some(1)).await];
     pause(&house).await;
     house.sim.clear();
-    let mut told = vec![ask(&house, &cell, &[("zz".to_owned(), "1".to_owned())]).await];
+    let mut replies = vec![ask(&house, &cell, &[("zz".to_owned(), "1".to_owned())]).await];
     for key in &keys {
-        told.push(ask_as(&house, key, &cell, &uid("7")).await);
+        replies.push(ask_as(&house, key, &cell, &uid("7")).await);
     }
-    for reply in told {
+    for reply in replies {
         let (status, error) = error_of(reply).await;
         assert_eq!((status, error["code"].as_str()), (503, Some("social_data_unavailable")));
     }
@@ -112,7 +112,7 @@ async fn what_an_operator_does_while_a_call_tries_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_was_kept_says_nothing_about_the_cell() {
+async fn an_answer_that_was_cached_says_nothing_about_the_cell() {
     let house = house("[social]\nprobe_after = \"1ms\"\n").await;
     let cell = cell(&house, "weibo", "user");
     house.sim.social_order("", "slow think_ms=500");

@@ -13,14 +13,14 @@ async fn every_cell_costs_what_was_quoted() {
         let body: Map<String, Value> = params.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
         let url = house.url(&format!("/v1/quote?endpoint={}", cell.path()));
         let reply = house.http.post(url).bearer_auth(&house.key).json(&body).send().await.expect("a reply");
-        let told: Value = reply.json().await.expect("JSON");
-        assert_eq!((&told["kind"], &told["depends_on"]), (&json!("exact"), &json!([])), "{told}");
-        assert_eq!(told["would_be_refused"], Value::Null);
+        let quoted: Value = reply.json().await.expect("JSON");
+        assert_eq!((&quoted["kind"], &quoted["depends_on"]), (&json!("exact"), &json!([])), "{quoted}");
+        assert_eq!(quoted["would_be_refused"], Value::Null);
         let reply = ask(&house, &cell, &params).await;
         assert_eq!(reply.status(), 200, "{}", cell.model.name);
         let row = house.row(call_id(&reply)).await;
-        assert_eq!(told["total_nano_usd"], row.charge.nano(), "{}", cell.model.name);
-        assert_eq!(told["hold_nano_usd"], row.hold.nano(), "{}", cell.model.name);
+        assert_eq!(quoted["total_nano_usd"], row.charge.nano(), "{}", cell.model.name);
+        assert_eq!(quoted["hold_nano_usd"], row.hold.nano(), "{}", cell.model.name);
         charged += 1;
     }
     assert_eq!(charged, 101);

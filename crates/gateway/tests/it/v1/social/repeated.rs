@@ -64,7 +64,7 @@ async fn a_key_makes_a_get_happen_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_whose_get_still_runs_waits_and_a_large_answer_is_not_kept() {
+async fn a_key_whose_get_still_runs_waits_and_a_large_answer_is_not_stored() {
     let house = house("").await;
     let cell = cell(&house, "douyin", "comments");
     let path = address(&cell, &plain(&cell));
@@ -87,5 +87,9 @@ async fn a_key_whose_get_still_runs_waits_and_a_large_answer_is_not_kept() {
     large().await.expect("a reply").text().await.expect("all of it");
     house.quiet().await;
     let (status, error) = error_of(large().await.expect("a reply")).await;
-    assert_eq!((status, &error["code"]), (409, &json!("idempotency_conflict")), "charged once, and not kept: {error}");
+    assert_eq!(
+        (status, &error["code"]),
+        (409, &json!("idempotency_conflict")),
+        "charged once, and not stored: {error}"
+    );
 }

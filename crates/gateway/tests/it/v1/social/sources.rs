@@ -95,8 +95,8 @@ async fn the_errors_of_a_source_of_ones_own_are_read() {
         ("code", 502, "social_data_upstream_error"),
     ] {
         house.sim.social_order("/api/douyin/", scenario);
-        let (told, error, _) = free(&house, ask(&house, &cell, &plain(&cell)).await).await;
-        assert_eq!((told, error["code"].as_str()), (status, Some(code)), "{scenario}");
+        let (got, error, _) = free(&house, ask(&house, &cell, &plain(&cell)).await).await;
+        assert_eq!((got, error["code"].as_str()), (status, Some(code)), "{scenario}");
     }
     assert_eq!(house.available().await, before);
 }

@@ -47,6 +47,7 @@ async fn a_reply_is_in_the_format_that_was_asked_for() {
         ("eleven_multilingual_v2", "v1", "mp3 opus wav pcm"),
         ("gemini-2.5-flash-tts", "Kore", "wav pcm"),
         ("qwen3-tts-flash", "Cherry", "wav pcm"),
+        ("cosyvoice-v3-flash", "longanyang", "mp3 opus wav pcm"),
     ];
     for (model, voice, formats) in models {
         for (format, content_type, named) in FORMATS {
@@ -56,7 +57,7 @@ async fn a_reply_is_in_the_format_that_was_asked_for() {
                 assert_eq!((status, error["code"].as_str()), (400, Some("unsupported_value")), "{model} {format}");
                 assert!(
                     error["message"].as_str().is_some_and(|text| text.contains("wav")),
-                    "the list is told: {error}"
+                    "the list is shown: {error}"
                 );
                 continue;
             }
@@ -88,6 +89,7 @@ async fn the_first_piece_arrives_before_the_provider_sends_the_second() {
         ("speech-2.8-turbo", "v", "wav"),
         ("eleven_multilingual_v2", "v", "opus"),
         ("qwen3-tts-flash", "Cherry", "pcm"),
+        ("cosyvoice-v3-flash", "longanyang", "mp3"),
         ("gemini-2.5-flash-tts", "Kore", "wav"),
     ] {
         for events in [false, true] {
@@ -179,7 +181,7 @@ async fn a_key_gets_the_same_audio_again_and_pays_once() {
     let other = request(&ask("[[sim:ms=2001]]")).await.expect("a reply");
     assert_eq!(other.status(), 409);
     assert_eq!((before - house.available().await, house.sim.received().len()), (charge, 1));
-    // More than is kept: charged once, and told.
+    // More than is stored: charged once, and reported.
     let body = ask("[[sim:huge mib=2]]");
     let large = post(&house, &body).header("idempotency-key", "large").send().await.expect("a reply");
     large.bytes().await.expect("audio");

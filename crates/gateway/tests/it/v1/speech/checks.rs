@@ -72,7 +72,7 @@ async fn a_field_without_a_price_is_refused_by_its_name() {
         );
     }
     assert!(house.sim.received().is_empty());
-    // What the catalog says costs nothing is passed on; who asks is left out, and told.
+    // What the catalog says costs nothing is passed on; who asks is left out, and reported.
     let body = json!({ "model": "step-tts-mini", "input": "x", "voice": "wenrounvsheng", "volume": 2, "user": "u-1" });
     let reply = speak(&house, &body).await;
     assert_eq!((reply.status().as_u16(), reply.headers()["x-tollgate-dropped"].to_str().ok()), (200, Some("user")));
@@ -123,7 +123,7 @@ fn a_model_that_cannot_be_sold_so_is_a_mistake() {
     assert_eq!(mistakes(&model("openai", "characters", &format!("{offered}{fine}"))), Vec::<String>::new());
     assert_eq!(mistakes(&model("minimax", "characters", &format!("{offered}{fine}"))), Vec::<String>::new());
     let table = |inside: &str| format!("{offered}speech = {{ {inside} }}\n");
-    for (provider, unit, more, told) in [
+    for (provider, unit, more, expected) in [
         ("openai", "characters", offered.to_owned(), "is missing: a model that offers \"audio-speech\" needs"),
         ("openai", "characters", table("formats = [\"mp3\"]"), "max_characters"),
         ("openai", "characters", table("max_characters = 10"), "name the formats"),
@@ -169,7 +169,7 @@ fn a_model_that_cannot_be_sold_so_is_a_mistake() {
         ("ark", "characters", table("formats = [\"mp3\"], max_characters = 10"), "which has no speech; it has"),
     ] {
         let found = mistakes(&model(provider, unit, &more));
-        assert!(found.iter().any(|one| one.contains(told)), "{told:?} is not among {found:#?}");
+        assert!(found.iter().any(|one| one.contains(expected)), "{expected:?} is not among {found:#?}");
     }
     let unused = "supported_endpoint_types = [\"openai\"]\nspeech = { formats = [\"mp3\"], max_characters = 10 }\n";
     let found = mistakes(&model("openai", "tokens", unused));

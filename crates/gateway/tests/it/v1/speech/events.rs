@@ -16,6 +16,7 @@ async fn events_carry_the_audio_of_every_maker_and_end_with_the_usage() {
         ("eleven_multilingual_v2", "v", "mp3"),
         ("gemini-2.5-flash-tts", "Kore", "wav"),
         ("qwen3-tts-flash", "Cherry", "wav"),
+        ("cosyvoice-v3-flash", "longanyang", "mp3"),
     ] {
         let input = "[[sim:ms=2500]] Hi";
         let body = json!({ "model": model, "input": input, "voice": voice, "response_format": format, "stream_format": "sse" });

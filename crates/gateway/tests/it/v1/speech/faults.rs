@@ -44,6 +44,8 @@ async fn audio_that_breaks_off_is_broken_for_the_client_and_free() {
         with("speech-2.8-turbo", "v", "mp3", "error_midway"),
         with("qwen3-tts-flash", "Cherry", "wav", "unfinished"),
         with("qwen3-tts-flash", "Cherry", "pcm", "error_midway"),
+        with("cosyvoice-v3-flash", "longanyang", "mp3", "unfinished"),
+        with("cosyvoice-v3-flash", "longanyang", "opus", "error_midway"),
         with("gemini-2.5-flash-tts", "Kore", "pcm", "cut cut=fin"),
         with("gemini-2.5-flash-tts", "Kore", "wav", "other_rate"),
     ] {
@@ -70,6 +72,7 @@ async fn each_makers_words_decide_whose_fault_it_is() {
         ("eleven_multilingual_v2", "v"),
         ("gemini-2.5-flash-tts", "Kore"),
         ("qwen3-tts-flash", "Cherry"),
+        ("cosyvoice-v3-flash", "longanyang"),
     ] {
         for (scenario, status, code, once) in [
             ("moderated", 400, "content_policy_violation", Some("false")),
@@ -80,9 +83,9 @@ async fn each_makers_words_decide_whose_fault_it_is() {
         ] {
             house.sim.clear();
             let body = json!({ "model": model, "input": format!("[[sim:{scenario}]]"), "voice": voice });
-            let (got, error, told) = refused(&house, &body).await;
+            let (got, error, retry) = refused(&house, &body).await;
             assert_eq!((got, error["code"].as_str()), (status, Some(code)), "{model} {scenario}: {error}");
-            assert_eq!(told.as_deref(), once, "{model} {scenario}");
+            assert_eq!(retry.as_deref(), once, "{model} {scenario}");
             let said = error.to_string();
             for secret in ["sim-guard.internal", "acc-sim-12345678", "sim-worker", "sim-0f1e"] {
                 assert!(!said.contains(secret), "{model} {scenario}: {said}");

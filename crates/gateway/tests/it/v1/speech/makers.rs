@@ -52,9 +52,19 @@ async fn each_is_asked_in_its_own_words() {
     let sent = house.sim.received().pop().expect("a request");
     assert_eq!(sent.header("x-dashscope-sse"), Some("enable"));
     assert_eq!(sent.json()["input"], json!({ "text": input, "voice": "Cherry", "language_type": "German" }));
+    let more =
+        json!({ "voice": "longanyang", "speed": 1.5, "instructions": "softly", "seed": 7, "response_format": "wav" });
+    spoken(&house, &body("cosyvoice-v3-flash", more)).await;
+    let sent = house.sim.received().pop().expect("a request");
+    assert_eq!(sent.path, "/video/dashscope/api/v1/services/audio/tts/SpeechSynthesizer");
+    assert_eq!(sent.header("x-dashscope-sse"), Some("enable"));
+    assert_eq!(
+        sent.json()["input"],
+        json!({ "text": input, "voice": "longanyang", "format": "pcm", "sample_rate": 24000, "rate": 1.5, "instruction": "softly", "seed": 7 })
+    );
 }
 
-/// The last event repeats the whole audio unless it is told not to; some do it all the same.
+/// The last event repeats the whole audio unless it is asked not to; some do it all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn audio_that_is_sent_twice_goes_out_once() {
     let house = house().await;
@@ -66,7 +76,7 @@ async fn audio_that_is_sent_twice_goes_out_once() {
             let (_, millis) = probed(&bytes, format);
             assert!((millis - 2_700).abs() <= 50, "{format} in {pieces}: {millis}");
             assert_eq!(row.counters.audio_output, 50);
-            assert!(row.raw_usage.is_some_and(|raw| raw.contains("usage_characters")), "its report is kept");
+            assert!(row.raw_usage.is_some_and(|raw| raw.contains("usage_characters")), "its report is stored");
         }
     }
 }

@@ -50,6 +50,7 @@ async fn the_quote_is_the_hold_and_the_charge() {
         "eleven_multilingual_v2",
         "gemini-2.5-flash-tts",
         "qwen3-tts-flash",
+        "cosyvoice-v3-flash",
     ] {
         for length in [1, 99, 600] {
             let mut body = json!({ "model": model, "input": "字".repeat(length) });

@@ -6,7 +6,7 @@ use serde_json::json;
 use tollgate_store::Ending;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failure_is_free_told_once_and_never_sent_twice() {
+async fn a_failure_is_free_reported_once_and_never_sent_twice() {
     let house = house().await;
     let before = house.available().await;
     for (scenario, status, code, again) in [
@@ -25,8 +25,8 @@ async fn a_failure_is_free_told_once_and_never_sent_twice() {
         let reply = transcribe(&house, "whisper", &[("prompt", &format!("[[sim:{scenario}]]"))], &wav(1_000)).await;
         let call = call_id(&reply);
         let retry = reply.headers().get("x-should-retry").map_or("", |value| value.to_str().expect("text")).to_owned();
-        let (told, error) = error_of(reply).await;
-        assert_eq!((told, error["code"].as_str(), retry.as_str()), (status, Some(code), again), "{scenario}: {error}");
+        let (got, error) = error_of(reply).await;
+        assert_eq!((got, error["code"].as_str(), retry.as_str()), (status, Some(code), again), "{scenario}: {error}");
         assert!(!error.to_string().contains("sim.internal"), "{error}");
         let row = house.row(call).await;
         assert_eq!((row.charge.nano(), row.ending, row.attempts), (0, Ending::UpstreamFault, 1), "{scenario}");
@@ -76,7 +76,7 @@ async fn a_transcript_that_is_too_large_to_be_held_passes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_with_another_length_is_told_of_and_not_believed() {
+async fn a_provider_with_another_length_is_reported_and_not_believed() {
     let house = house().await;
     for seconds in ["2", "2.5", "600"] {
         let more = [("prompt", format!("[[sim:seconds={seconds}]]"))];

@@ -186,9 +186,13 @@ async fn a_quote_is_what_is_held_and_charged() {
     };
     for (millis, seconds) in [(200, 1), (1_000, 1), (1_001, 2), (12_345, 13), (30_000, 30)] {
         let asked = json!({ "model": "short-ears", "seconds": f64::from(millis) / 1_000.0 });
-        let told: Value = quote(asked).await.expect("a reply").json().await.expect("JSON");
-        assert_eq!((&told["kind"], &told["total_nano_usd"]), (&json!("exact"), &json!(seconds * SECOND)), "{told}");
-        assert_eq!(told["hold_nano_usd"], told["total_nano_usd"]);
+        let quoted: Value = quote(asked).await.expect("a reply").json().await.expect("JSON");
+        assert_eq!(
+            (&quoted["kind"], &quoted["total_nano_usd"]),
+            (&json!("exact"), &json!(seconds * SECOND)),
+            "{quoted}"
+        );
+        assert_eq!(quoted["hold_nano_usd"], quoted["total_nano_usd"]);
         let reply = transcribe(&house, "short-ears", &[], &wav(millis)).await;
         let row = row_of(&house, &reply).await;
         assert_eq!((row.charge.nano(), row.hold.nano()), (seconds * SECOND, seconds * SECOND), "{millis}");

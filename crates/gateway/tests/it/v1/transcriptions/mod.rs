@@ -3,7 +3,8 @@
 mod faults;
 mod files;
 mod formats;
-mod providers;
+pub mod long_files;
+pub mod providers;
 mod streams;
 mod uploads;
 

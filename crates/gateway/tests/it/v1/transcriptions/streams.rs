@@ -14,7 +14,7 @@ async fn events_pass_as_they_come_and_cost_what_a_whole_transcript_costs() {
         (reply.status().as_u16(), &reply.headers()["content-type"]),
         (200, &"text/event-stream".parse().unwrap())
     );
-    assert_eq!(reply.headers()["x-tollgate-charge-usd"], "0.03");
+    assert!(!reply.headers().contains_key("x-tollgate-charge-usd"), "not certain before its end");
     let call = call_id(&reply);
     let mut text = String::new();
     while let Some(piece) = reply.chunk().await.expect("a whole stream") {

@@ -1,5 +1,5 @@
-//! A request with very many fields that nobody knows: told by a few names and a number, kept and
-//! listed small.
+//! A request with very many fields that nobody knows: reported by a few names and a number, stored
+//! and listed small.
 
 use crate::house::{House, Plan, error_of};
 use serde_json::{Map, Value, json};
@@ -22,14 +22,14 @@ async fn warnings_about_unknown_fields_are_few_and_short() {
     above.extend([("model".to_owned(), json!("kling-v3")), ("prompt".to_owned(), json!("p"))]);
     let long = json!({ "model": "kling-v3", "prompt": "p", "x".repeat(100_000): 1 });
     let inside = json!({ "model": "kling-v3", "prompt": "p", "metadata": fields });
-    for (body, told, rest) in [(Value::Object(above), 17, FIELDS - 16), (inside, 17, FIELDS - 16), (long, 1, 0)] {
+    for (body, expected, rest) in [(Value::Object(above), 17, FIELDS - 16), (inside, 17, FIELDS - 16), (long, 1, 0)] {
         let made = create(&house, &body).await;
         let warnings = made["warnings"].as_array().expect("warnings");
-        assert_eq!(warnings.len(), told, "{warnings:?}");
+        assert_eq!(warnings.len(), expected, "{warnings:?}");
         assert!(rest == 0 || warnings[16].to_string().contains(&format!(" {rest} more")), "{:?}", warnings[16]);
         let task = made["id"].as_str().expect("an id").parse().expect("a task");
-        let kept = house.running().app.store.any_task(task).await.expect("read").expect("there");
-        assert!(kept.plan.len() < 16 << 10, "{} bytes are kept", kept.plan.len());
+        let stored = house.running().app.store.any_task(task).await.expect("read").expect("there");
+        assert!(stored.plan.len() < 16 << 10, "{} bytes are stored", stored.plan.len());
     }
     let list = house.get("/v1/videos?limit=100").send().await.expect("a reply").text().await.expect("text");
     assert!(list.len() < 32 << 10, "{} bytes are listed", list.len());

@@ -1,5 +1,5 @@
-//! Mistakes about videos in catalog and configuration are told with file, line, field and reason
-//! before anything is sold.
+//! Mistakes about videos in catalog and configuration are reported with file, line, field and
+//! reason before anything is sold.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -175,8 +175,8 @@ fn each_mistake_names_file_line_and_field() {
     }
 }
 
-/// Whatever is sold: a route to a provider that cannot do it is told with the field, the provider
-/// and the ability.
+/// Whatever is sold: a route to a provider that cannot do it is reported with the field, the
+/// provider and the ability.
 #[test]
 fn a_route_leads_to_a_provider_that_has_the_ability() {
     let others = "[provider.claude]\nkind = \"anthropic\"\nbase_url = \"http://127.0.0.1:9\"\n\
@@ -188,17 +188,17 @@ fn a_route_leads_to_a_provider_that_has_the_ability() {
         )
     };
     let video = model("claude", &format!("{OFFERED}{TIER}video = {{ variant = \"a-text-to-video\" }}\n"));
-    for (catalog, line, told) in [
+    for (catalog, line, message) in [
         (chat("kling"), 3, "\"kling\" is of kind \"kling\", which has no chat; it has video, images"),
         (chat("posts"), 3, "\"posts\" is of kind \"social-source\", which has no chat; it has social data"),
         (video, 4, "\"claude\" is of kind \"anthropic\", which has no video; it has chat"),
     ] {
-        assert_eq!(mistakes(&config, &catalog), [format!("catalog/video.toml:{line}: route.provider: {told}")]);
+        assert_eq!(mistakes(&config, &catalog), [format!("catalog/video.toml:{line}: route.provider: {message}")]);
     }
     let cells = std::fs::read_to_string("../../catalog/social/bilibili.toml").expect("the page");
     let found = mistakes(CONFIG, &cells.replace("provider = \"tikhub\"", "provider = \"openai\""));
-    let told = "route.provider: \"openai\" is of kind \"openai\", which has no social data; it has chat, video";
-    assert!(!found.is_empty() && found.iter().all(|one| one.contains(told)), "{found:#?}");
+    let message = "route.provider: \"openai\" is of kind \"openai\", which has no social data; it has chat, video";
+    assert!(!found.is_empty() && found.iter().all(|one| one.contains(message)), "{found:#?}");
 }
 
 #[test]

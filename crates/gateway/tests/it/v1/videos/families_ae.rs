@@ -53,7 +53,7 @@ async fn general_rules_and_text_to_video() {
     table
         .sends(says, T2V, ask, Sent::new(PATH, body, 15 * 139_000).effective("audio=true resolution=1080P seconds=15"))
         .await;
-    let says = "fields the model does not read are dropped, and told";
+    let says = "fields the model does not read are dropped, and reported";
     let sent = Sent::new(PATH, text(T2V, "1280*720", 5), 5 * 83_400).effective(DEFAULT).warned(&["input_reference"]);
     table.sends(says, T2V, json!({ "prompt": "p", "input_reference": PICTURE }), sent).await;
     let says = "family A at 480P has no price, text-to-video included";
@@ -92,7 +92,7 @@ async fn family_a_pictures_and_edits() {
     let charged = 5 * 83_400 * 1_000;
     let effective = "audio=true resolution=720P seconds=5 size=1280*720";
     table.sends(says, r2v, ask, held.charged(charged).effective(effective)).await;
-    let says = "with `input_reference` and `images` only `input_reference` is kept";
+    let says = "with `input_reference` and `images` only `input_reference` stays";
     let ask = json!({ "prompt": "p", "input_reference": PICTURE, "images": [OTHER] });
     let sent = Sent::new(PATH, folded(r2v, one, "1080P", 5), 5 * 139_000).effective(LARGE).warned(&["images"]);
     table.sends(says, r2v, ask, sent).await;
@@ -106,7 +106,7 @@ async fn family_a_pictures_and_edits() {
     let sent = Sent::new(PATH, folded(edit, source, "720P", 4), 14 * 83_400);
     let sent = sent.effective("audio=true resolution=720P seconds=4 size=1280*720");
     table.sends(says, edit, ask, sent.charged(11 * 83_400 * 1_000)).await;
-    let says = "`metadata` wins over the fields beside it, and each that loses is told";
+    let says = "`metadata` wins over the fields beside it, and each that loses is reported";
     let ask = json!({
         "prompt": "p", "input_reference": PICTURE, "size": "1920*1080", "duration": 9, "seconds": "8",
         "metadata": { "parameters": { "size": "1280*720", "duration": 6 } },

@@ -79,9 +79,9 @@ async fn c_standard() {
         json!({ "voice_list": [{ "voice_id": "v" }], "sound": "on" }),
     ] {
         let body = with(standard(json!({ "image": PICTURE })), metadata.clone());
-        let told = if metadata["sound"] == "on" { "audio=true mode=std seconds=5 sound=on" } else { STD };
+        let effective = if metadata["sound"] == "on" { "audio=true mode=std seconds=5 sound=on" } else { STD };
         let ask = json!({ "prompt": "p", "image": PICTURE, "metadata": metadata });
-        table.sends(says, C, ask, Sent::new(IMAGE, body, 5 * 83_400).effective(told)).await;
+        table.sends(says, C, ask, Sent::new(IMAGE, body, 5 * 83_400).effective(effective)).await;
     }
     let says = "the quality tier is read from `metadata.mode`, and priced";
     let ask = json!({ "prompt": "p", "metadata": { "mode": "pro" } });
@@ -214,7 +214,7 @@ async fn d_native_audio() {
         content.push(json!({ "type": "text", "text": "p" }));
         with(json!({ "model": D, "content": content, "resolution": "768P", "duration": 5 }), more)
     };
-    let told = |ratio: &str, pictures: u32, size: &str, seconds: u32, video: bool| {
+    let effective = |ratio: &str, pictures: u32, size: &str, seconds: u32, video: bool| {
         format!("audio=true {ratio}reference_images={pictures} resolution={size} seconds={seconds} video_input={video}")
     };
     let picture = |url: &str, role: &str| json!({ "type": "image_url", "image_url": { "url": url }, "role": role });
@@ -222,31 +222,31 @@ async fn d_native_audio() {
     for field in ["image", "input_reference"] {
         let ask = with(json!({ "prompt": "p" }), json!({ field: PICTURE }));
         let sent = Sent::new(PATH, body(vec![picture(PICTURE, "first_frame")], json!({})), 5 * 69_500);
-        table.sends(says, D, ask, sent.effective(told("", 0, "768P", 5, false))).await;
+        table.sends(says, D, ask, sent.effective(effective("", 0, "768P", 5, false))).await;
     }
     let says = "`images` become reference images";
     let both = vec![picture(PICTURE, "reference_image"), picture(OTHER, "reference_image")];
-    let sent = Sent::new(PATH, body(both, json!({})), 5 * 69_500).effective(told("", 2, "768P", 5, false));
+    let sent = Sent::new(PATH, body(both, json!({})), 5 * 69_500).effective(effective("", 2, "768P", 5, false));
     table.sends(says, D, json!({ "prompt": "p", "images": [PICTURE, OTHER] }), sent).await;
     let says = "`video_url` becomes a reference video, whose seconds the provider bills";
     let clip = json!({ "type": "video_url", "video_url": { "url": CLIP }, "role": "reference_video" });
-    let sent = Sent::new(PATH, body(vec![clip], json!({})), 20 * 69_500).effective(told("", 0, "768P", 5, true));
+    let sent = Sent::new(PATH, body(vec![clip], json!({})), 20 * 69_500).effective(effective("", 0, "768P", 5, true));
     table.sends(says, D, json!({ "prompt": "p", "video_url": CLIP }), sent.charged(D_WITH_CLIP * 69_500_000)).await;
     let says = "`size` is 768P or 2K; `duration` a whole number from 4 to 15";
     let ask = json!({ "prompt": "p", "image": PICTURE, "size": "2K", "duration": 15 });
     let more = json!({ "resolution": "2K", "duration": 15 });
     let sent = Sent::new(PATH, body(vec![picture(PICTURE, "first_frame")], more), 15 * 111_200);
-    table.sends(says, D, ask, sent.effective(told("", 0, "2K", 15, false))).await;
+    table.sends(says, D, ask, sent.effective(effective("", 0, "2K", 15, false))).await;
     let ask = json!({ "prompt": "p", "image": PICTURE, "size": "1080P" });
     table.refuses(says, D, ask, "invalid_parameter", "size", "768P or 2K").await;
     let says = "general rule 1: the letter x is rejected with this message";
     let ask = json!({ "prompt": "p", "image": PICTURE, "size": "1280x720" });
     let message = "invalid size: 1280x720, example: 768P";
     table.refuses(says, D, ask, "invalid_parameter", "size", message).await;
-    let says = "`metadata.resolution` wins over `size`, which is told";
+    let says = "`metadata.resolution` wins over `size`, which is reported";
     let ask = json!({ "prompt": "p", "image": PICTURE, "size": "2K", "metadata": { "resolution": "768P" } });
     let sent = Sent::new(PATH, body(vec![picture(PICTURE, "first_frame")], json!({})), 5 * 69_500);
-    table.sends(says, D, ask, sent.effective(told("", 0, "768P", 5, false)).warned(&["size"])).await;
+    table.sends(says, D, ask, sent.effective(effective("", 0, "768P", 5, false)).warned(&["size"])).await;
     for duration in [3, 16] {
         let ask = json!({ "prompt": "p", "image": PICTURE, "duration": duration });
         table.refuses(says, D, ask, "invalid_parameter", "duration", "4 to 15").await;
@@ -254,7 +254,7 @@ async fn d_native_audio() {
     let says = "text-only requests need an explicit `metadata.ratio` other than adaptive";
     let ask = json!({ "prompt": "p", "metadata": { "ratio": "16:9" } });
     let sent = Sent::new(PATH, body(vec![], json!({ "ratio": "16:9" })), 5 * 69_500);
-    table.sends(says, D, ask, sent.effective(told("ratio=16:9 ", 0, "768P", 5, false))).await;
+    table.sends(says, D, ask, sent.effective(effective("ratio=16:9 ", 0, "768P", 5, false))).await;
     for ask in [json!({ "prompt": "p" }), json!({ "prompt": "p", "metadata": { "ratio": "adaptive" } })] {
         table.refuses(says, D, ask, "missing_parameter", "metadata.ratio", "adaptive").await;
     }
@@ -315,7 +315,7 @@ async fn d_legacy() {
             let ask = json!({ "prompt": "p", "metadata": { "subject_reference": wrong } });
             table.refuses("of the maker's shape only", model, ask, "invalid_parameter", field, "").await;
         }
-        let says = "what is no field of theirs is dropped, also inside metadata, and told";
+        let says = "what is no field of theirs is dropped, also inside metadata, and reported";
         let ask = json!({ "prompt": "p", "subject_reference": subject, "metadata": { "subject": subject } });
         let warned = &["subject_reference", "metadata.subject"];
         let sent = Sent::new(PATH, body(model, json!({})), 278_000).effective(PLAIN).warned(warned);

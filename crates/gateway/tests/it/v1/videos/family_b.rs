@@ -49,7 +49,7 @@ async fn pictures_and_length() {
     let first = || vec![picture(PICTURE, None)];
     let ask = json!({ "prompt": "p", "input_reference": PICTURE });
     table.sends(says, NEW.0, ask, sent(NEW, first(), json!({}), FIVE)).await;
-    let says = "when both are sent, both are kept";
+    let says = "when both are sent, both stay";
     let ask = json!({ "prompt": "p", "input_reference": OTHER, "images": [PICTURE] });
     table.sends(says, NEW.0, ask, sent(NEW, both, json!({}), FIVE)).await;
     let says = "length goes in `seconds` (string)";
@@ -60,7 +60,7 @@ async fn pictures_and_length() {
     let says = "or `duration`";
     let ask = json!({ "prompt": "p", "input_reference": PICTURE, "duration": 8 });
     table.sends(says, NEW.0, ask, sent(NEW, first(), json!({ "duration": 8 }), eight).effective(long)).await;
-    let says = "`seconds` counts before `metadata.duration` and `duration`, which are told";
+    let says = "`seconds` counts before `metadata.duration` and `duration`, which are reported";
     let ask = json!({ "prompt": "p", "input_reference": PICTURE, "seconds": "8", "duration": 9, "metadata": { "duration": 10 } });
     let sent_eight = sent(NEW, first(), json!({ "duration": 8 }), eight).effective(long);
     table.sends(says, NEW.0, ask, sent_eight.warned(&["metadata.duration", "duration"])).await;

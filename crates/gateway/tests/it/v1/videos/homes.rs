@@ -68,8 +68,8 @@ async fn a_key_of_another_account_decides_nothing() {
     // Many times the fifty milliseconds after which a provider's "no such task" is believed.
     tokio::time::sleep(Duration::from_millis(1_000)).await;
     all_open(&house, &ids, "another account does not know it").await;
-    let told = metrics(&house).await;
-    assert!(told.contains("{provider=\"dashscope\",outcome=\"other_account\"}"), "the operator is told: {told}");
+    let counts = metrics(&house).await;
+    assert!(counts.contains("{provider=\"dashscope\",outcome=\"other_account\"}"), "the operator is warned: {counts}");
     change(&house, &OWN).await;
     all_complete(&house, &ids).await;
 }
@@ -101,8 +101,8 @@ async fn another_host_is_not_asked() {
     }
     all_open(&house, &ids, "its host is not configured").await;
     assert!(house.sim.received().len() <= before + ids.len(), "only what was on its way");
-    let told = metrics(&house).await;
-    assert!(told.contains("{provider=\"kling\",outcome=\"other_host\"}"), "the operator is told: {told}");
+    let counts = metrics(&house).await;
+    assert!(counts.contains("{provider=\"kling\",outcome=\"other_host\"}"), "the operator is warned: {counts}");
     change(&house, &[("tollgate.toml", &config)]).await;
     // They would be looked at within a minute; whoever reads one has it looked at now.
     for _ in 0..400 {
@@ -270,9 +270,9 @@ async fn a_remix_goes_where_its_source_is() {
     // same account does.
     change(&house, &[("catalog/video.toml", &catalog), ("sim.key", "another-account")]).await;
     let strangers = "tollgate_task_polls_total{provider=\"openai\",outcome=\"other_account\"}";
-    let told = metric(&house, strangers).await;
+    let count = metric(&house, strangers).await;
     assert_eq!(remix(&house, source).await, Err((404, json!(["not_found", "id"]))));
-    assert_eq!(metric(&house, strangers).await, told + 1, "the operator is told to put the account back");
+    assert_eq!(metric(&house, strangers).await, count + 1, "the operator is asked to put the account back");
     change(&house, &[("sim.key", "sim-key#2")]).await;
     let made = remix(&house, source).await.expect("the same account");
     assert_eq!(ended(&house, made).await.0.state, TaskState::Completed);

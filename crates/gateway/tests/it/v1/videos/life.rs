@@ -32,7 +32,7 @@ async fn must_not_be_repeated(reply: Response) -> TaskId {
     let retry = reply.headers().get("x-should-retry").cloned();
     let body: Value = reply.json().await.expect("JSON");
     assert_eq!((status, body["error"]["code"].as_str()), (504, Some("charge_state_unknown")), "{body}");
-    assert_eq!(retry.expect("told to SDKs"), "false");
+    assert_eq!(retry.expect("a hint for SDKs"), "false");
     let message = body["error"]["message"].as_str().expect("a message");
     let at = message.find("task_").expect("the task's name");
     message[at..at + 31].parse().expect("a task id")
@@ -47,7 +47,7 @@ async fn a_store_that_fails_after_a_creation_left_does_not_invite_a_second_one()
     let plan = Plan { videos: true, usd: "1000", database: url.clone(), patience: "5s", ..Plan::default() };
     let mut house = House::with(plan).await;
     for (count, prompt, breaks, mends) in [
-        // The provider has it and its name is kept; then it cannot be read.
+        // The provider has it and its name is stored; then it cannot be read.
         (1, "[[sim:slow ms=700]]", "RENAME COLUMN plan TO away", "RENAME COLUMN away TO plan"),
         // No answer in time, and that its fate is unknown cannot be written.
         (2, "[[sim:slow ms=15000]]", "ADD CONSTRAINT away CHECK (state <> 4)", "DROP CONSTRAINT away"),

@@ -153,12 +153,12 @@ async fn a_task_begun_while_the_list_is_read_is_not_mistaken_for_the_lost_one() 
     let (task, row) = ended(&house, lost).await;
     assert_eq!((code(&task), task.upstream_id.as_deref()), ("task_not_created", None), "{task:?}");
     assert!(row.charge.is_zero() && row.write_off.is_zero(), "{row:?}");
-    let told = outcomes(&house).await;
-    assert!(!told.contains("\"found\"") && !told.contains("\"name_taken\""), "it was not even tried: {told}");
+    let counted = outcomes(&house).await;
+    assert!(!counted.contains("\"found\"") && !counted.contains("\"name_taken\""), "it was not even tried: {counted}");
     house.quiet().await;
 }
 
-/// A video that is nobody's and tells other words may be ours, told in the provider's own way:
+/// A video that is nobody's and tells other words may be ours, written in the provider's own way:
 /// nobody says then that ours was never made.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_doubtful_entry_keeps_a_task_from_being_called_never_made() {
@@ -171,8 +171,8 @@ async fn a_doubtful_entry_keeps_a_task_from_being_called_never_made() {
     let past = house.http.post(url).bearer_auth("sim-key").json(&body).send().await.expect("a reply");
     assert_eq!(past.status(), 200);
     stays_unknown(&house, sent(&house, "sora-2", "2 [[sim:vanished_once]]").await).await;
-    let told = outcomes(&house).await;
-    assert!(told.contains("{provider=\"openai\",outcome=\"unsure\"}"), "{told}");
+    let counted = outcomes(&house).await;
+    assert!(counted.contains("{provider=\"openai\",outcome=\"unsure\"}"), "{counted}");
 }
 
 /// Where the ids of a maker count up: the one it gives next, and the name of another of our tasks
@@ -219,13 +219,13 @@ async fn a_name_that_another_task_has_is_not_taken() {
         assert_eq!((&shown["status"], &shown["progress"]), (&json!("queued"), &json!(0)), "{model}: {shown}");
         let second: TaskId = shown["id"].as_str().expect("an id").parse().expect("a task id");
         stays_unknown(&house, second).await;
-        let told = outcomes(&house).await;
+        let counted = outcomes(&house).await;
         let name_taken = format!("{{provider=\"{provider}\",outcome=\"name_taken\"}}");
-        assert!(told.contains(&name_taken), "{model}: the operator is told: {told}");
+        assert!(counted.contains(&name_taken), "{model}: the operator is warned: {counted}");
         let content = house.get(&format!("/v1/videos/{second}/content")).send().await.expect("a reply");
         assert_eq!(content.status(), 404, "{model}: the other's video is not shown");
-        let kept = app.store.webhook_task(first).await.expect("read").expect("the task");
-        assert_eq!(kept.upstream_id, Some(next), "{model}: the first keeps its name");
+        let task = app.store.webhook_task(first).await.expect("read").expect("the task");
+        assert_eq!(task.upstream_id, Some(next), "{model}: the first keeps its name");
         let report = app.store.verify().await.expect("verified");
         assert_eq!(report.breaches, []);
         // The first stays open.

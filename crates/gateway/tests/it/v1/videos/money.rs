@@ -128,8 +128,8 @@ async fn what_a_provider_refuses_leaves_nothing_behind() {
             let reply = post(&house, &request(model, prompt)).await;
             let advice = reply.headers().get("x-should-retry").map(|value| value.to_str().expect("text").to_owned());
             let (status, error) = error_of(reply).await;
-            let told = (status, error["code"].as_str().unwrap_or_default(), advice.as_deref());
-            assert_eq!(told, expected, "{model} {prompt}: {error}");
+            let refusal = (status, error["code"].as_str().unwrap_or_default(), advice.as_deref());
+            assert_eq!(refusal, expected, "{model} {prompt}: {error}");
             assert!(error["upstream_code"].as_str().is_some_and(|code| !code.is_empty()), "{model} {prompt}: {error}");
         }
     }
@@ -143,7 +143,7 @@ async fn what_a_provider_refuses_leaves_nothing_behind() {
     assert!(rows.iter().all(|row| row.charge.is_zero() && row.hold > Money::ZERO && row.provider.is_some()));
 }
 
-/// Sends a task whose creation may be answered with doubt; its name is told in any case.
+/// Sends a task whose creation may be answered with doubt; its name is returned in any case.
 pub async fn sent(house: &House, model: &str, prompt: &str) -> TaskId {
     sent_to(house, &house.url("/v1/videos"), model, prompt).await
 }
@@ -163,7 +163,7 @@ pub async fn sent_to(house: &House, url: &str, model: &str, prompt: &str) -> Tas
         }
         504 => {
             assert_eq!(body["error"]["code"], "charge_state_unknown");
-            assert_eq!(retry.expect("told to SDKs"), "false", "a second one would be paid twice");
+            assert_eq!(retry.expect("a hint for SDKs"), "false", "a second one would be paid twice");
             let message = body["error"]["message"].as_str().expect("a message");
             let at = message.find("task_").expect("the task's name");
             message[at..at + 31].to_owned()
@@ -218,18 +218,18 @@ async fn success_without_a_link_is_no_success() {
 async fn another_length_than_was_asked_for() {
     let house = house("").await;
     for (model, second) in [("kling-v3", 83_400_000), ("kling-3.0-turbo", 112_000_000)] {
-        for (told, paid) in [(7, 7), (10, 10), (3, 3), (12, 10)] {
+        for (reported, paid) in [(7, 7), (10, 10), (3, 3), (12, 10)] {
             let lost = house.running().app.store.gauges().write_off_total.nano();
-            let mut body = request(model, &format!("[[sim:ok queue=0 run=0 told={told}]]"));
+            let mut body = request(model, &format!("[[sim:ok queue=0 run=0 reported={reported}]]"));
             body["duration"] = json!(10);
             let reply: Value = post(&house, &body).await.json().await.expect("JSON");
             let id: TaskId = reply["id"].as_str().unwrap_or_else(|| panic!("{reply}")).parse().expect("a task id");
             let (task, row) = ended(&house, id).await;
-            assert_eq!((task.state, row.hold.nano()), (TaskState::Completed, 10 * second), "{model} {told}");
-            assert_eq!((row.charge.nano(), row.estimated), (paid * second, false), "{model} {told}: {row:?}");
-            let beyond = (told - paid).max(0) * second;
-            assert_eq!(row.write_off.nano(), beyond, "{model} {told}: {row:?}");
-            assert_eq!(house.running().app.store.gauges().write_off_total.nano(), lost + beyond, "{model} {told}");
+            assert_eq!((task.state, row.hold.nano()), (TaskState::Completed, 10 * second), "{model} {reported}");
+            assert_eq!((row.charge.nano(), row.estimated), (paid * second, false), "{model} {reported}: {row:?}");
+            let beyond = (reported - paid).max(0) * second;
+            assert_eq!(row.write_off.nano(), beyond, "{model} {reported}: {row:?}");
+            assert_eq!(house.running().app.store.gauges().write_off_total.nano(), lost + beyond, "{model} {reported}");
         }
     }
 }
@@ -265,7 +265,7 @@ async fn a_key_finds_its_task_again() {
 
 /// Somebody keeps the database locked: the task is not written down, and its key is not used up.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_whose_task_is_not_durable_yet_is_told_to_wait() {
+async fn a_key_whose_task_is_not_durable_yet_has_to_wait() {
     let house = house("look_time = \"2s\"\nturn_time = \"1s\"").await;
     let send = async || {
         let body = request("kling-v3", "[[sim:ok]]");
@@ -364,7 +364,7 @@ async fn a_task_beyond_patience_is_unknown_and_paid_when_it_is_made() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let account = house.balance().await;
-    assert!(account.paid_held > Money::ZERO, "the hold is kept");
+    assert!(account.paid_held > Money::ZERO, "the hold stays open");
     let seen: Value = house.get(&format!("/v1/videos/{id}")).send().await.expect("a reply").json().await.expect("JSON");
     assert!(["queued", "completed"].contains(&seen["status"].as_str().expect("a status")), "{seen}");
     assert!(seen["error"].is_null(), "{seen}");

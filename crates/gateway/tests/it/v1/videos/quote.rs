@@ -62,25 +62,25 @@ async fn what_would_be_sent_is_what_is_quoted() {
         ("veo-3.1", json!({ "prompt": "p" }), None, 8 * 400_000),
     ] {
         for endpoint in ["/v1/videos", "/v1/video/generations"] {
-            let (status, told) = quoted(&house, endpoint, &with(model, body.clone())).await;
-            assert_eq!(status, 200, "{model}: {told}");
-            let seen = (told["tier"]["name"].as_str(), told["hold_nano_usd"].as_i64());
+            let (status, quote) = quoted(&house, endpoint, &with(model, body.clone())).await;
+            assert_eq!(status, 200, "{model}: {quote}");
+            let seen = (quote["tier"]["name"].as_str(), quote["hold_nano_usd"].as_i64());
             assert_eq!(seen, (tier, Some(micro * 1_000)), "{model} {body}");
-            assert_eq!(told["total_nano_usd"], told["hold_nano_usd"]);
+            assert_eq!(quote["total_nano_usd"], quote["hold_nano_usd"]);
         }
     }
     // Tokens are bounded by the largest picture of the resolution; a stated use is exact.
     let body = with("seedance-2.5", json!({ "prompt": "p" }));
-    let (_, told) = quoted(&house, "/v1/videos", &body).await;
-    assert_eq!((&told["kind"], &told["lines"][0]["quantity"]), (&json!("upper_bound"), &json!(108_985)));
-    assert_eq!(told["depends_on"], json!(["the tokens the provider counts"]));
-    let (_, told) = quoted(&house, "/v1/videos&output=108000", &body).await;
-    assert_eq!((&told["kind"], &told["total_nano_usd"]), (&json!("exact"), &json!(108_000 * 9_730)));
+    let (_, quote) = quoted(&house, "/v1/videos", &body).await;
+    assert_eq!((&quote["kind"], &quote["lines"][0]["quantity"]), (&json!("upper_bound"), &json!(108_985)));
+    assert_eq!(quote["depends_on"], json!(["the tokens the provider counts"]));
+    let (_, quote) = quoted(&house, "/v1/videos&output=108000", &body).await;
+    assert_eq!((&quote["kind"], &quote["total_nano_usd"]), (&json!("exact"), &json!(108_000 * 9_730)));
     let video = json!({ "prompt": "p", "metadata": { "content": [
         { "type": "video_url", "video_url": { "url": CLIP }, "role": "reference_video" },
     ] } });
-    let (_, told) = quoted(&house, "/v1/videos", &with("seedance-2.0", video)).await;
-    assert_eq!(told["tier"]["name"], "with_video");
+    let (_, quote) = quoted(&house, "/v1/videos", &with("seedance-2.0", video)).await;
+    assert_eq!(quote["tier"]["name"], "with_video");
     assert!(house.sim.received().is_empty(), "nothing is sent for a quote");
 }
 
@@ -113,9 +113,9 @@ async fn what_has_no_price_is_refused() {
         ("no-such-model", json!({ "prompt": "p" }), "model_not_found", "model"),
         ("plain", json!({ "prompt": "p" }), "unsupported_value", "model"),
     ] {
-        let (status, told) = quoted(&house, "/v1/videos", &with(model, body.clone())).await;
-        let seen = (told["error"]["code"].as_str(), told["error"]["param"].as_str());
-        assert_eq!(seen, (Some(code), Some(param)), "{model} {body}: {status} {told}");
+        let (status, quote) = quoted(&house, "/v1/videos", &with(model, body.clone())).await;
+        let seen = (quote["error"]["code"].as_str(), quote["error"]["param"].as_str());
+        assert_eq!(seen, (Some(code), Some(param)), "{model} {body}: {status} {quote}");
     }
 }
 

@@ -239,7 +239,7 @@ async fn a_length_that_was_left_to_the_maker() {
         ("seedance-2.5", json!({ "seconds": "-1" }), "-1", "12"),
     ] {
         let mut body = body;
-        (body["model"], body["prompt"]) = (json!(model), json!("[[sim:ok told=12]]"));
+        (body["model"], body["prompt"]) = (json!(model), json!("[[sim:ok reported=12]]"));
         let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&body).send().await;
         let task: Value = reply.expect("a reply").json().await.expect("JSON");
         assert_eq!(task["seconds"], asked, "{task}");
@@ -249,7 +249,7 @@ async fn a_length_that_was_left_to_the_maker() {
 }
 
 /// Storage may be a little behind its maker's word: the file is asked for again, and then the
-/// reader is told when to. Later it is gone.
+/// reader learns when to. Later it is gone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_is_not_there_yet_is_waited_for() {
     let house = quick(Plan::default()).await;
@@ -276,7 +276,7 @@ async fn a_file_that_is_not_there_yet_is_waited_for() {
 
 /// A file server that fails is no provider that was late, and success without a file is no success.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_server_that_fails_is_told_as_what_it_is() {
+async fn a_file_server_that_fails_is_reported_as_what_it_is() {
     let house = quick(Plan::default()).await;
     for (answered, status, code, words) in [
         (500, 502, "upstream_error", "file server failed (HTTP 500)"),
@@ -292,8 +292,8 @@ async fn a_file_server_that_fails_is_told_as_what_it_is() {
         let task: Value = reply.expect("a reply").json().await.expect("JSON");
         let done = finished(&house, id(&task)).await;
         let reply = house.get(&format!("/v1/videos/{}/content", id(&done))).send().await.expect("a reply");
-        let (told, error) = error_of(reply).await;
-        assert_eq!((told, error["code"].as_str()), (status, Some(code)), "{answered}: {error}");
+        let (got, error) = error_of(reply).await;
+        assert_eq!((got, error["code"].as_str()), (status, Some(code)), "{answered}: {error}");
         assert!(error["message"].as_str().is_some_and(|message| message.contains(words)), "{error}");
     }
 }
@@ -368,8 +368,8 @@ async fn a_deleted_video_is_deleted_at_its_maker() {
         assert_eq!(reply.status(), 200, "{model}");
         let Some(path) = path else { continue };
         let known: TaskId = id(&task).parse().expect("an id");
-        let kept = house.running().app.store.webhook_task(known).await.expect("read").expect("the task");
-        let path = format!("{path}{}", kept.upstream_id.expect("its maker's id"));
+        let stored = house.running().app.store.webhook_task(known).await.expect("read").expect("the task");
+        let path = format!("{path}{}", stored.upstream_id.expect("its maker's id"));
         let deletion =
             || house.sim.received().into_iter().find(|one| one.method == "DELETE" && one.path.ends_with(&path));
         let asked = eventually(deletion).await;

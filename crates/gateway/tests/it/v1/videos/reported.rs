@@ -12,7 +12,7 @@ use tollgate_store::{TaskId, TaskState};
 async fn a_reported_zero_is_no_free_video() {
     let house = house("").await;
     for (model, _) in MAKERS {
-        let id = create(&house, model, "[[sim:ok queue=0 run=0 told=0]]").await.expect("taken");
+        let id = create(&house, model, "[[sim:ok queue=0 run=0 reported=0]]").await.expect("taken");
         let (task, row) = ended(&house, id).await;
         assert_eq!((task.state, row.charge.nano()), (TaskState::Completed, price(model)), "{model}: {row:?}");
         // Sold by the call, nothing needs to be reported.
@@ -34,25 +34,25 @@ route = [{ provider = "ark", upstream_model = "ep-20260701120000-x7k2p" }]
 async fn ark_by_the_second_is_settled_on_the_length_it_tells() {
     let plan = Plan { videos: true, usd: "1000", catalog: BY_THE_SECOND, ..Plan::default() };
     let house = House::with(plan).await;
-    for (asked, told, held, charged, estimated) in [
-        (-1, "told=12", 30, 12, false),
-        (-1, "told=30", 30, 30, false),
+    for (asked, reported, held, charged, estimated) in [
+        (-1, "reported=12", 30, 12, false),
+        (-1, "reported=30", 30, 30, false),
         // It chose the length and does not tell it: the shortest there is.
-        (-1, "told=0", 30, 4, true),
-        (10, "told=9", 10, 9, false),
-        (10, "told=11", 10, 10, false),
-        (10, "told=0", 10, 10, true),
+        (-1, "reported=0", 30, 4, true),
+        (10, "reported=9", 10, 9, false),
+        (10, "reported=11", 10, 10, false),
+        (10, "reported=0", 10, 10, true),
         (10, "", 10, 10, false),
     ] {
-        let prompt = format!("[[sim:ok queue=0 run=0 {told}]]");
+        let prompt = format!("[[sim:ok queue=0 run=0 {reported}]]");
         let body = json!({ "model": "seedance-by-the-second", "prompt": prompt, "duration": asked });
         let shown: Value = post(&house, &body).await.json().await.expect("JSON");
         let id: TaskId = shown["id"].as_str().unwrap_or_else(|| panic!("{shown}")).parse().expect("a task id");
         let (task, row) = ended(&house, id).await;
         let second = 100_000_000;
-        assert_eq!(task.state, TaskState::Completed, "{asked} {told}");
+        assert_eq!(task.state, TaskState::Completed, "{asked} {reported}");
         let seen = (row.hold.nano(), row.charge.nano(), row.estimated);
-        assert_eq!(seen, (held * second, charged * second, estimated), "{asked} {told}: {row:?}");
+        assert_eq!(seen, (held * second, charged * second, estimated), "{asked} {reported}: {row:?}");
     }
 }
 
@@ -69,16 +69,16 @@ async fn a_creation_lost_at_an_endpoint_is_found() {
     assert_eq!(house.sim.videos(), 1);
 }
 
-/// Without a count of tokens: those of the length that is told, or was asked for, at the resolution
-/// that was.
+/// Without a count of tokens: those of the length that is reported, or was asked for, at the
+/// resolution that was.
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_that_are_not_told_are_those_of_what_was_asked_for() {
+async fn tokens_that_are_not_reported_are_those_of_what_was_asked_for() {
     let house = house("").await;
     for (prompt, duration, resolution, tokens) in [
         ("[[sim:usage kind=none queue=0 run=0]]", 8, "720p", 172_800),
         ("[[sim:usage kind=none queue=0 run=0]]", 5, "480p", 48_600),
-        ("[[sim:usage kind=none queue=0 run=0 told=12]]", -1, "720p", 259_200),
-        ("[[sim:usage kind=none queue=0 run=0 told=0]]", -1, "720p", 86_400),
+        ("[[sim:usage kind=none queue=0 run=0 reported=12]]", -1, "720p", 259_200),
+        ("[[sim:usage kind=none queue=0 run=0 reported=0]]", -1, "720p", 86_400),
     ] {
         let body = json!({
             "model": "seedance-2.5", "prompt": prompt, "duration": duration, "metadata": { "resolution": resolution },
@@ -92,7 +92,7 @@ async fn tokens_that_are_not_told_are_those_of_what_was_asked_for() {
     }
 }
 
-/// An edit keeps its source's length; where that is never told, the shortest source there is.
+/// An edit keeps its source's length; where that is never reported, the shortest source there is.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_of_a_length_nobody_tells() {
     let house = house("").await;
@@ -134,12 +134,12 @@ route = [{ provider = "dashscope", upstream_model = "wan2.7-t2v" }]
 "#;
 
 /// A server that does not read sizes makes its largest tier: the customer pays what was asked for,
-/// the operator is told; where the tier goes along with the size it is made as asked.
+/// the operator is warned; where the tier goes along with the size it is made as asked.
 #[tokio::test(flavor = "multi_thread")]
-async fn another_tier_than_was_asked_for_is_told_and_not_charged() {
-    const TOLD: &str = r#"tollgate_tasks_other_tier_total{provider="dashscope",model="wan2.7-t2v"}"#;
+async fn another_tier_than_was_asked_for_is_reported_and_not_charged() {
+    const OTHER_TIER: &str = r#"tollgate_tasks_other_tier_total{provider="dashscope",model="wan2.7-t2v"}"#;
     let house = House::with(Plan { videos: true, usd: "1000", catalog: BESIDE, ..Plan::default() }).await;
-    for (model, prompt, told) in [
+    for (model, prompt, counted) in [
         ("wan2.7-t2v", "[[sim:ok queue=0 run=0]]", None),
         ("wan-strict", "[[sim:sizeless queue=0 run=0]]", None),
         ("wan2.7-t2v", "[[sim:sizeless queue=0 run=0]]", Some("1")),
@@ -151,7 +151,7 @@ async fn another_tier_than_was_asked_for_is_told_and_not_charged() {
             (TaskState::Completed, 5 * 83_400_000),
             "{model} {prompt}: {row:?}"
         );
-        assert_eq!(metric(&house, TOLD).await.as_deref(), told, "{model} {prompt}");
+        assert_eq!(metric(&house, OTHER_TIER).await.as_deref(), counted, "{model} {prompt}");
     }
 }
 

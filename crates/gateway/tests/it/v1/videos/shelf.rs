@@ -72,7 +72,7 @@ async fn copies_in_a_folder() {
     let shelf = app.video.copies.as_ref().expect("a shelf");
     assert_eq!(shelf.sweep(app.world.now_ms()).await.gone, 0);
     let swept = shelf.sweep(app.world.now_ms() + 31 * 86_400_000).await;
-    assert_eq!((swept.gone, swept.failed), (1, 0), "kept for its time");
+    assert_eq!((swept.gone, swept.failed), (1, 0), "retained for its time");
     assert!(!copy.exists());
     // The provider still has it.
     let reply = house.get(&format!("/v1/videos/{}/content", id(&task))).send().await.expect("a reply");
@@ -106,7 +106,7 @@ async fn only_copies_are_taken_away() {
     // A gateway died while it made this copy.
     std::fs::write(folder.join(&part), "half").expect("written");
     let swept = shelf.sweep(app.world.now_ms() + 2 * 86_400_000).await;
-    assert_eq!((swept.gone, swept.failed), (1, 0), "what was not finished is not kept like a copy: {swept:?}");
+    assert_eq!((swept.gone, swept.failed), (1, 0), "what was not finished is not retained like a copy: {swept:?}");
     assert!(!folder.join(&part).exists() && copies.iter().all(|name| folder.join(name).exists()));
     let swept = shelf.sweep(app.world.now_ms() + 31 * 86_400_000).await;
     assert_eq!((swept.gone, swept.failed), (2, 0), "{swept:?}");
@@ -144,7 +144,8 @@ async fn a_task_whose_copy_cannot_be_deleted_stays() {
     assert_eq!(delete().await.status(), 404);
 }
 
-/// A link of the provider that had to be asked for anew is kept beside the copy, not in its place.
+/// A link of the provider that had to be asked for anew is stored beside the copy, not in its
+/// place.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fresh_link_of_the_provider_leaves_the_copy_known() {
     let config = "[video]\ncopy_to = \"copies\"\n".to_owned();
@@ -152,19 +153,19 @@ async fn a_fresh_link_of_the_provider_leaves_the_copy_known() {
     let task = made(&house, "wan2.7-t2v").await;
     let app = &house.running().app;
     let known: TaskId = id(&task).parse().expect("an id");
-    let kept = async || {
+    let copies = async || {
         let task = app.store.task(house.account, known).await.expect("read").expect("the task");
         StoredResult::read(&task.result.expect("a result")).expect("readable")
     };
-    let before = kept().await;
+    let before = copies().await;
     assert!(before.copy.is_some(), "{before:?}");
-    app.store.store_result(known, StoredResult { expires_at: Some(1), ..before.clone() }.text()).await.expect("kept");
+    app.store.store_result(known, StoredResult { expires_at: Some(1), ..before.clone() }.text()).await.expect("stored");
     let copy = house.dir.join("copies").join(format!("{}.mp4", id(&task)));
     let aside = copy.with_extension("aside");
     std::fs::rename(&copy, &aside).expect("moved");
     let reply = house.get(&format!("/v1/videos/{}/content", id(&task))).send().await.expect("a reply");
     assert_eq!(reply.status(), 200, "from the provider, by a fresh link");
-    let after = kept().await;
+    let after = copies().await;
     assert!(after.expires_at.is_some_and(|ends| ends > 1), "asked for anew: {after:?}");
     assert_eq!(after.copy, before.copy);
     std::fs::rename(&aside, &copy).expect("moved back");
@@ -330,14 +331,14 @@ async fn remixes_cost_what_their_source_did() {
         assert_eq!((status, &error["code"], &error["param"]), (400, &json!(code), &json!("webhook_url")), "{error}");
     }
     let body = json!({ "prompt": "p", "webhook_url": "https://hooks.example/done", "seconds": "4", "nonsense": 1 });
-    let told: Value = remix(id(&source), body).await.json().await.expect("JSON");
+    let quoted: Value = remix(id(&source), body).await.json().await.expect("JSON");
     let warned: Vec<_> =
-        told["warnings"].as_array().into_iter().flatten().filter_map(|one| one["field"].as_str()).collect();
-    assert_eq!((warned, &told["seconds"]), (vec!["nonsense", "seconds"], &json!("8")), "{told}");
+        quoted["warnings"].as_array().into_iter().flatten().filter_map(|one| one["field"].as_str()).collect();
+    assert_eq!((warned, &quoted["seconds"]), (vec!["nonsense", "seconds"], &json!("8")), "{quoted}");
     let store = &house.running().app.store;
-    let task = store.task(house.account, id(&told).parse().expect("an id")).await.expect("read").expect("the task");
+    let task = store.task(house.account, id(&quoted).parse().expect("an id")).await.expect("read").expect("the task");
     assert_eq!(task.webhook_url.as_deref(), Some("https://hooks.example/done"));
-    finished(&house, id(&told)).await;
+    finished(&house, id(&quoted)).await;
     let other = self::made(&house, "wan2.7-t2v").await;
     let (status, error) = error_of(remix(id(&other), json!({ "prompt": "p" })).await).await;
     assert_eq!((status, error["code"].as_str()), (400, Some("unsupported_value")), "its provider has no remixes");
@@ -364,8 +365,8 @@ async fn a_remix_is_of_what_is_still_sold() {
         let url = house.url(&format!("/v1/videos/{}/remix", id(&source)));
         let reply = house.http.post(url).bearer_auth(&house.key).json(&json!({ "prompt": "again" })).send().await;
         let (status, error) = error_of(reply.expect("a reply")).await;
-        let told = (status, error["code"].as_str(), error["param"].as_str());
-        assert_eq!(told, (400, Some("unsupported_value"), Some("id")), "{error}");
+        let refusal = (status, error["code"].as_str(), error["param"].as_str());
+        assert_eq!(refusal, (400, Some("unsupported_value"), Some("id")), "{error}");
         assert!(error["message"].as_str().is_some_and(|text| text.contains(message)), "{error}");
     }
     assert_eq!(house.sim.videos(), made);

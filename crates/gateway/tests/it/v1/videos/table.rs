@@ -1,5 +1,5 @@
 //! How a row of the specification is checked, through the whole house: what the maker received,
-//! byte for byte of its JSON, what it cost, and what the client was told.
+//! byte for byte of its JSON, what it cost, and what the client got.
 
 use crate::house::{House, Plan};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ pub struct Sent {
     pub held: i64,
     pub charged: i64,
     pub warned: &'static [&'static str],
-    /// The parameters as the client is told them, `name=value` in the order of the names.
+    /// The parameters as the client gets them, `name=value` in the order of the names.
     pub effective: String,
 }
 
@@ -36,10 +36,10 @@ impl Sent {
         Sent { path, body, held: micro * 1_000, charged: micro * 1_000, warned: &[], effective: String::new() }
     }
 
-    /// What the client is told of the parameters after defaults, folding and `metadata`; every row
+    /// What the client gets of the parameters after defaults, folding and `metadata`; every row
     /// says it.
-    pub fn effective(mut self, told: impl Into<String>) -> Sent {
-        self.effective = told.into();
+    pub fn effective(mut self, shown: impl Into<String>) -> Sent {
+        self.effective = shown.into();
         self
     }
 
@@ -81,9 +81,9 @@ impl Table {
         let (status, task) = self.post(model, ask).await;
         assert_eq!(status, 200, "{says}: {task}");
         let id = task["id"].as_str().expect("an id").to_owned();
-        let told = (&task["object"], &task["model"], &task["status"], &task["progress"], &task["task_id"]);
+        let shown = (&task["object"], &task["model"], &task["status"], &task["progress"], &task["task_id"]);
         let expected = (&json!("video"), &json!(model), &json!("queued"), &json!(0), &json!(id));
-        assert_eq!(told, expected, "{says}");
+        assert_eq!(shown, expected, "{says}");
         let warned: Vec<&str> =
             task["warnings"].as_array().into_iter().flatten().filter_map(|one| one["field"].as_str()).collect();
         assert_eq!(warned, sent.warned, "{says}: {task}");
@@ -123,7 +123,7 @@ impl Table {
 /// The official SDK's type has no video without a length or a size.
 fn is_whole(says: &str, task: &Value) {
     for name in ["seconds", "size"] {
-        assert!(task[name].as_str().is_some_and(|told| !told.is_empty()), "{says}: {name} of {task}");
+        assert!(task[name].as_str().is_some_and(|text| !text.is_empty()), "{says}: {name} of {task}");
     }
 }
 
@@ -143,10 +143,10 @@ pub async fn finished(house: &House, id: &str) -> Value {
 /// An object of texts as `name=value`, in the order of the names.
 fn listed(effective: &Value) -> String {
     let pairs = effective.as_object().into_iter().flatten();
-    let mut told: Vec<String> =
+    let mut fields: Vec<String> =
         pairs.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or("?"))).collect();
-    told.sort();
-    told.join(" ")
+    fields.sort();
+    fields.join(" ")
 }
 
 /// Our own id stands where a maker keeps one.

@@ -50,7 +50,7 @@ fn creates(house: &House) -> usize {
     house.sim.received().iter().filter(|one| one.method == "POST").count()
 }
 
-/// A creation that nobody takes: what the caller is told, and what its row says.
+/// A creation that nobody takes: what the caller gets to read, and what its row says.
 async fn refused(house: &House, model: &str, prompt: &str) -> (u16, UsageRow) {
     let ask = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).json(&request(model, prompt));
     let reply = ask.send().await.expect("a reply");

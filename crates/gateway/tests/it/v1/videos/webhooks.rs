@@ -1,4 +1,4 @@
-//! Webhooks: told at least once with the same id, signed so that the account can verify it, never
+//! Webhooks: sent at least once with the same id, signed so that the account can verify it, never
 //! to an address inside.
 
 use super::table::{finished, quick};
@@ -17,19 +17,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tollgate_upstream::NameSource;
 
-/// Somebody who is told: answers with these, then with 204, and remembers.
+/// A receiver: answers with these, then with 204, and remembers.
 #[derive(Clone, Default)]
 struct Receiver {
     answers: Arc<Mutex<Vec<u16>>>,
     seen: Arc<Mutex<Vec<(HeaderMap, Bytes)>>>,
-    /// It takes what it is told and never answers.
+    /// It takes what it is sent and never answers.
     hangs: Arc<Mutex<bool>>,
 }
 
 impl Receiver {
     async fn start(answers: &[u16]) -> (Receiver, String) {
         let receiver = Receiver { answers: Arc::new(Mutex::new(answers.to_vec())), ..Receiver::default() };
-        let app = Router::new().route("/hook", post(told)).with_state(receiver.clone());
+        let app = Router::new().route("/hook", post(receive)).with_state(receiver.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
         serve(listener, app);
@@ -47,7 +47,7 @@ impl Receiver {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        panic!("told {} times, not {count}", self.seen().len());
+        panic!("sent {} times, not {count}", self.seen().len());
     }
 }
 
@@ -56,7 +56,7 @@ fn serve(listener: tokio::net::TcpListener, app: Router) {
     tokio::spawn(async move { axum::serve(listener, app).await });
 }
 
-async fn told(State(receiver): State<Receiver>, headers: HeaderMap, body: Bytes) -> StatusCode {
+async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: Bytes) -> StatusCode {
     receiver.seen.lock().expect("a lock").push((headers, body));
     let hangs = *receiver.hangs.lock().expect("a lock");
     if hangs {
@@ -90,7 +90,7 @@ fn is_signed(secret: &str, headers: &HeaderMap, body: &[u8]) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn told_until_it_is_taken_with_one_id() {
+async fn sent_until_it_is_taken_with_one_id() {
     let house = quick(private()).await;
     let (receiver, url) = Receiver::start(&[500, 302]).await;
     let task: Value = create(&house, "p", &url).await.json().await.expect("JSON");
@@ -127,7 +127,7 @@ async fn told_until_it_is_taken_with_one_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failure_is_told_and_a_receiver_can_have_enough() {
+async fn a_failure_is_notified_and_a_receiver_can_have_enough() {
     let house = quick(private()).await;
     let (receiver, url) = Receiver::start(&[410]).await;
     let task: Value = create(&house, "[[sim:moderation queue=0 run=0]]", &url).await.json().await.expect("JSON");
@@ -173,7 +173,7 @@ async fn each_account_has_a_secret_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_can_be_told_of_all_its_tasks() {
+async fn an_account_can_be_notified_of_all_its_tasks() {
     let mut house = quick(private()).await;
     let (receiver, url) = Receiver::start(&[]).await;
     let file = house.dir.join("tollgate.toml");
@@ -196,17 +196,17 @@ async fn an_account_can_be_told_of_all_its_tasks() {
         app.store.set_webhook(house.account, url).await.expect("written").expect("the account");
         app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
     };
-    let told = async |receiver: &Receiver, count: usize, task: &Value| {
+    let notified = async |receiver: &Receiver, count: usize, task: &Value| {
         let (_, body) = receiver.reach(count).await.remove(count - 1);
         let event: Value = serde_json::from_slice(&body).expect("JSON");
         assert_eq!(event["data"]["id"], task["id"]);
     };
-    told(&receiver, 1, &make(None).await).await;
+    notified(&receiver, 1, &make(None).await).await;
     set(Some(own_url)).await;
-    told(&own, 1, &make(None).await).await;
-    told(&named, 1, &make(Some(&named_url)).await).await;
+    notified(&own, 1, &make(None).await).await;
+    notified(&named, 1, &make(Some(&named_url)).await).await;
     set(None).await;
-    told(&receiver, 2, &make(None).await).await;
+    notified(&receiver, 2, &make(None).await).await;
     assert_eq!((receiver.seen().len(), own.seen().len(), named.seen().len()), (2, 1, 1), "one of them each time");
 }
 
@@ -246,9 +246,9 @@ async fn failed(house: &House) {
     }
 }
 
-/// Whoever deletes a task before its webhook got through is told of its end all the same.
+/// Whoever deletes a task before its webhook got through is notified of its end all the same.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_that_was_deleted_is_told_all_the_same() {
+async fn a_task_that_was_deleted_is_notified_all_the_same() {
     let house = quick(private()).await;
     let (receiver, url) = Receiver::start(&[500]).await;
     let task: Value = create(&house, "[[sim:queue=0 run=0]]", &url).await.json().await.expect("JSON");
@@ -272,7 +272,7 @@ async fn a_task_that_was_deleted_is_told_all_the_same() {
 }
 
 /// Receivers that never answer keep a quarter of the places, all of one account's; whoever else is
-/// to be told is told meanwhile.
+/// to be notified is notified meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn receivers_that_hang_keep_nobody_else_waiting() {
     let config = "[webhooks]\nprivate = true\npatience = \"300s\"\nat_once = 4\n".to_owned();
@@ -286,11 +286,11 @@ async fn receivers_that_hang_keep_nobody_else_waiting() {
     deaf.reach(1).await;
     let (_, key) = house.stranger("10").await;
     let (receiver, url) = Receiver::start(&[]).await;
-    for told in 1..=2 {
+    for count in 1..=2 {
         let body = json!({ "model": "kling-v3", "prompt": "[[sim:queue=0 run=0]]", "webhook_url": url });
         let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&key).json(&body).send().await;
         assert_eq!(reply.expect("a reply").status(), 200);
-        receiver.reach(told).await;
+        receiver.reach(count).await;
     }
     assert_eq!(deaf.seen().len(), 1, "its share of the places");
 }

@@ -1,4 +1,4 @@
-//! The end of a call after which nobody may try again, kept under its Idempotency-Key: something
+//! The end of a call after which nobody may try again, stored under its Idempotency-Key: something
 //! may have been made, so whoever repeats the key gets the same refusal and not a second try.
 
 use crate::refusal::Refusal;
@@ -7,7 +7,7 @@ use tollgate_store::StoredReply;
 use tollgate_wire::error::Code;
 
 /// The refusal as it is stored.
-pub(super) fn keep(refusal: &Refusal) -> Option<StoredReply> {
+pub(super) fn write(refusal: &Refusal) -> Option<StoredReply> {
     refusal.once.then(|| {
         let body = json!({ "code": refusal.code.code(), "message": refusal.message, "param": refusal.param });
         StoredReply {
@@ -34,15 +34,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_not_be_repeated_is_told_again() {
+    fn what_may_not_be_repeated_is_refused_again() {
         let refusal = Refusal::about(Code::UpstreamTimeout, "prompt", "It took too long.");
-        assert!(keep(&refusal).is_none(), "it may be tried again");
-        let kept = keep(&refusal.clone().once()).expect("kept");
-        let told = read(&kept).expect("a refusal");
+        assert!(write(&refusal).is_none(), "it may be tried again");
+        let stored = write(&refusal.clone().once()).expect("stored");
+        let repeated = read(&stored).expect("a refusal");
         assert_eq!(
-            (told.code, told.message, told.param, told.once),
+            (repeated.code, repeated.message, repeated.param, repeated.once),
             (refusal.code, refusal.message, refusal.param, true)
         );
-        assert!(read(&StoredReply { status: 200, ..kept }).is_none());
+        assert!(read(&StoredReply { status: 200, ..stored }).is_none());
     }
 }

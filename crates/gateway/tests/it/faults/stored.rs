@@ -1,4 +1,4 @@
-//! An answer that is to be kept and cannot be: its client is not told that it is.
+//! An answer that is to be stored and cannot be: its answer does not say that it is.
 
 use super::ledger::locked_file;
 use super::{FUNDED, paid};
@@ -59,7 +59,7 @@ async fn recovered(house: &House) {
     house.quiet().await;
 }
 
-pub async fn an_answer_cannot_be_kept() {
+pub async fn an_answer_cannot_be_stored() {
     for model in MODELS {
         let house = house().await;
         let body = json!({ "model": model, "input": "[[sim:tokens=20 delay_ms=40]]", "stream": true });
@@ -151,8 +151,8 @@ pub async fn a_conversation_cannot_be_added_to() {
     }
 }
 
-/// The account stores as much as it may: an answer is given and not kept, and none is asked for
-/// that must be kept.
+/// The account stores as much as it may: an answer is given and not stored, and none is asked for
+/// that must be stored.
 pub async fn there_is_no_room_for_an_answer() {
     let config = "[storage]\naccount_objects = 1\n".to_owned();
     let house = House::with(Plan { catalog: CATALOG, config, ..Plan::default() }).await;

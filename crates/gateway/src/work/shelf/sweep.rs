@@ -1,8 +1,8 @@
-//! Takes away copies of videos that have been kept long enough. A folder is read by ourselves, name
-//! by name: what else lies there, under whatever name, is nobody's business and stops nothing. A
-//! bucket tells its names through the library, a page at a time.
+//! Takes away files that have been retained long enough, and says what is left. A folder is read by
+//! ourselves, name by name: what else lies there, under whatever name, is nobody's business and
+//! stops nothing. A bucket tells its names through the library, a page at a time.
 
-use super::copies::{CopyStore, own};
+use super::Shelf;
 use futures_util::StreamExt as _;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path as Name;
@@ -10,20 +10,23 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// What was left of a copy by a gateway that died is of no use; nobody is still at it after so
+/// What was left of a file by a gateway that died is of no use; nobody is still at it after so
 /// long.
 const UNFINISHED: Duration = Duration::from_secs(24 * 3_600);
 
-/// What became of the copies past their time.
+/// What became of the files past their time.
 #[derive(Debug, Default)]
-pub struct SweptCopies {
+pub struct Swept {
     pub gone: u64,
     pub failed: u64,
     /// The first reason why.
     pub why: Option<io::Error>,
 }
 
-impl SweptCopies {
+/// Is told of each file that stays: its name and its bytes.
+type Stays<'a> = &'a mut (dyn FnMut(&str, u64) + Send);
+
+impl Swept {
     fn count(&mut self, gone: io::Result<()>) {
         match gone {
             Ok(()) => self.gone += 1,
@@ -37,30 +40,35 @@ impl SweptCopies {
     }
 }
 
-impl CopyStore {
+impl Shelf {
     /// Takes away what is past its time. What cannot be taken away now is in nobody's way.
-    pub async fn sweep(&self, now_ms: i64) -> SweptCopies {
-        let mut swept = SweptCopies::default();
+    pub async fn sweep(&self, now_ms: i64, stays: Stays<'_>) -> Swept {
+        let mut swept = Swept::default();
         match &self.folder {
             Some(folder) => {
-                if let Err(error) = self.sweep_folder(folder, now_ms, &mut swept).await {
+                if let Err(error) = self.sweep_folder(folder, now_ms, &mut swept, stays).await {
                     swept.count(Err(error));
                 }
             }
-            None => self.sweep_bucket(now_ms, &mut swept).await,
+            None => self.sweep_bucket(now_ms, &mut swept, stays).await,
         }
         swept
     }
 
-    async fn sweep_folder(&self, folder: &Path, now_ms: i64, swept: &mut SweptCopies) -> io::Result<()> {
+    async fn sweep_folder(&self, folder: &Path, now_ms: i64, swept: &mut Swept, stays: Stays<'_>) -> io::Result<()> {
         let mut all = tokio::fs::read_dir(folder).await?;
         while let Some(one) = all.next_entry().await? {
-            let Some(keep) = one.file_name().to_str().and_then(|name| self.kept_for(name)) else { continue };
+            let name = one.file_name();
+            let Some(keep) = name.to_str().and_then(|name| self.retained_for(name)) else { continue };
             let gone = async {
                 let facts = one.metadata().await?;
                 let written = facts.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-                let is_past = facts.is_file() && millis(written) < now_ms.saturating_sub(millis(keep));
-                if is_past { tokio::fs::remove_file(one.path()).await.map(Some) } else { Ok(None) }
+                let is_past = keep.is_some_and(|keep| millis(written) < now_ms.saturating_sub(millis(keep)));
+                if facts.is_file() && is_past {
+                    return tokio::fs::remove_file(one.path()).await.map(Some);
+                }
+                stays(name.to_str().unwrap_or_default(), facts.len());
+                Ok(None)
             };
             if let Some(gone) = gone.await.transpose() {
                 swept.count(gone);
@@ -69,26 +77,30 @@ impl CopyStore {
         Ok(())
     }
 
-    /// How long a file of this name is kept; `None`: for ever, or it is none of ours.
-    fn kept_for(&self, name: &str) -> Option<Duration> {
+    /// How long a file of this name is retained, if it is one of ours.
+    fn retained_for(&self, name: &str) -> Option<Option<Duration>> {
         match name.split_once('#') {
-            None => own(name).and(self.keep),
+            None => (self.own)(name).then_some(self.keep),
             // So the library calls what it has not finished.
             Some((name, number)) => {
                 let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-                own(name).filter(|_| is_number).map(|_| UNFINISHED)
+                ((self.own)(name) && is_number).then_some(Some(UNFINISHED))
             }
         }
     }
 
-    async fn sweep_bucket(&self, now_ms: i64, swept: &mut SweptCopies) {
+    async fn sweep_bucket(&self, now_ms: i64, swept: &mut Swept, stays: Stays<'_>) {
         let Some(keep) = self.keep else { return };
         let before = now_ms.saturating_sub(millis(keep));
         let prefix = (!self.prefix.is_empty()).then(|| Name::from(self.prefix.as_str()));
         let mut all = self.store.list(prefix.as_ref());
         while let Some(found) = all.next().await {
             let gone = match found {
-                Ok(one) if one.last_modified.timestamp_millis() >= before || !self.is_copy(&one.location) => continue,
+                Ok(one) if !self.is_own(&one.location) => continue,
+                Ok(one) if one.last_modified.timestamp_millis() >= before => {
+                    stays(one.location.filename().unwrap_or_default(), one.size);
+                    continue;
+                }
                 Ok(one) => self.store.delete(&one.location).await,
                 Err(error) => Err(error),
             };
@@ -96,9 +108,9 @@ impl CopyStore {
         }
     }
 
-    /// Whether this is a name that we give: a task's, and at the place where we put it.
-    fn is_copy(&self, name: &Name) -> bool {
-        name.filename().and_then(own).is_some_and(|id| self.name(id) == *name)
+    /// Whether this is a name that we give, and at the place where we put it.
+    fn is_own(&self, name: &Name) -> bool {
+        name.filename().is_some_and(|file| (self.own)(file) && self.name(file) == *name)
     }
 }
 

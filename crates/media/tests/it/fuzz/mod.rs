@@ -3,6 +3,8 @@
 //! fixed number of inputs from a fixed seed; `make fuzz SECONDS=60` goes on for so long, from
 //! another seed each time, which it prints (`TOLLGATE_FUZZ_SEED` has it again).
 
+mod bodies;
+
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tollgate_media::audio::{AudioMeter, Measured, Unmeasured};
@@ -100,23 +102,30 @@ fn measured(bytes: &[u8], piece: usize) -> Result<Measured, Unmeasured> {
     meter.finish()
 }
 
-#[test]
-fn any_file_is_measured_within_a_day_or_refused() {
+/// Plays mutated seeds: bytes, the size of pieces, and which input of which seed it is.
+fn played(name: &str, inputs: u64, seeds: &[Vec<u8>], mut play: impl FnMut(&[u8], usize, &str)) {
     let long = given("TOLLGATE_FUZZ_SECONDS").map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let seed = given("TOLLGATE_FUZZ_SEED").unwrap_or_else(|| if long.is_some() { some_seed() } else { 7 });
-    println!("TOLLGATE_FUZZ_SEED={seed}");
-    let (seeds, mut random) = (seeds(), Random(seed.max(1)));
-    let mut inputs = 0u64;
-    while long.map_or(inputs < INPUTS, |until| Instant::now() < until) {
-        let bytes = mutated(&seeds, &mut random);
-        let whole = measured(&bytes, bytes.len());
+    println!("{name}: TOLLGATE_FUZZ_SEED={seed}");
+    let mut random = Random(seed.max(1));
+    let mut done = 0u64;
+    while long.map_or(done < inputs, |until| Instant::now() < until) {
+        let bytes = mutated(seeds, &mut random);
         let piece = 1 + random.below(5_000);
-        assert_eq!(measured(&bytes, piece), whole, "in pieces of {piece}, input {inputs} of seed {seed}");
+        play(&bytes, piece, &format!("{name}: input {done} of seed {seed}, in pieces of {piece}"));
+        done += 1;
+    }
+    println!("{name}: {done} inputs");
+}
+
+#[test]
+fn any_file_is_measured_within_a_day_or_refused() {
+    played("recordings", INPUTS, &seeds(), |bytes, piece, which| {
+        let whole = measured(bytes, bytes.len());
+        assert_eq!(measured(bytes, piece), whole, "{which}");
         if let Ok(found) = whole {
             let seconds = found.length.whole_seconds();
-            assert!((1..=86_400).contains(&seconds), "{seconds} s, input {inputs} of seed {seed}");
+            assert!((1..=86_400).contains(&seconds), "{seconds} s, {which}");
         }
-        inputs += 1;
-    }
-    println!("recordings: {inputs} inputs");
+    });
 }

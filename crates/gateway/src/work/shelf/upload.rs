@@ -1,8 +1,8 @@
-//! One file on its way to where copies are kept: whole where it is small, else in parts, one after
+//! One file on its way to where it is stored: whole where it is small, else in parts, one after
 //! the other. In memory is one part and nothing more, however large the file is and however slow
 //! either side.
 
-use super::copies::Uncopied;
+use super::Uncopied;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
 use object_store::path::Path as Name;
@@ -16,16 +16,16 @@ const PART: usize = 5 << 20;
 /// For taking parts back.
 const ABORT: Duration = Duration::from_secs(5);
 
-pub(super) struct CopyUpload {
+pub(super) struct ShelfUpload {
     store: Arc<dyn ObjectStore>,
     name: Name,
     /// Once there was more than one part of it.
     parts: Option<Box<dyn MultipartUpload>>,
 }
 
-impl CopyUpload {
-    pub fn new(store: Arc<dyn ObjectStore>, name: Name) -> CopyUpload {
-        CopyUpload { store, name, parts: None }
+impl ShelfUpload {
+    pub fn new(store: Arc<dyn ObjectStore>, name: Name) -> ShelfUpload {
+        ShelfUpload { store, name, parts: None }
     }
 
     pub async fn write(

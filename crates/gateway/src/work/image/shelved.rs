@@ -1,0 +1,160 @@
+//! Pictures whose maker hands over base64 and whose caller wants links: taken out of the answer as
+//! bytes while it arrives, put on our own shelf, and told by links of ours. A picture that finds no
+//! room there is handed over as `b64_json` after all: it is made, and paid.
+
+use super::answer::Gathered;
+use super::call::{Making, broke};
+use super::gather::Part;
+use super::shelf::{NotShelved, PictureShelf};
+use crate::door::spool::{FileWatch, Spooling};
+use crate::work::put_down::{self, no_room};
+use crate::work::shelf::Uncopied;
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::time::Instant;
+use tollgate_media::image::{
+    Base64Encoder, PictureKind, PicturePart, PictureRecords, PictureTally, ResultStyle, picture_kind,
+};
+use tollgate_upstream::{Fault, ReplyBody, SpooledFile};
+
+/// The longest that putting one picture there takes.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Where the pictures of a call go.
+pub(super) struct OwnLinks<'a> {
+    pub shelf: &'a PictureShelf,
+    /// Where the caller reaches us.
+    pub base: &'a str,
+    /// Pictures so far.
+    pub made: AtomicU64,
+}
+
+/// The first bytes of a picture, which say what it is.
+#[derive(Default)]
+struct Beginning(Vec<u8>);
+
+impl FileWatch for Beginning {
+    fn piece(&mut self, bytes: &[u8]) {
+        let room = 64usize.saturating_sub(self.0.len());
+        self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}
+
+/// A picture, and what became of its prompt.
+struct TakenPicture {
+    file: SpooledFile,
+    kind: PictureKind,
+    prompt: String,
+}
+
+/// Pictures of one answer as they come out of it.
+#[derive(Default)]
+struct Taking {
+    records: PictureRecords,
+    open: Option<Spooling<Beginning>>,
+    all: Vec<TakenPicture>,
+}
+
+impl Making<'_> {
+    /// The pictures of one answer, told by links of ours.
+    pub(super) async fn shelved(&self, links: &OwnLinks<'_>, mut body: ReplyBody, n: u64) -> Result<Part, Fault> {
+        let mut flow = self.flow_as(ResultStyle::Letters, n);
+        let mut left = self.most_bytes(n);
+        let mut taking = Taking::default();
+        while let Some(piece) = body.chunk().await? {
+            left = left.checked_sub(piece.len()).ok_or_else(Fault::too_long)?;
+            if Instant::now() > self.deadline {
+                return Err(Fault::idle());
+            }
+            flow.feed(&piece).map_err(broke)?;
+            if flow.took_back() {
+                // What was taken was a draft.
+                taking = Taking::default();
+            }
+            if flow.out_len() > 64 << 10 {
+                self.take(&mut taking, &flow.take()).await?;
+            }
+        }
+        let (rest, _, tally, out) = flow.finish().map_err(broke)?;
+        self.take(&mut taking, &out).await?;
+        let mut writer = self.writer();
+        writer.learn(&rest);
+        let mut gathered = Gathered::new(writer, tally, Bytes::new());
+        for picture in taking.all {
+            let entry = self.entry(links, picture, &mut gathered.tally).await?;
+            gathered.add(entry);
+        }
+        let found = self.found(&rest).await;
+        let failure = found.as_ref().err().cloned().or_else(|| found.as_ref().ok()?.failure.clone());
+        Ok(Part { gathered: self.gather(gathered, found).await?, failure })
+    }
+
+    /// The next letters of the answer.
+    async fn take(&self, taking: &mut Taking, text: &[u8]) -> Result<(), Fault> {
+        for part in taking.records.feed(text) {
+            match part {
+                PicturePart::Bytes(bytes) => {
+                    if taking.open.is_none() {
+                        taking.open = Some(self.spooling_as(Beginning::default()).await?);
+                    }
+                    if let Some(file) = &mut taking.open {
+                        file.push(&bytes.into()).await.map_err(no_room)?;
+                    }
+                }
+                PicturePart::End { whole, prompt } => {
+                    let Some(file) = taking.open.take().filter(|_| whole) else { continue };
+                    let file = file.finish().await.map_err(no_room)?;
+                    if let Some(kind) = picture_kind(&file.watch.0) {
+                        taking.all.push(TakenPicture { file: file.file, kind, prompt });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The entry of a picture: a link of ours, or the picture itself.
+    async fn entry(
+        &self,
+        links: &OwnLinks<'_>,
+        picture: TakenPicture,
+        tally: &mut PictureTally,
+    ) -> Result<SpooledFile, Fault> {
+        let place = links.made.fetch_add(1, Ordering::Relaxed);
+        let TakenPicture { file, kind, prompt } = picture;
+        let now = self.till.world.now_ms();
+        let until = self.deadline.min(Instant::now() + LONGEST);
+        let cut = async {
+            tokio::time::sleep_until(until).await;
+            Uncopied::TooSlow
+        };
+        let put = links.shelf.put((&self.call_id, place), self.account, (file.clone(), kind), now, cut).await;
+        let mut writer = self.writer();
+        match put {
+            Ok(name) => {
+                let mut out = Vec::new();
+                writer.open(&mut out);
+                let url = links.shelf.link(&self.desk.secrets, links.base, &name, now);
+                writer.close(&mut out, &url, Some(prompt.as_bytes()));
+                return Ok(SpooledFile::in_memory(out.into()));
+            }
+            Err(NotShelved::Full) => tracing::info!(call = %self.call_id, "there is no room to keep a picture"),
+            Err(NotShelved::Trouble(why)) => tracing::warn!(call = %self.call_id, %why, "a picture could not be kept"),
+        }
+        tally.warn("data".to_owned(), "The gateway could not keep a picture: it is in `b64_json`.");
+        let mut spool = self.spooling().await?;
+        let (mut out, mut encoder) = (Vec::new(), Base64Encoder::default());
+        writer.open(&mut out);
+        let mut pieces = Box::pin(put_down::pieces(file));
+        while let Some(piece) = pieces.next().await {
+            encoder.feed(&piece?, &mut out);
+            spool.push(&Bytes::from(std::mem::take(&mut out))).await.map_err(no_room)?;
+        }
+        encoder.finish(&mut out);
+        writer.close(&mut out, "", Some(prompt.as_bytes()));
+        spool.push(&out.into()).await.map_err(no_room)?;
+        Ok(spool.finish().await.map_err(no_room)?.file)
+    }
+}

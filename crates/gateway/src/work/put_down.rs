@@ -1,0 +1,78 @@
+//! Answers that are put down until all of them is there, because they come by several requests or
+//! are judged as a whole: in memory while they are small, else in a file of the spool. Their charge
+//! is certain before the first byte leaves.
+
+use crate::call::{Begun, Call, Passed, Rewrite, WholeAnswer};
+use crate::door::bodies::Whose;
+use crate::door::spool::{IN_MEMORY, SpoolDisk, SpoolTerms, Spooling};
+use crate::refusal::Refusal;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream};
+use http::HeaderValue;
+use std::future::poll_fn;
+use std::sync::Arc;
+use tollgate_upstream::{Blame, Fault, ReplyBody, SpooledFile};
+
+/// An answer that is being put down.
+pub struct PutDown(Spooling<()>);
+
+impl PutDown {
+    /// For an answer of at most so many bytes.
+    pub async fn begin(spool: &Arc<SpoolDisk>, call: &Call, most: usize) -> Result<PutDown, Fault> {
+        let whose = Some(Whose::Account(call.caller.account.id));
+        let terms = SpoolTerms { whose, most: most as u64, in_memory: IN_MEMORY };
+        Ok(PutDown(spool.begin(terms, ()).await.map_err(no_room)?))
+    }
+
+    pub async fn push(&mut self, piece: &Bytes) -> Result<(), Fault> {
+        self.0.push(piece).await.map_err(no_room)
+    }
+
+    /// It is whole.
+    pub async fn answer(self, content_type: HeaderValue) -> Result<Begun, Fault> {
+        let file = self.0.finish().await.map_err(no_room)?.file;
+        if let Some(body) = file.bytes() {
+            return Ok(Begun::Whole(WholeAnswer { content_type, body: body.clone(), completion: None }));
+        }
+        Ok(passing(content_type, Bytes::new(), pieces(file)))
+    }
+}
+
+/// What comes of pieces that are ours already.
+pub fn passing(
+    content_type: HeaderValue,
+    first: Bytes,
+    pieces: impl Stream<Item = Result<Bytes, Fault>> + Send + 'static,
+) -> Begun {
+    let body = ReplyBody::made(pieces);
+    Begun::Passing(Box::new(Passed { content_type, first, body, rewrite: Box::new(AsItIs), left: usize::MAX }))
+}
+
+/// A file that was put down, piece by piece.
+pub fn pieces(file: SpooledFile) -> impl Stream<Item = Result<Bytes, Fault>> + Send {
+    stream::unfold(file.pieces(), |mut pieces| async move {
+        let piece = poll_fn(|cx| pieces.poll_piece(cx)).await?;
+        Some((piece.map_err(|_| Fault::cut()), pieces))
+    })
+    .fuse()
+}
+
+/// Our disk is full, or does not work. What the provider made is lost with it, so nobody else is
+/// asked.
+pub fn no_room(refusal: Refusal) -> Fault {
+    let (code, message) = (refusal.code, refusal.message);
+    Fault { code, message, blame: Blame::Network, try_other: false, ..Fault::cut() }
+}
+
+/// It is ours already.
+struct AsItIs;
+
+impl Rewrite for AsItIs {
+    fn feed(&mut self, piece: Bytes) -> Result<Bytes, Fault> {
+        Ok(piece)
+    }
+
+    fn end(&mut self) -> Result<Bytes, Fault> {
+        Ok(Bytes::new())
+    }
+}
