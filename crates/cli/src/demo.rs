@@ -23,6 +23,7 @@ const CATALOG: &str = include_str!("../../../catalog/demo.toml");
 const VIDEO_CATALOG: &str = include_str!("../../../catalog/video.toml");
 const IMAGES_CATALOG: &str = include_str!("../../../catalog/images.toml");
 const DIALECTS_CATALOG: &str = include_str!("../../../catalog/dialects.toml");
+const REALTIME_CATALOG: &str = include_str!("../../../catalog/realtime.toml");
 const SPEECH_CATALOG: &str = include_str!("../../../catalog/speech.toml");
 const TRANSCRIPTION_CATALOG: &str = include_str!("../../../catalog/transcription.toml");
 /// Makers of videos look at keys even in a simulation; Kling's is a pair.
@@ -185,6 +186,7 @@ fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Res
     let later = [
         (catalog.join("dialects.toml"), DIALECTS_CATALOG),
         (catalog.join("images.toml"), IMAGES_CATALOG),
+        (catalog.join("realtime.toml"), REALTIME_CATALOG),
         (catalog.join("speech.toml"), SPEECH_CATALOG),
         (catalog.join("transcription.toml"), TRANSCRIPTION_CATALOG),
         (catalog.join("video.toml"), VIDEO_CATALOG),

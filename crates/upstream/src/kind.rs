@@ -6,9 +6,9 @@
 
 use crate::makers::{
     Anthropic, Ark, CohereEmbeddings, CohereRerank, DashScope, DashScopeRecognition, DashScopeSpeech, ElevenLabsMusic,
-    ElevenLabsSpeech, GeminiChat, GeminiEmbeddings, GeminiImages, GeminiSpeech, JinaRerank, Kling, KlingImages,
-    MiniMax, MiniMaxImages, MiniMaxMusic, MiniMaxSpeech, OpenAiChat, OpenAiEmbeddings, OpenAiImages, OpenAiRealtime,
-    OpenAiSpeech, OpenAiTranscriber, QwenImages, Scribe, Seedream, Sora, TikHub, Veo,
+    ElevenLabsSpeech, GeminiChat, GeminiEmbeddings, GeminiImages, GeminiLive, GeminiSpeech, JinaRerank, Kling,
+    KlingImages, MiniMax, MiniMaxImages, MiniMaxMusic, MiniMaxSpeech, OpenAiChat, OpenAiEmbeddings, OpenAiImages,
+    OpenAiRealtime, OpenAiSpeech, OpenAiTranscriber, QwenImages, QwenRealtime, Scribe, Seedream, Sora, TikHub, Veo,
 };
 use crate::transcription::Transcriber;
 use crate::video::VideoMaker;
@@ -78,6 +78,7 @@ pub static KINDS: &[ProviderKind] = &[
         speech: Some(&GeminiSpeech),
         image: Some(&GeminiImages),
         embeddings: Some(&GeminiEmbeddings),
+        realtime: Some(&GeminiLive),
         ..ProviderKind::named("gemini")
     },
     ProviderKind { social: Some(&TikHub), ..ProviderKind::named("tikhub") },
@@ -90,6 +91,7 @@ pub static KINDS: &[ProviderKind] = &[
         transcription: Some(&DashScopeRecognition),
         image: Some(&QwenImages),
         embeddings: Some(&OpenAiEmbeddings { path: "/compatible-mode/v1/embeddings", most: 10, packs: false }),
+        realtime: Some(&QwenRealtime),
         ..ProviderKind::named("dashscope")
     },
     ProviderKind {
@@ -227,10 +229,10 @@ mod tests {
             "openai: chat, video, images, speech, transcription, embeddings, rerank, decisions, realtime",
             "openai-responses: chat",
             "anthropic: chat",
-            "gemini: chat, video, images, speech, embeddings",
+            "gemini: chat, video, images, speech, embeddings, realtime",
             "tikhub: social data",
             "social-source: social data",
-            "dashscope: chat, video, images, speech, transcription, embeddings",
+            "dashscope: chat, video, images, speech, transcription, embeddings, realtime",
             "ark: chat, video, images, embeddings",
             "kling: video, images",
             "minimax: chat, video, images, speech, music",

@@ -51,6 +51,17 @@ fn the_models_of_the_dialects_load_with_it() {
 }
 
 #[test]
+fn the_realtime_models_load_with_it() {
+    const REALTIME: &str = include_str!("../../../../catalog/realtime.toml");
+    let files =
+        [("catalog/demo.toml".to_owned(), DEMO.to_owned()), ("catalog/realtime.toml".to_owned(), REALTIME.to_owned())];
+    let providers = ["sim", "gemini", "dashscope"];
+    let catalog = load_for(&files, &providers).unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
+    let spoken: Vec<_> = catalog.models.values().filter(|model| model.supports("realtime")).collect();
+    assert_eq!(spoken.len(), 3);
+}
+
+#[test]
 fn the_speech_models_load_with_it() {
     const SPEECH: &str = include_str!("../../../../catalog/speech.toml");
     let files =

@@ -11,6 +11,7 @@ pub mod decisions;
 pub mod embeddings;
 pub mod form;
 pub mod gemini;
+mod gemini_live;
 pub mod health;
 pub mod images;
 pub mod mcp;

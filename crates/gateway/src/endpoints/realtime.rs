@@ -3,7 +3,7 @@
 
 use super::row::{Access, Family, Row, no_schemas};
 use super::upgrade::SocketRequest;
-use super::{chat, reading};
+use super::{chat, gemini_live, reading};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::settings::RealtimeSettings;
@@ -16,6 +16,7 @@ use http::{HeaderName, HeaderValue};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tollgate_media::realtime::{BetaClient, LiveForm};
 use tollgate_store::CallId;
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
@@ -29,7 +30,15 @@ fn rows() -> Vec<Row> {
     let summary = "A realtime session over a WebSocket; each of its responses is a call of its own";
     vec![
         Row::get(ENDPOINT, Access::Paid, open, summary)
-            .with(|| vec![json!({ "name": "model", "in": "query", "required": true, "schema": { "type": "string" } })])
+            .with(|| {
+                let parameter = |name: &str, required: bool, schema: Value| {
+                    json!({ "name": name, "in": "query", "required": required, "schema": schema })
+                };
+                vec![
+                    parameter("model", true, json!({ "type": "string" })),
+                    parameter("intent", false, json!({ "enum": ["transcription"] })),
+                ]
+            })
             .replies_bare(101)
             .refused_with(&[405, 426, 502, 503, 504])
             .quoted(|shop, _, body| {
@@ -39,6 +48,10 @@ fn rows() -> Vec<Row> {
             })
             .serves(ENDPOINT_TYPE)
             .names_itself(),
+        Row::get(gemini_live::ENDPOINT, Access::Paid, gemini_live::open, "The same for clients of Gemini Live")
+            .replies_bare(101)
+            .refused_with(&[405, 426, 503])
+            .quoted_as(ENDPOINT),
     ]
 }
 
@@ -52,7 +65,7 @@ pub async fn open(State(app): State<Arc<App>>, request: Request) -> Response {
 }
 
 /// Who opens a session.
-async fn who(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
+pub(super) async fn who(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
     reading::caller(app, parts).await
 }
 
@@ -60,12 +73,10 @@ async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Respons
     let (mut parts, _) = request.into_parts();
     let caller = who(app, &parts).await?;
     let model = model_of(&parts).ok_or_else(no_model)?;
-    if is_beta(&parts) {
-        let text = "The beta interface of realtime is over; leave `OpenAI-Beta: realtime=v1` out and speak the GA one.";
-        return Err(Refusal::about(Code::UnsupportedValue, "OpenAI-Beta", text));
-    }
+    let form = is_beta(&parts).then(|| Box::new(BetaClient::new()) as Box<dyn LiveForm>);
     let socket = SocketRequest::read(app, &mut parts, "`GET` opens a WebSocket here.")?;
-    let opening = Opening { caller, model, configured: None, form: None };
+    let transcription = only_listens(&parts);
+    let opening = Opening { caller, model, transcription, configured: None, form };
     let session = app.realtime.open(id, opening).await?;
     let reply = socket.reply();
     let SocketRequest { upgraded, place, .. } = socket;
@@ -80,6 +91,11 @@ async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Respons
 
 fn no_model() -> Refusal {
     Refusal::about(Code::MissingParameter, "model", "`?model=` names the model that the session is with.")
+}
+
+/// `?intent=transcription`: the session has no responses.
+fn only_listens(parts: &Parts) -> bool {
+    parts.uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "intent=transcription"))
 }
 
 /// `?model=`, decoded.

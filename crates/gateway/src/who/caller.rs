@@ -132,7 +132,7 @@ fn key_in_protocol(headers: &HeaderMap) -> Option<&str> {
 /// log.
 fn key_in_query(uri: &Uri) -> Option<&str> {
     let path = uri.path();
-    if !path.starts_with("/v1beta/") && !path.starts_with("/v1/models") {
+    if !["/v1beta/", "/v1/models", "/ws/google.ai."].iter().any(|start| path.starts_with(start)) {
         return None;
     }
     uri.query()?.split('&').find_map(|pair| pair.strip_prefix("key="))
@@ -203,6 +203,7 @@ mod tests {
         for (uri, key) in [
             ("/v1beta/models/gemini-x:generateContent?alt=sse&key=sk-a", Some("sk-a")),
             ("/v1/models?key=sk-a", Some("sk-a")),
+            ("/ws/google.ai.generativelanguage.v1beta.X.Y?key=sk-a", Some("sk-a")),
             ("/v1/usage?key=sk-a", None),
         ] {
             assert_eq!(key_in_query(&Uri::from_static(uri)), key, "{uri}");

@@ -44,6 +44,7 @@ mod v1 {
     mod quote;
     mod quote_and_charge;
     pub mod realtime;
+    mod realtime_forms;
     mod receipts;
     mod reports;
     mod rerank;

@@ -24,4 +24,19 @@ pub trait LiveForm: Send {
 
     /// A GA event as the frames that this side gets.
     fn write(&mut self, event: String) -> Result<Vec<LiveFrame>, LiveFault>;
+
+    /// What follows without being asked: events that this side says, and frames that it gets. To be
+    /// asked for when a session begins and after each `read` and `write`.
+    fn more(&mut self) -> (Vec<String>, Vec<LiveFrame>) {
+        (Vec::new(), Vec::new())
+    }
+
+    /// Which form it is, where two sides of one form can do without the middle's words.
+    fn kind(&self) -> &'static str {
+        ""
+    }
+
+    /// The other side has the same form: each event carries the frame that it was made from, and
+    /// that is what the other side gets.
+    fn pair(&mut self) {}
 }

@@ -3,5 +3,6 @@
 mod audio;
 mod fuzz;
 mod read;
+mod realtime;
 mod video;
 mod video_page;

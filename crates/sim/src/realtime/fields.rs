@@ -46,7 +46,7 @@ const SESSION: &[(&str, &str)] = &[
     ("session.audio", "input output"),
     ("session.audio.input", "format noise_reduction transcription turn_detection"),
     ("session.audio.input.format", "type rate"),
-    ("session.audio.input.transcription", "model language prompt delay keywords"),
+    ("session.audio.input.transcription", "model language languages prompt delay keywords"),
     (
         "session.audio.input.turn_detection",
         "type threshold prefix_padding_ms silence_duration_ms idle_timeout_ms create_response interrupt_response eagerness",

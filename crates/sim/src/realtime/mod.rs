@@ -1,6 +1,6 @@
 //! Providers that are talked to over a WebSocket, each written from its maker's documents and
-//! strict about what it takes: OpenAI's current interface at `/v1/realtime` (and `/openai/v1/realtime`, as
-//! Azure has it). How things go is said in the model's name and in texts: see [`scenarios`].
+//! strict about what it takes: OpenAI's current interface at `/v1/realtime` (and
+//! `/openai/v1/realtime`, as Azure has it), DashScope's and Gemini's below `/video/<maker>`. How things go is said in the model's name and in texts: see [`scenarios`].
 //!
 //! A turn ends by the silence in the audio that was sent, and an answer goes out as fast as it is
 //! read. Nothing waits for a clock unless the scenario says so. While [`crate::Sim::shut`] holds the
@@ -10,7 +10,9 @@
 //! `WS`; so is the handshake, with method `GET`. [`crate::Sim::sessions`] has the frames.
 
 mod config;
+mod dashscope;
 mod fields;
+mod gemini;
 mod openai;
 mod play;
 mod scenario;
@@ -41,9 +43,28 @@ pub use scenario::scenarios;
 pub use seen::SeenSession;
 pub(crate) use seen::Sessions;
 
+/// Who is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Maker {
+    OpenAi,
+    DashScope,
+    Gemini,
+}
+
+fn maker(path: &str) -> Option<Maker> {
+    match path {
+        "/v1/realtime" | "/openai/v1/realtime" => Some(Maker::OpenAi),
+        "/video/dashscope/api-ws/v1/realtime" => Some(Maker::DashScope),
+        _ if path.ends_with("/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent") => {
+            Some(Maker::Gemini)
+        }
+        _ => None,
+    }
+}
+
 /// Whether a path is a socket's.
 pub(crate) fn is_ours(path: &str) -> bool {
-    path == "/v1/realtime" || path == "/openai/v1/realtime"
+    maker(path).is_some()
 }
 
 /// Where sessions run.
@@ -59,6 +80,7 @@ struct Opened {
     floor: Floor,
     parts: http::request::Parts,
     number: u64,
+    maker: Maker,
     model: String,
     choice: Choice,
 }
@@ -71,7 +93,8 @@ pub(crate) async fn answer(floor: Floor, mut request: Request<Incoming>) -> Resp
     let mut received = Received::new(&parts, Bytes::new());
     let model = query(&parts, "model").unwrap_or_default();
     received.model.clone_from(&model);
-    let choice = match admit(&floor.world, &received, &parts, &model) {
+    let Some(maker) = maker(parts.uri.path()) else { return Response::new(Either::Left(Full::default())) };
+    let choice = match admit(&floor.world, &received, &parts, maker, &model) {
         Ok(choice) => choice,
         Err(refusal) => {
             received.status = refusal.status;
@@ -91,7 +114,7 @@ pub(crate) async fn answer(floor: Floor, mut request: Request<Incoming>) -> Resp
         return fault::response(200, "text/html", page).map(|body| Either::Left(Full::new(body)));
     }
     let reply = switching(&parts);
-    let opened = Opened { number: watch.id, parts, model, choice, floor };
+    let opened = Opened { number: watch.id, parts, maker, model, choice, floor };
     let (tracker, stop) = (opened.floor.tracker.clone(), opened.floor.stop.clone());
     tracker.spawn(async move {
         let work = async {
@@ -99,7 +122,10 @@ pub(crate) async fn answer(floor: Floor, mut request: Request<Incoming>) -> Resp
             let Ok(upgraded) = upgrade.await else { return };
             let limits = WebSocketConfig::default().max_message_size(Some(64 << 20)).max_frame_size(Some(64 << 20));
             let wire = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(limits)).await;
-            openai::serve(opened, wire).await;
+            match maker {
+                Maker::Gemini => gemini::serve(opened, wire).await,
+                Maker::OpenAi | Maker::DashScope => openai::serve(opened, wire).await,
+            }
         };
         tokio::select! {
             () = stop.cancelled() => {}
@@ -109,10 +135,19 @@ pub(crate) async fn answer(floor: Floor, mut request: Request<Incoming>) -> Resp
     reply
 }
 
-fn admit(world: &World, received: &Received, parts: &http::request::Parts, model: &str) -> Result<Choice, Refusal> {
+fn admit(
+    world: &World,
+    received: &Received,
+    parts: &http::request::Parts,
+    maker: Maker,
+    model: &str,
+) -> Result<Choice, Refusal> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if let Some(key) = &world.require_key {
-        let known = received.authorization_is(&format!("Bearer {key}")) || header("api-key") == key;
+        let known = received.authorization_is(&format!("Bearer {key}"))
+            || header("api-key") == key
+            || header("x-goog-api-key") == key
+            || query(parts, "key").as_deref() == Some(key);
         if !known {
             return Err(Refusal::new(401, "Incorrect API key provided."));
         }
@@ -124,6 +159,9 @@ fn admit(world: &World, received: &Received, parts: &http::request::Parts, model
     if !header("openai-beta").is_empty() {
         let message = "The Realtime Beta API is no longer supported. Please use /v1/realtime for the GA API.";
         return Err(Refusal::new(400, message).with_code(Some("beta_api_shape_disabled")));
+    }
+    if maker == Maker::Gemini {
+        return Choice::of_model("plain").ok_or_else(|| Refusal::unknown_model(model));
     }
     if model.is_empty() && query(parts, "intent").as_deref() != Some("transcription") {
         return Err(Refusal::missing("model"));

@@ -17,7 +17,7 @@ use super::scenario::Choice;
 use super::seen::{Note, SeenSession};
 use super::sound::{Ear, Heard};
 use super::talk::{Entry, Talk, Tokens, read_item, words};
-use super::{Opened, Wire, decode, query};
+use super::{Maker, Opened, Wire, dashscope, decode, query};
 use crate::record::Received;
 
 type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -55,7 +55,10 @@ pub(super) async fn serve(opened: Opened, wire: Wire) {
     });
     let transcribes = query(&opened.parts, "intent").as_deref() == Some("transcription");
     let shown = opened.choice.text("reply_model").unwrap_or(&opened.model).to_string();
-    let config = Config::new(&format!("sess_sim_{}", opened.number), &shown, transcribes);
+    let mut config = Config::new(&format!("sess_sim_{}", opened.number), &shown, transcribes);
+    if opened.maker == Maker::DashScope {
+        config.object["audio"]["input"]["format"]["rate"] = json!(16_000);
+    }
     let ear = Ear::new(config.coding("input"));
     let uninvited = if opened.choice.is("uninvited") { opened.choice.number("count").unwrap_or(1) } else { 0 };
     let mut session = Session {
@@ -116,6 +119,9 @@ impl Session {
     async fn say(&mut self, mut event: Value) -> Goes {
         self.events += 1;
         event["event_id"] = json!(format!("event_sim_{}_{}", self.opened.number, self.events));
+        if self.opened.maker == Maker::DashScope && !dashscope::says(&mut event) {
+            return Ok(());
+        }
         self.wire.send(Message::text(event.to_string())).await.map_err(|_| Ended)
     }
 
@@ -130,10 +136,15 @@ impl Session {
                 if self.choice().is("silent") || self.choice().is("ping_only") {
                     return Ok(());
                 }
-                let event: Value = match serde_json::from_str(&text) {
+                let mut event: Value = match serde_json::from_str(&text) {
                     Ok(event) => event,
                     Err(_) => return self.wrong(&Wrong::new("invalid_json", "Invalid JSON."), &Value::Null).await,
                 };
+                if self.opened.maker == Maker::DashScope
+                    && let Err(wrong) = dashscope::hears(&mut event)
+                {
+                    return self.wrong(&wrong, &event["event_id"]).await;
+                }
                 match self.event(&event).await {
                     Ok(goes) => goes,
                     Err(wrong) => self.wrong(&wrong, &event["event_id"]).await,

@@ -1,6 +1,6 @@
 //! A realtime session over a WebSocket: order of events, money, turns by silence, faults.
 
-use crate::client::sim;
+use super::client::sim;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::{SinkExt as _, StreamExt as _};

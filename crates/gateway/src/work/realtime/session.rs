@@ -10,7 +10,7 @@ use super::dial::{Dial, Dialled};
 use super::ending::{LastWords, error_event};
 use super::line::{Heard, Line};
 use super::listening::Listening;
-use super::needs::NextResponse;
+use super::needs::{NextResponse, NextTranscript};
 use super::pace::ClientPace;
 use super::places::SessionPlace;
 use super::{ENDPOINT, RealtimeDesk};
@@ -48,6 +48,8 @@ pub(super) const LAST_RESPONSE: Duration = Duration::from_secs(60);
 pub struct Opening {
     pub caller: Arc<Caller>,
     pub model: String,
+    /// The session only writes down what it hears; the model is one that does that.
+    pub transcription: bool,
     /// The first configuration, where somebody has fixed one: a JSON object.
     pub configured: Option<Value>,
     /// How the client speaks, where that is not OpenAI's GA interface.
@@ -98,6 +100,8 @@ pub(super) struct Talk {
     pub asked_limit: Option<u64>,
     pub most_output: u64,
     pub listening: Listening,
+    /// There are no responses, only transcripts.
+    pub transcription: bool,
     /// Our own configuration, which the client did not ask for, is not answered yet.
     pub own_update: bool,
     /// What goes to each side.
@@ -114,9 +118,15 @@ impl RealtimeDesk {
         let place = self.places.take(&opening.caller, &self.settings)?;
         let session: Arc<str> = id.to_string().replacen("call_", "sess_", 1).into();
         let terms = SessionTerms { till: self.till.clone(), session, endpoint: ENDPOINT, life: self.settings.longest };
-        let first = first_response(&self.till.serving.load(), &self.settings, &opening.model);
-        let dial = Dial { transcription: false };
-        let (call, dialled) = terms.first(opening.caller.clone(), id, first, &dial).await?;
+        let dial = Dial { transcription: opening.transcription };
+        let caller = opening.caller.clone();
+        let (call, dialled) = if opening.transcription {
+            let first = NextTranscript::first(&self.till.serving.load(), &opening.model)?;
+            terms.first(caller, id, first, &dial).await?
+        } else {
+            let first = first_response(&self.till.serving.load(), &self.settings, &opening.model);
+            terms.first(caller, id, first, &dial).await?
+        };
         let shared =
             Shared { terms, caller: opening.caller.clone(), ids: self.ids.clone(), settings: self.settings.clone() };
         Ok(OpenSession { desk: self.clone(), shared, place, call, dialled, opening })
@@ -144,11 +154,15 @@ impl OpenSession {
         let server = Counted::new(dialled.io, desk.bodies.clone(), whose, settings.provider_message_bytes);
         let model = call.model().clone();
         let most_output = model.max_output_tokens.unwrap_or(u64::MAX).max(1);
+        let (standing, listening) = match opening.transcription {
+            true => (None, Listening::with(call, upstream.clone())),
+            false => (Some(call), Listening::default()),
+        };
         let talk = Talk {
             names: ModelNames { public: model.name.clone(), upstream },
             session_id: shared.terms.session.clone(),
             provider,
-            standing: Some(call),
+            standing,
             promised: None,
             running: HashMap::new(),
             context: InputEstimate::new(model.chat.image_tokens),
@@ -156,7 +170,8 @@ impl OpenSession {
             limit: settings.max_output_tokens.min(most_output),
             asked_limit: None,
             most_output: most_output.min(settings.max_output_tokens.max(4_096)),
-            listening: Listening::default(),
+            listening,
+            transcription: opening.transcription,
             own_update: false,
             to_client: Vec::new(),
             to_provider: Vec::new(),
@@ -164,14 +179,22 @@ impl OpenSession {
             ending: None,
             shared,
         };
+        let (mut client_form, mut server_form) = (opening.form, dialled.form);
+        if let (Some(ours), Some(theirs)) = (&mut client_form, &mut server_form)
+            && !ours.kind().is_empty()
+            && ours.kind() == theirs.kind()
+        {
+            ours.pair();
+            theirs.pair();
+        }
         let relay = Relay {
             client: Line::new(client, Role::Server, settings.message_bytes).await,
             server: Line::new(server, Role::Client, settings.provider_message_bytes).await,
-            client_form: opening.form,
-            server_form: dialled.form,
+            client_form,
+            server_form,
             pace: ClientPace::new(&settings, Instant::now()),
             resume_at: None,
-            blocked: None,
+            unasked: VecDeque::new(),
             withheld: None,
             unheard: VecDeque::new(),
             room_to_client: None,
@@ -197,8 +220,8 @@ struct Relay<T> {
     pace: ClientPace,
     /// The client sent too fast and is read again from then on.
     resume_at: Option<Instant>,
-    /// A request for a response that waits for the one before it.
-    blocked: Option<Utf8Bytes>,
+    /// Events of the client that wait, the first of them for a response that was asked for before.
+    unasked: VecDeque<Utf8Bytes>,
     /// Output that waits for money, with its response, and what came after it.
     withheld: Option<(String, Utf8Bytes)>,
     unheard: VecDeque<Utf8Bytes>,
@@ -224,15 +247,20 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
     async fn run(mut self, configured: Option<Value>) {
         // The first thing that a provider hears: no response without an end.
         self.talk.own_update = true;
-        let update = json!({ "type": "session.update", "event_id": OWN_UPDATE,
-            "session": { "type": "realtime", "max_output_tokens": self.talk.limit } });
+        let session = match self.talk.transcription {
+            true => {
+                json!({ "type": "transcription", "audio": { "input": { "transcription": { "model": self.talk.names.upstream } } } })
+            }
+            false => json!({ "type": "realtime", "max_output_tokens": self.talk.limit }),
+        };
+        let update = json!({ "type": "session.update", "event_id": OWN_UPDATE, "session": session });
         self.talk.to_provider.push(update.to_string().into());
         if let Some(session) = configured {
             let update = json!({ "type": "session.update", "session": session }).to_string();
             self.talk.client_said(update.into()).await;
         }
         let next = loop {
-            match self.deliver() {
+            match self.follow().await {
                 Next::Go => {}
                 over => break over,
             }
@@ -242,6 +270,31 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             }
         };
         self.finish(next).await;
+    }
+
+    /// Delivers what there is, and what the forms of both sides say by themselves after it.
+    async fn follow(&mut self) -> Next {
+        loop {
+            self.ask_on().await;
+            match self.deliver() {
+                Next::Go => {}
+                over => return over,
+            }
+            let more = |form: &mut Option<Box<dyn LiveForm>>| form.as_mut().map(|form| form.more()).unwrap_or_default();
+            let (asked, to_client) = more(&mut self.client_form);
+            let (said, to_server) = more(&mut self.server_form);
+            to_client.into_iter().for_each(|frame| self.client.say(message(frame)));
+            to_server.into_iter().for_each(|frame| self.server.say(message(frame)));
+            if asked.is_empty() && said.is_empty() {
+                return Next::Go;
+            }
+            self.unasked.extend(asked.into_iter().map(Utf8Bytes::from));
+            self.unheard.extend(said.into_iter().map(Utf8Bytes::from));
+            match self.hear().await {
+                Next::Go => {}
+                over => return over,
+            }
+        }
     }
 
     /// Puts what the talk has to say into the queues of both sides.
@@ -261,7 +314,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             match self.client_form.as_mut().map(|form| form.write(event.as_str().to_owned())) {
                 None => self.client.say_text(event),
                 Some(Ok(frames)) => frames.into_iter().for_each(|frame| self.client.say(message(frame))),
-                Some(Err(_)) => {}
+                // There is no other way to say it in this form.
+                Some(Err(fault)) => {
+                    return Next::Over(LastWords::plain(CloseCode::Invalid, &fault.0));
+                }
             }
         }
         self.client.keep(self.room_to_client.take());
@@ -278,14 +334,14 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
     async fn step(&mut self) -> Next {
         let now = Instant::now();
         let paced = self.resume_at.is_none_or(|at| now >= at);
-        let hears_client = self.blocked.is_none() && paced && self.talk.ending.is_none() && self.server.has_room();
+        let hears_client = self.unasked.is_empty() && paced && self.talk.ending.is_none() && self.server.has_room();
         let hears_server = self.withheld.is_none() && self.client.has_room();
         let shutdown = self.talk.shared.terms.till.shutdown.clone();
         let wake = self.wake_at(now);
         let stopping = self.talk.ending.is_none();
         tokio::select! {
-            heard = self.client.heard(hears_client) => self.from_client(heard).await,
-            heard = self.server.heard(hears_server) => self.from_server(heard).await,
+            heard = self.client.heard(hears_client) => self.client_frame(heard).await,
+            heard = self.server.heard(hears_server) => self.server_frame(heard).await,
             (response, extended) = extended(&mut self.talk.running) => {
                 self.extended(&response, extended);
                 self.hear().await
@@ -307,7 +363,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         [self.resume_at, ending].into_iter().flatten().filter(|at| *at > now).fold(now + TICK, Instant::min)
     }
 
-    async fn from_client(&mut self, heard: Heard) -> Next {
+    async fn client_frame(&mut self, heard: Heard) -> Next {
         let now = Instant::now();
         let (frame, room) = match heard {
             Heard::Text(text, room) => (Message::Text(text), room),
@@ -330,21 +386,26 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         self.said_at = now;
         self.room_to_server = room;
         self.resume_at = self.pace.came(frame.len(), now);
-        for event in match read(self.client_form.as_deref_mut(), frame) {
-            Ok(events) => events,
-            Err(text) => {
-                self.talk.refuse(&Refusal::new(Code::InvalidRequest, text), None);
-                return Next::Go;
-            }
-        } {
-            if let Some(waiting) = self.talk.client_said(event).await {
-                self.blocked = Some(waiting);
-            }
+        match read(self.client_form.as_deref_mut(), frame) {
+            Ok(events) => self.unasked.extend(events),
+            Err(text) => self.talk.refuse(&Refusal::new(Code::InvalidRequest, text), None),
         }
         Next::Go
     }
 
-    async fn from_server(&mut self, heard: Heard) -> Next {
+    /// Takes the client's events one by one, up to one that has to wait.
+    async fn ask_on(&mut self) {
+        while self.talk.ending.is_none()
+            && let Some(event) = self.unasked.pop_front()
+        {
+            if let Some(waiting) = self.talk.client_said(event).await {
+                self.unasked.push_front(waiting);
+                return;
+            }
+        }
+    }
+
+    async fn server_frame(&mut self, heard: Heard) -> Next {
         let garbage = || LastWords::fault(Code::UpstreamInvalidReply, "The provider sent what is no event.");
         let (frame, room) = match heard {
             Heard::Text(text, room) => (Message::Text(text), room),
@@ -374,11 +435,6 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
                 Ok(withheld) => self.withheld = withheld,
                 Err(words) => return Next::ProviderGone(words),
             }
-        }
-        if self.talk.promised.is_none()
-            && let Some(waiting) = self.blocked.take()
-        {
-            self.blocked = self.talk.client_said(waiting).await;
         }
         Next::Go
     }
@@ -478,7 +534,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
                 () = tokio::time::sleep_until(until) => return,
                 () = cut.cancelled() => return,
             };
-            if !matches!(self.from_server(heard).await, Next::Go) {
+            if !matches!(self.server_frame(heard).await, Next::Go) {
                 return;
             }
         }
@@ -490,7 +546,7 @@ pub(super) const OWN_UPDATE: &str = "event_gateway_limit";
 
 fn over_time(reason: &str, text: &str) -> LastWords {
     let refusal = Refusal::new(Code::InvalidRequest, text);
-    LastWords { code: CloseCode::Away, reason: reason.to_owned(), error: Some(refusal) }
+    LastWords { code: CloseCode::Away, reason: reason.to_owned(), error: Some(Box::new(refusal)) }
 }
 
 fn message(frame: LiveFrame) -> Message {

@@ -1,0 +1,242 @@
+"""Realtime sessions as the official SDKs hold them: openai's `realtime.connect` and google-genai's `aio.live`.
+
+Every event is held to the SDK's own types, strictly: `connect` reads what does not fit without a word, so each event is
+validated once more, and no union member may have been taken for another.
+"""
+
+import asyncio
+import base64
+import json
+import os
+import struct
+import time
+
+import openai
+import pydantic
+import pytest
+
+NEWEST = os.environ.get("TOLLGATE_SDKS") == "newest"
+current = pytest.mark.skipif(not NEWEST, reason="older SDKs know the beta interface only")
+
+if NEWEST:
+    from openai.types.realtime import RealtimeServerEvent
+
+    SERVER_EVENT = pydantic.TypeAdapter(RealtimeServerEvent)
+
+
+def pcm(milliseconds, level, rate=24_000):
+    """A square wave that can be told from silence."""
+    samples = (level if at // 40 % 2 else -level for at in range(rate * milliseconds // 1000))
+    return b"".join(struct.pack("<h", sample) for sample in samples)
+
+
+def text(audio):
+    return base64.b64encode(audio).decode()
+
+
+def checked(event):
+    """The event again, from its own JSON: of the right class, and with nothing of the wrong type in it."""
+    again = SERVER_EVENT.validate_python(json.loads(event.to_json()))
+    assert type(again) is type(event) and again.type == event.type, (type(again), event)
+    assert event.event_id, event
+    return event
+
+
+def until(connection, kind):
+    """Events up to the first of a type."""
+    events = []
+    while not events or events[-1].type != kind:
+        event = checked(connection.recv())
+        assert event.type != "error" or kind == "error", event
+        events.append(event)
+    return events
+
+
+def words(connection, said, **response):
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": said}]}
+    connection.conversation.item.create(item=item)
+    connection.response.create(**({"response": response} if response else {}))
+    return until(connection, "response.done")
+
+
+def joined(events, kind):
+    return "".join(event.delta for event in events if event.type == kind)
+
+
+class Rows:
+    """Rows of one model that are charged while a test runs. A session lets its last hold go when it is closed, so
+    whoever counts money waits for that."""
+
+    def __init__(self, house, model):
+        self.house, self.model = house, model
+        self.settled()
+        self.before = {row["call_id"] for row in self.all()}
+        self.available = house.balance()["available_nano_usd"]
+
+    def all(self):
+        rows = self.house.get("/v1/usage?limit=100")["data"]
+        return [row for row in rows if row["model"] == self.model and row["charge_nano_usd"]]
+
+    def settled(self):
+        for _ in range(600):
+            if not self.house.balance()["held_nano_usd"]:
+                return
+            time.sleep(0.05)
+        raise AssertionError("a hold stays open")
+
+    def charged(self, count=1):
+        """The new rows, oldest first; the balance fell by exactly their charges."""
+        self.settled()
+        rows = [row for row in reversed(self.all()) if row["call_id"] not in self.before]
+        assert len(rows) == count, rows
+        fell = self.available - self.house.balance()["available_nano_usd"]
+        assert fell == sum(row["charge_nano_usd"] for row in rows), (fell, rows)
+        return rows
+
+
+MODELS = ["demo-realtime", "gemini-demo-live", "demo-omni"]
+
+
+@current
+@pytest.mark.parametrize("model", MODELS)
+def test_text_and_its_charge(house, client, model):
+    rows = Rows(house, model)
+    with client.realtime.connect(model=model) as connection:
+        created = until(connection, "session.created")[0]
+        assert created.session.model == model
+        connection.session.update(session={"type": "realtime", "output_modalities": ["text"], "instructions": "be brief"})
+        assert until(connection, "session.updated")[-1].session.output_modalities == ["text"]
+        events = words(connection, "hello there [[sim:tokens=4]]")
+    assert joined(events, "response.output_text.delta") == "the toll is paid"
+    response = events[-1].response
+    assert response.status == "completed" and response.output[0].content[0].text == "the toll is paid"
+    assert response.usage.output_tokens == 4 and response.usage.input_tokens > 4
+    [row] = rows.charged()
+    assert (row["usage"]["output"], row["estimated"]) == (4, False), row
+
+
+@current
+@pytest.mark.parametrize("model", MODELS)
+def test_audio_in_and_out(house, client, model):
+    rows = Rows(house, model)
+    with client.realtime.connect(model=model) as connection:
+        until(connection, "session.created")
+        connection.session.update(session={"type": "realtime", "output_modalities": ["audio"]})
+        until(connection, "session.updated")
+        for piece in (pcm(400, 6_000), pcm(800, 0)):
+            connection.input_audio_buffer.append(audio=text(piece))
+        events = until(connection, "response.done")
+    audio = b"".join(base64.b64decode(event.delta) for event in events if event.type == "response.output_audio.delta")
+    assert len(audio) == 800 * 48, "800 ms at 24 kHz"
+    assert joined(events, "response.output_audio_transcript.delta") == "the toll is paid and the gate opens"
+    assert "input_audio_buffer.committed" in [event.type for event in events]
+    [row] = rows.charged()
+    assert row["usage"]["audio_output"] == 16 and row["usage"]["audio_input"] > 0 and not row["estimated"], row
+
+
+@current
+@pytest.mark.parametrize("model", MODELS[:2])
+def test_a_function_is_called_and_answered(house, client, model):
+    tool = {"type": "function", "name": "weather", "description": "d", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+    with client.realtime.connect(model=model) as connection:
+        until(connection, "session.created")
+        connection.session.update(session={"type": "realtime", "output_modalities": ["text"], "tools": [tool]})
+        until(connection, "session.updated")
+        events = words(connection, "weather? [[sim:tool]]")
+        [call] = [item for item in events[-1].response.output if item.type == "function_call"]
+        assert (call.name, json.loads(call.arguments)) == ("weather", {"city": "Oslo"})
+        connection.conversation.item.create(item={"type": "function_call_output", "call_id": call.call_id, "output": "sunny"})
+        events = words(connection, "and? [[sim:plain]]")
+        assert events[-1].response.status == "completed" and joined(events, "response.output_text.delta")
+
+
+@current
+@pytest.mark.parametrize("model", MODELS)
+def test_the_user_interrupts(house, client, model):
+    rows = Rows(house, model)
+    with client.realtime.connect(model=model) as connection:
+        until(connection, "session.created")
+        connection.session.update(session={"type": "realtime", "instructions": "[[sim:hold after=3]]"})
+        until(connection, "session.updated")
+        for piece in (pcm(400, 6_000), pcm(800, 0)):
+            connection.input_audio_buffer.append(audio=text(piece))
+        for _ in range(3):
+            until(connection, "response.output_audio.delta")
+        connection.input_audio_buffer.append(audio=text(pcm(400, 6_000)))
+        events = until(connection, "response.done")
+        assert "input_audio_buffer.speech_started" in [event.type for event in events]
+        response = events[-1].response
+        assert (response.status, response.status_details.reason) == ("cancelled", "turn_detected")
+    [row] = rows.charged()
+    assert row["usage"]["audio_output"] == 6 and not row["estimated"], row
+
+
+@current
+def test_cancelling_and_going_on_after_an_error(house, client):
+    with client.realtime.connect(model="demo-realtime") as connection:
+        until(connection, "session.created")
+        connection.session.update(session={"type": "realtime", "output_modalities": ["text"]})
+        until(connection, "session.updated")
+        item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "[[sim:hold after=2]]"}]}
+        connection.conversation.item.create(item=item)
+        connection.response.create()
+        for _ in range(2):
+            until(connection, "response.output_text.delta")
+        connection.response.cancel()
+        done = until(connection, "response.done")[-1]
+        assert (done.response.status, done.response.usage.output_tokens) == ("cancelled", 2)
+        connection.send({"type": "session.update", "session": {"type": "realtime", "model": "dearer"}})
+        refused = until(connection, "error")[-1]
+        assert refused.error.param == "session.model", refused
+        assert words(connection, "still there? [[sim:tokens=1]]")[-1].response.status == "completed"
+
+
+@current
+def test_a_key_that_is_none_is_refused_before_the_upgrade(house):
+    wrong = openai.OpenAI(api_key="sk-wrong", base_url=house.base_url + "/v1", max_retries=0)
+    with pytest.raises(Exception) as refused, wrong.realtime.connect(model="demo-realtime") as connection:
+        connection.recv()
+    assert "401" in str(refused.value), refused.value
+
+
+@current
+def test_async(house):
+    async def talk():
+        client = openai.AsyncOpenAI(api_key=house.key, base_url=house.base_url + "/v1", max_retries=0)
+        async with client.realtime.connect(model="demo-realtime") as connection:
+            await connection.session.update(session={"type": "realtime", "output_modalities": ["text"]})
+            item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi [[sim:tokens=2]]"}]}
+            await connection.conversation.item.create(item=item)
+            await connection.response.create()
+            said = ""
+            async for event in connection:
+                checked(event)
+                if event.type == "response.output_text.delta":
+                    said += event.delta
+                elif event.type == "response.done":
+                    return said
+
+    assert asyncio.run(talk()) == "the toll"
+
+
+def test_the_beta_interface(house, client):
+    from openai.types.beta.realtime import RealtimeServerEvent as BetaEvent
+
+    known = pydantic.TypeAdapter(BetaEvent)
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi [[sim:ms=200]]"}]}
+    with client.beta.realtime.connect(model="demo-realtime") as connection:
+        connection.session.update(session={"modalities": ["audio", "text"], "voice": "verse", "temperature": 0.7})
+        connection.conversation.item.create(item=item)
+        connection.response.create()
+        events = [connection.recv()]
+        while events[-1].type != "response.done":
+            events.append(connection.recv())
+    for event in events:
+        again = known.validate_python(json.loads(event.to_json()))
+        assert again.type == event.type, event
+    names = [event.type for event in events]
+    assert names[:2] == ["session.created", "session.updated"] and "conversation.item.created" in names, names
+    audio = b"".join(base64.b64decode(event.delta) for event in events if event.type == "response.audio.delta")
+    assert len(audio) == 200 * 48
+    assert events[-1].response.output[0].content[0].transcript == "the toll"
+    assert events[1].session.voice == "verse"
