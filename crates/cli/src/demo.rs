@@ -1,6 +1,8 @@
 //! `demo` (gateway and simulator in one process, with a funded account) and `sim` (the simulator
 //! alone).
 
+mod certificate;
+
 use crate::args;
 use crate::real;
 use crate::serve::{listed, stop, stop_signal};
@@ -149,16 +151,23 @@ pub async fn demo(demo: args::DemoArgs, out: &Output) -> anyhow::Result<()> {
         Some(dir) => (dir, false),
         None => (temporary_folder(), true),
     };
-    let source = configured(demo.listen, &data_dir, &sim_url)?;
+    let mut source = configured(demo.listen, &data_dir, &sim_url)?;
+    let authority = match demo.tls {
+        true => Some(certificate::lay(&mut source, &data_dir, demo.listen.ip())?),
+        false => None,
+    };
     let loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
     let told = stop_signal()?;
     let running = start(loaded, Some(source), real::world()).await?;
     let secret = funded_key(&running.app.store).await?;
     let admin = admin_key(&running.app.store).await?;
-    let base_url = format!("http://{}", running.address);
-    let line =
+    let base_url = format!("{}://{}", running.app.settings.scheme(), running.address);
+    let mut line =
         json!({ "base_url": base_url, "dash_url": base_url, "key": secret, "admin_key": admin, "sim_url": sim_url });
-    out.say(&line, || welcome(&base_url, &secret, &admin));
+    if let Some(authority) = &authority {
+        line["ca_file"] = json!(authority);
+    }
+    out.say(&line, || welcome(&base_url, &secret, &admin, authority.as_deref()));
     told.await;
     stop(running).await;
     sim.stop().await;
@@ -270,16 +279,18 @@ async fn find_account(store: &Store) -> anyhow::Result<Option<AccountId>> {
     Ok(accounts.into_iter().find(|account| account.name == ACCOUNT).map(|account| account.id))
 }
 
-fn welcome(base_url: &str, secret: &str, admin: &str) -> String {
+fn welcome(base_url: &str, secret: &str, admin: &str, authority: Option<&Path>) -> String {
+    let trusting = authority.map(|file| format!("--cacert {} ", file.display())).unwrap_or_default();
     format!(
         "Tollgate is ready at {base_url} with simulated providers and 100 USD of demo credit.\n\n\
          Key: {secret}\n\
-         Admin key: {admin}\n\n\
+         Admin key: {admin}\n\n{}\
          Try it:\n\n  \
-         curl {base_url}/v1/chat/completions \\\n    \
+         curl {trusting}{base_url}/v1/chat/completions \\\n    \
          -H 'Authorization: Bearer {secret}' -H 'Content-Type: application/json' \\\n    \
          -d '{{\"model\":\"tollgate-demo\",\"messages\":[{{\"role\":\"user\",\"content\":\"Hello!\"}}]}}'\n\n  \
-         curl {base_url}/v1/usage -H 'Authorization: Bearer {secret}'\n\n\
-         Ctrl-C stops it."
+         curl {trusting}{base_url}/v1/usage -H 'Authorization: Bearer {secret}'\n\n\
+         Ctrl-C stops it.",
+        authority.map(certificate::how_to_trust).unwrap_or_default()
     )
 }

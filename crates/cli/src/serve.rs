@@ -53,7 +53,7 @@ pub fn check(config: &Path, print_default: bool, out: &Output) -> ExitCode {
     }
     match real::source(config).load() {
         Ok(loaded) => {
-            let (catalog, warnings) = (&loaded.serving.catalog, loaded.warnings());
+            let (catalog, warnings) = (&loaded.serving.catalog, loaded.warnings(real::now_ms()));
             out.say(
                 &serde_json::json!({ "ok": true, "models": catalog.models.len(), "providers": loaded.serving.providers.len(), "pricing_version": catalog.pricing_version, "warnings": warnings }),
                 || {

@@ -2,10 +2,12 @@
 //! what this build serves. All mistakes are told at once, and nothing is taken over unless all of
 //! it is right.
 
+use crate::door::tls::TlsPair;
 use crate::endpoints;
 use crate::sale::{Serving, music, offers, recordings, speech};
 use crate::settings::{ConfigSource, Settings, catalog_files, file_mistake, whole_mistake};
 use crate::work::{decisions, embeddings, image, realtime, rerank};
+use crate::world::Millis;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,13 +18,19 @@ use tollgate_wire::Dialect;
 
 pub struct Loaded {
     pub settings: Settings,
+    /// The certificate of the listening port. Read at a start and by a check; from then on it is
+    /// taken anew by itself (`workers/reload.rs`).
+    pub tls: Option<TlsPair>,
     pub serving: Serving,
 }
 
 impl Loaded {
     /// What is no mistake, but hardly meant.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self, now: Millis) -> Vec<String> {
         let mut warnings = Vec::new();
+        if self.tls.as_ref().is_some_and(|pair| pair.ends < now / 1_000) {
+            warnings.push("the certificate in `tls_cert` has ended: clients refuse it".to_owned());
+        }
         if !self.serving.offers.is_empty() && self.settings.reached_at().is_none() {
             warnings.push(
                 "`public_url` is not set: webhooks about videos carry no link of ours, since the gateway listens at every address and does not know its own"
@@ -51,6 +59,11 @@ impl ConfigSource {
         let text = std::fs::read_to_string(&self.file).map_err(|error| vec![file_mistake(&name, &error)])?;
         let mut form = Form::parse_with(&name, &text, &self.overrides(), &mistakes);
         let settings = self.settings(&mut form);
+        let tls = settings
+            .tls
+            .as_ref()
+            .filter(|_| before.is_none())
+            .and_then(|files| TlsPair::read(files).map_err(|bad| form.mistake(bad.field, bad.reason)).ok());
         let providers = self.providers(&mut form);
         form.finish();
         let names: Vec<&str> = providers.keys().map(String::as_str).collect();
@@ -66,7 +79,7 @@ impl ConfigSource {
         let providers =
             providers.into_iter().filter_map(|(name, provider)| Some((name, Arc::new(provider?)))).collect();
         let offers = offers.unwrap_or_default();
-        let loaded = catalog.map(|catalog| Loaded { settings, serving: Serving { catalog, providers, offers } });
+        let loaded = catalog.map(|catalog| Loaded { settings, tls, serving: Serving { catalog, providers, offers } });
         match (mistakes.result(()), loaded) {
             (Ok(()), Some(loaded)) => Ok(loaded),
             (Err(list), _) => Err(list),

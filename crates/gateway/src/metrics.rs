@@ -77,15 +77,67 @@ impl ConnectionMeter {
         self.closed.get_or_create(&ClosedLabels { reason }).inc();
     }
 
+    fn register(&self, registry: &mut Registry) {
+        registry.register("connections", "Connections of clients", self.open.clone());
+        let help = "Connections that were closed or refused by the gateway, by reason";
+        registry.register("connections_closed", help, self.closed.clone());
+    }
+
     /// How many were closed for this reason.
     pub fn count(&self, reason: &'static str) -> u64 {
         self.closed.get_or_create(&ClosedLabels { reason }).get()
     }
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct HandshakeLabels {
+    outcome: &'static str,
+}
+
+/// What is counted of TLS on the listening port, for those who open connections and read its files.
+#[derive(Clone, Default)]
+pub struct TlsMeter {
+    handshakes: Family<HandshakeLabels, Counter>,
+    /// Without TLS there is no value, so that no alarm goes off.
+    ends: Family<[(&'static str, &'static str); 0], Gauge>,
+    pub stale: Gauge,
+    pub loads: Counter,
+}
+
+impl TlsMeter {
+    pub fn handshake(&self, outcome: &'static str) {
+        self.handshakes.get_or_create(&HandshakeLabels { outcome }).inc();
+    }
+
+    /// How many came to this.
+    pub fn handshakes(&self, outcome: &'static str) -> u64 {
+        self.handshakes.get_or_create(&HandshakeLabels { outcome }).get()
+    }
+
+    /// A certificate is served that ends then, in seconds since 1970.
+    pub fn serves_until(&self, ends: i64) {
+        self.ends.get_or_create(&[]).set(ends);
+    }
+
+    pub fn ends(&self) -> i64 {
+        self.ends.get_or_create(&[]).get()
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        let help = "TLS handshakes of clients, by outcome";
+        registry.register("tls_handshakes", help, self.handshakes.clone());
+        let help = "When the certificate of the listening port ends, in seconds since 1970";
+        registry.register("tls_certificate_end_seconds", help, self.ends.clone());
+        let help = "1 while a broken pair of certificate and key keeps an old one serving";
+        registry.register("tls_stale", help, self.stale.clone());
+        registry.register("tls_loads", "Pairs of certificate and key taken over since the start", self.loads.clone());
+    }
+}
+
 pub struct Metrics {
     registry: Registry,
     pub connections: ConnectionMeter,
+    pub tls: TlsMeter,
     ended: Family<EndedLabels, Counter>,
     answered: Counter,
     faults: Family<FaultLabels, Counter>,
@@ -108,6 +160,8 @@ pub struct Metrics {
     first_byte: Histogram,
     pub catalog_stale: Gauge,
     pub catalog_loads: Counter,
+    /// Client secrets that were made.
+    pub client_secrets: Counter,
     audit_failures: Counter,
     /// When an audit last came to its end, by the clock that does not jump.
     audited_at: AtomicI64,
@@ -119,6 +173,7 @@ impl Default for Metrics {
         let buckets = || [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0].into_iter();
         let metrics = Metrics {
             connections: ConnectionMeter::default(),
+            tls: TlsMeter::default(),
             ended: Family::default(),
             answered: Counter::default(),
             faults: Family::default(),
@@ -140,6 +195,7 @@ impl Default for Metrics {
             first_byte: Histogram::new(buckets()),
             catalog_stale: Gauge::default(),
             catalog_loads: Counter::default(),
+            client_secrets: Counter::default(),
             audit_failures: Counter::default(),
             audited_at: AtomicI64::new(0),
             registry: Registry::default(),
@@ -204,12 +260,10 @@ impl Default for Metrics {
             metrics.catalog_stale.clone(),
         );
         registry.register("catalog_loads", "Configurations taken over since the start", metrics.catalog_loads.clone());
-        registry.register("connections", "Connections of clients", metrics.connections.open.clone());
-        registry.register(
-            "connections_closed",
-            "Connections that were closed or refused by the gateway, by reason",
-            metrics.connections.closed.clone(),
-        );
+        metrics.connections.register(&mut registry);
+        let help = "Client secrets for realtime sessions that were made";
+        registry.register("client_secrets", help, metrics.client_secrets.clone());
+        metrics.tls.register(&mut registry);
         Metrics { registry, ..metrics }
     }
 }

@@ -7,8 +7,9 @@ use crate::call::{Abandoned, Till};
 pub use crate::cannot_start::CannotStart;
 use crate::configuration::Loaded;
 use crate::door::bodies::Bodies;
-use crate::door::server;
+use crate::door::server::{self, Port};
 use crate::door::spool::SpoolDisk;
+use crate::door::tls::TlsDoor;
 use crate::endpoints::{router, table};
 use crate::fetcher::Fetcher;
 use crate::metrics::Metrics;
@@ -100,7 +101,7 @@ async fn secrets(store: &Store, settings: &Settings, world: &World) -> Result<Se
 pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: World) -> Result<Running, CannotStart> {
     loaded.settings.limits.fit(&world.machine());
     let (listen, metrics_listen) = (loaded.settings.listen, loaded.settings.metrics_listen);
-    let client = client(&loaded.settings);
+    let (client, tls) = (client(&loaded.settings), loaded.tls.take());
     let storage = loaded.settings.storage;
     let options = Options {
         stored_bytes: storage.total_bytes,
@@ -119,9 +120,11 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
         Some(at) => Some(server::bind(at).await?),
         None => None,
     };
+    let files = app.settings.tls.clone();
+    let tls = files.zip(tls).map(|(files, pair)| Arc::new(TlsDoor::new(files, pair, app.metrics.tls.clone())));
     app.tracker.spawn(poller::run(app.clone()));
     if let Some(source) = source {
-        app.tracker.spawn(reload::watch(app.clone(), source));
+        app.tracker.spawn(reload::watch(app.clone(), source, tls.clone()));
     }
     let socket = admin_socket(&app.settings);
     let (store, stopping) = (app.store.clone(), app.shutdown.stopping.clone());
@@ -132,11 +135,11 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     });
     let door = app.door();
     if let Some(listener) = metrics_listener {
-        let places = server::places(&door, METRICS_CONNECTIONS);
-        app.tracker.spawn(server::serve(door.clone(), listener, table::metrics_router(app.clone()), places));
+        let port = Port { listener, tls: None, most: METRICS_CONNECTIONS };
+        app.tracker.spawn(server::serve(door.clone(), port, table::metrics_router(app.clone())));
     }
-    let places = server::places(&door, app.settings.limits.connections);
-    let serving = keep(server::serve(door, listener, router(app.clone()), places));
+    let port = Port { listener, tls, most: app.settings.limits.connections };
+    let serving = keep(server::serve(door, port, router(app.clone())));
     Ok(Running { app, address, recovered, serving, settling })
 }
 

@@ -23,6 +23,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
     let opened = Store::open(place, Options::default(), world.for_store()).await.expect("a store");
     let mut settings = Settings {
         listen: ([127, 0, 0, 1], 0).into(),
+        tls: None,
         metrics_listen: None,
         data_dir: dir.clone(),
         catalog_dir: dir.clone(),

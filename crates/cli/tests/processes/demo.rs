@@ -36,7 +36,7 @@ async fn stop(mut process: Process, line: &Value) {
     let status = process.wait().await;
     assert_eq!(status.code(), Some(0), "{}", process.last_words());
     for name in ["base_url", "sim_url"] {
-        let address = text(&line[name]).replace("http://", "").replace("/v1", "");
+        let address = text(&line[name]).replace("https://", "").replace("http://", "").replace("/v1", "");
         let address: SocketAddr = address.parse().expect("an address");
         assert!(TcpStream::connect(address).is_err(), "{name} still answers");
     }
@@ -164,4 +164,46 @@ async fn a_customer_exports_a_list_within_pages_and_money_and_goes_on() {
     assert!(sheet.starts_with("\"_id\",\"id\",\"likes\",\"text\"\r\n\"7411193113223371043\""), "{sheet}");
     assert_eq!(before - balance(&line).await, 6 * 2_000_000, "each page once for each file");
     stop(process, &line).await;
+}
+
+/// What a client gets that trusts this file and nothing else.
+async fn get_trusting(authority: &str, url: &str, key: &str) -> anyhow::Result<(http::Version, u16)> {
+    use rustls::pki_types::pem::PemObject as _;
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(rustls::pki_types::CertificateDer::from_pem_file(authority)?)?;
+    let ring = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions()?;
+    let config = config.with_root_certificates(roots).with_no_client_auth();
+    let connector = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(config).https_only();
+    let connector = connector.enable_http1().enable_http2().build();
+    let client = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new()).build(connector);
+    let request = http::Request::get(url).header("authorization", format!("Bearer {key}"));
+    let reply = client.request(request.body(http_body_util::Empty::<bytes::Bytes>::new())?).await?;
+    Ok((reply.version(), reply.status().as_u16()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_demo_makes_a_certificate_that_clients_can_trust() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(dir.path().join("tmp")).expect("a folder");
+    let mut before = None;
+    for _ in 0..2 {
+        let (process, line) = start(dir.path(), &["--data", "demo", "--tls"]);
+        let (url, file) = (format!("{}/v1/balance", text(&line["base_url"])), text(&line["ca_file"]));
+        assert!(url.starts_with("https://"), "{line}");
+        let got = get_trusting(&file, &url, &text(&line["key"])).await.expect("a reply");
+        assert_eq!(got, (http::Version::HTTP_2, 200));
+        // By its name as well, and the plain port is none.
+        let named = url.replace("127.0.0.1", "localhost");
+        assert_eq!(get_trusting(&file, &named, &text(&line["key"])).await.expect("a reply").1, 200);
+        let plain = reqwest::get(url.replace("https://", "http://")).await.expect("a reply");
+        assert_eq!(plain.status(), 400);
+        stop(process, &line).await;
+        // The second start serves the certificate of the first.
+        let now = std::fs::read(&file).expect("read");
+        assert!(before.is_none_or(|before| before == now));
+        before = Some(now);
+    }
+    let held = std::fs::read_to_string(dir.path().join("demo.log")).expect("read");
+    assert!(!held.contains("PRIVATE KEY"), "{held}");
 }

@@ -36,7 +36,7 @@ mod tokens;
 mod work;
 
 pub use abandoned::Abandoned;
-pub use admit::{find, needs_topup};
+pub use admit::{find, may_begin, needs_topup};
 pub use ask::CallRequest;
 pub use begun::{Begun, Started, WholeAnswer};
 pub use complete::{Completed, Completion};

@@ -9,5 +9,6 @@ pub mod peer;
 pub mod server;
 pub mod spool;
 mod stalled_streams;
+pub mod tls;
 mod unread;
 pub mod write_timeout;

@@ -1,11 +1,12 @@
 //! Accepts connections, with every limit set by hand: TCP_NODELAY, HTTP/2 windows and streams,
-//! write time; their number and how long they may be silent is kept in `connections`. Stops
-//! gracefully: open calls may finish up to a limit, then they are ended properly.
+//! write time; their number and how long they may be silent is kept in `connections`, and TLS is in
+//! `tls`. Stops gracefully: open calls may finish up to a limit, then they are ended properly.
 
 use super::connections::{ConnectionLimits, Connections, RequestUnderWay, Seat, SocketPlace};
 use super::cors::Admitted;
 use super::peer::Peer;
 use super::stalled_streams::StalledStreams;
+use super::tls::{ClientStream, TlsDoor};
 use super::unread;
 use super::write_timeout::WriteTimeoutIo;
 use crate::metrics::ConnectionMeter;
@@ -30,6 +31,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tollgate_wire::error::{self, Code, ErrorFormat};
 
@@ -60,15 +62,26 @@ fn full() -> Vec<u8> {
     full
 }
 
+/// A port to serve on.
+pub struct Port {
+    pub listener: TcpListener,
+    /// Plain HTTP without it.
+    pub tls: Option<Arc<TlsDoor>>,
+    /// The connections that it may have.
+    pub most: usize,
+}
+
 /// Serves until the stop, then until the last connection is done or out of time.
-pub async fn serve(door: Arc<ServerContext>, listener: TcpListener, router: Router, places: Connections) {
+pub async fn serve(door: Arc<ServerContext>, port: Port, router: Router) {
+    let places = places(&door, &port);
+    let Port { listener, tls, .. } = port;
     let stalled = StalledStreams::new(door.tracker.clone());
     let watching = stalled.clone().watch(door.limits.write_time);
     let ended = door.shutdown.ended.clone();
     door.tracker.spawn(async move { ended.run_until_cancelled(watching).await });
     let (late, ended) = (places.clone().watch(), door.shutdown.ended.clone());
     door.tracker.spawn(async move { ended.run_until_cancelled(late).await });
-    let builder = builder(&door, stalled.clone());
+    let builder = Arc::new(builder(&door, stalled.clone()));
     let graceful = GracefulShutdown::new();
     let (stopping, full) = (door.shutdown.stopping.clone(), full());
     let mut connections = JoinSet::new();
@@ -87,7 +100,9 @@ pub async fn serve(door: Arc<ServerContext>, listener: TcpListener, router: Rout
         };
         let Some(place) = places.place(peer.ip()) else {
             // Best effort: a queue nobody sees would be worse.
-            let _ = socket.try_write(&full);
+            if tls.is_none() {
+                let _ = socket.try_write(&full);
+            }
             continue;
         };
         let seat = place.seat().clone();
@@ -96,9 +111,12 @@ pub async fn serve(door: Arc<ServerContext>, listener: TcpListener, router: Rout
             let (door, router, stalled, seat) = (door.clone(), router.clone(), stalled.clone(), seat.clone());
             move |request| one(door.clone(), router.clone(), stalled.clone(), peer, seat.clone(), request)
         });
-        let connection = graceful.watch(builder.serve_connection_with_upgrades(io, service).into_owned());
+        let (builder, watcher) = (builder.clone(), graceful.watcher());
+        let opened = open(tls.clone(), io, seat.clone(), stopping.clone());
         let task = connections.spawn(async move {
-            if let Err(error) = connection.await {
+            let Some(stream) = opened.await else { return };
+            let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+            if let Err(error) = watcher.watch(connection).await {
                 tracing::debug!(%error, "connection ended");
             }
         });
@@ -112,14 +130,29 @@ pub async fn serve(door: Arc<ServerContext>, listener: TcpListener, router: Rout
     connections.shutdown().await;
 }
 
+/// The stream of a client, after its handshake where there is one. A handshake that a stop finds
+/// unfinished is given up: nothing was asked on its connection.
+async fn open(
+    tls: Option<Arc<TlsDoor>>,
+    io: WriteTimeoutIo<TcpStream>,
+    seat: Arc<Seat>,
+    stopping: CancellationToken,
+) -> Option<ClientStream> {
+    match tls {
+        None => Some(ClientStream::Plain(io)),
+        Some(tls) => stopping.run_until_cancelled(tls.open(io, &seat)).await.flatten(),
+    }
+}
+
 /// The connections that a server may have.
-pub fn places(door: &ServerContext, most: usize) -> Connections {
-    let limits = &door.limits;
+fn places(door: &ServerContext, port: &Port) -> Connections {
+    let (limits, most) = (&door.limits, port.most);
     let rules = ConnectionLimits {
         most,
         per_peer: limits.connections_per_address.unwrap_or(most / 2).clamp(1, most),
         header_time: limits.header_time,
         idle_time: limits.idle_time,
+        handshakes: port.tls.as_ref().map(|_| limits.handshakes),
         trusted: door.trusted.clone(),
     };
     Connections::new(rules, door.meter.clone())
@@ -213,13 +246,9 @@ async fn stop(door: &ServerContext, graceful: GracefulShutdown) {
 }
 
 /// Nagle's algorithm would hold back small events; it is switched off on every accepted socket.
-fn prepare(
-    door: &ServerContext,
-    socket: TcpStream,
-    place: SocketPlace,
-) -> io::Result<TokioIo<WriteTimeoutIo<TcpStream>>> {
+fn prepare(door: &ServerContext, socket: TcpStream, place: SocketPlace) -> io::Result<WriteTimeoutIo<TcpStream>> {
     socket.set_nodelay(true)?;
-    Ok(TokioIo::new(WriteTimeoutIo::new(socket, door.limits.write_time, place)))
+    Ok(WriteTimeoutIo::new(socket, door.limits.write_time, place))
 }
 
 /// Out of file descriptors: a short pause instead of a busy loop.
@@ -271,8 +300,9 @@ mod tests {
         assert!(!socket.nodelay().expect("option"), "the system's default is on; otherwise this test shows nothing");
         let app = crate::testing::bare_app().await;
         let door = app.door();
-        let place = super::places(&door, 1).place(address.ip()).expect("a place");
+        let port = super::Port { listener, tls: None, most: 1 };
+        let place = super::places(&door, &port).place(address.ip()).expect("a place");
         let io = super::prepare(&door, socket, place).expect("prepared");
-        assert!(io.inner().get_ref().nodelay().expect("option"));
+        assert!(io.get_ref().nodelay().expect("option"));
     }
 }

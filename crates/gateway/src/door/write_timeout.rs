@@ -137,8 +137,14 @@ mod tests {
 
     fn place() -> SocketPlace {
         let minute = Duration::from_secs(60);
-        let rules =
-            ConnectionLimits { most: 8, per_peer: 8, header_time: minute, idle_time: minute, trusted: Vec::new() };
+        let rules = ConnectionLimits {
+            most: 8,
+            per_peer: 8,
+            header_time: minute,
+            idle_time: minute,
+            handshakes: None,
+            trusted: Vec::new(),
+        };
         Connections::new(rules, Default::default()).place([127, 0, 0, 1].into()).expect("a place")
     }
 

@@ -120,8 +120,8 @@ pub fn base(app: &App, parts: &Parts) -> String {
     let named = named.or_else(|| parts.uri.authority().map(|authority| authority.as_str()));
     let plain = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
     match named.filter(plain) {
-        Some(host) => format!("http://{host}"),
-        None => format!("http://{}", app.settings.listen),
+        Some(host) => format!("{}://{host}", app.settings.scheme()),
+        None => format!("{}://{}", app.settings.scheme(), app.settings.listen),
     }
 }
 

@@ -10,6 +10,7 @@ mod realtime;
 mod social;
 mod storage;
 mod tasks;
+mod tls;
 mod video;
 mod webhooks;
 
@@ -22,6 +23,7 @@ pub use realtime::RealtimeSettings;
 pub use social::SocialSettings;
 pub use storage::StorageSettings;
 pub use tasks::TaskSettings;
+pub use tls::TlsFiles;
 pub use video::{Bucket, CopyTo, Delivery, VideoSettings, WebhookSettings};
 pub use webhooks::webhook_address;
 
@@ -39,6 +41,8 @@ pub const DEFAULT_FILE: &str = include_str!("../../../../tollgate.default.toml")
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub listen: SocketAddr,
+    /// TLS on that port; plain HTTP without it.
+    pub tls: Option<TlsFiles>,
     /// An own port for /metrics; without it the page is served to loopback peers on the main port.
     pub metrics_listen: Option<SocketAddr>,
     pub data_dir: PathBuf,
@@ -68,7 +72,12 @@ impl Settings {
     /// of the machine.
     pub fn reached_at(&self) -> Option<String> {
         let listen = Some(self.listen).filter(|listen| !listen.ip().is_unspecified());
-        self.public_url.clone().or_else(|| listen.map(|listen| format!("http://{listen}")))
+        self.public_url.clone().or_else(|| listen.map(|listen| format!("{}://{listen}", self.scheme())))
+    }
+
+    /// How an address of the listening port begins.
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
     }
 }
 
@@ -94,6 +103,8 @@ pub struct ServerLimits {
     pub connections: usize,
     /// Of these, the most of one address; left out, half of them.
     pub connections_per_address: Option<usize>,
+    /// TLS handshakes under way at once.
+    pub handshakes: usize,
     /// Memory for the bodies of all requests in flight; left out, a part of the machine's.
     pub bodies_bytes: Option<usize>,
     /// Calls running at once.
@@ -131,6 +142,7 @@ impl Default for ServerLimits {
             write_time: Duration::from_secs(30),
             connections: 20_000,
             connections_per_address: None,
+            handshakes: 1_024,
             bodies_bytes: None,
             calls: 10_000,
             h2_streams: 256,

@@ -6,7 +6,7 @@
 
 use super::{
     FetchSettings, Pages, RealtimeSettings, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings,
-    VideoSettings,
+    TlsFiles, VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::{BTreeMap, HashMap};
@@ -61,6 +61,7 @@ impl ConfigSource {
         }
         let settings = Settings {
             listen: form.parsed_or("listen", default),
+            tls: TlsFiles::read(form, self),
             metrics_listen: form.opt_parsed("metrics_listen"),
             data_dir: self.beside(&form.text_or("data_dir", "data")),
             catalog_dir: self.beside(&form.text_or("catalog_dir", "catalog")),
@@ -228,6 +229,7 @@ fn limits(form: &mut Form<'_>) -> ServerLimits {
         write_time: form.duration_or("write_time", default.write_time),
         connections: form.int_or("connections", default.connections, 1..=1_000_000),
         connections_per_address: form.opt_int("connections_per_address", 1..=1_000_000),
+        handshakes: form.int_or("handshakes", default.handshakes, 1..=1_000_000),
         bodies_bytes,
         calls: form.int_or("calls", default.calls, 1..=1_000_000),
         h2_streams: form.int_or("h2_streams", default.h2_streams, 1..=10_000),

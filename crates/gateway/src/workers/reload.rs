@@ -1,15 +1,18 @@
 //! Takes over a changed configuration without a restart: on SIGHUP and when a watched file changes.
 //! All or nothing: a broken file leaves the old snapshot serving, raises `tollgate_catalog_stale`,
 //! and says every mistake in the log. The secrets that sign links and webhooks are taken over with
-//! it.
+//! it. The certificate of the listening port is taken over by itself: it and the catalog have
+//! nothing to do with each other, and a mistake in one keeps the other from nothing.
 
 use crate::app::App;
+use crate::door::tls::TlsDoor;
 use crate::sale::groups;
 use crate::secrets::SecretLines;
 use crate::settings::{ConfigSource, catalog_paths};
 use notify::{RecursiveMode, Watcher as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 use tollgate_catalog::Mistake;
 
@@ -66,12 +69,24 @@ pub async fn reload(app: &App, source: &ConfigSource) -> Result<(), Vec<Mistake>
     }
 }
 
+/// Reads the files of the listening port's certificate again and, if they are right, serves them
+/// from the next connection on.
+pub async fn reload_certificate(app: &App, tls: &TlsDoor) {
+    match tls.reload().await {
+        Ok(pair) if pair.ends < app.world.now_ms() / 1_000 => {
+            tracing::error!(ended = pair.ends, "the certificate in tls_cert has ended: clients refuse it");
+        }
+        Ok(pair) => tracing::info!(ends = pair.ends, "certificate taken over"),
+        Err(bad) => tracing::error!(%bad, "the certificate is wrong; the old one stays"),
+    }
+}
+
 fn mistake(reason: String) -> Mistake {
     Mistake { file: String::new(), line: 0, field: String::new(), reason }
 }
 
 /// Watches files and signals until the stop.
-pub async fn watch(app: Arc<App>, source: ConfigSource) {
+pub async fn watch(app: Arc<App>, source: ConfigSource, tls: Option<Arc<TlsDoor>>) {
     let (tell, mut changed) = mpsc::channel(1);
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         if event.is_ok_and(|event| !event.kind.is_access()) {
@@ -81,10 +96,10 @@ pub async fn watch(app: Arc<App>, source: ConfigSource) {
     });
     let mut watcher = watcher.map_err(|error| tracing::warn!(%error, "files are not watched; use SIGHUP")).ok();
     if let Some(watcher) = watcher.as_mut() {
-        // The directory of the file, because editors replace files instead of writing into them.
-        let dir = source.file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
-        for (path, mode) in [(dir, RecursiveMode::NonRecursive), (&*app.settings.catalog_dir, RecursiveMode::Recursive)]
-        {
+        let certificate = tls.iter().flat_map(|tls| [folder(&tls.files.cert), folder(&tls.files.key)]);
+        let folders = [folder(&source.file)].into_iter().chain(certificate);
+        let folders = folders.map(|dir| (dir, RecursiveMode::NonRecursive));
+        for (path, mode) in folders.chain([(&*app.settings.catalog_dir, RecursiveMode::Recursive)]) {
             if let Err(error) = watcher.watch(path, mode) {
                 tracing::warn!(%error, path = %path.display(), "not watched; use SIGHUP");
             }
@@ -92,6 +107,7 @@ pub async fn watch(app: Arc<App>, source: ConfigSource) {
     }
     let Ok(mut hangup) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()) else { return };
     let mut seen = fingerprint(&source, &app);
+    let mut seen_tls = tls.as_deref().map(certificate_stamps);
     loop {
         let asked = tokio::select! {
             _ = hangup.recv() => true,
@@ -107,17 +123,37 @@ pub async fn watch(app: Arc<App>, source: ConfigSource) {
             seen = now;
             let _ = reload(&app, &source).await;
         }
+        if let Some(tls) = &tls {
+            let now = Some(certificate_stamps(tls));
+            if asked || now != seen_tls {
+                seen_tls = now;
+                reload_certificate(&app, tls).await;
+            }
+        }
     }
 }
 
-fn fingerprint(source: &ConfigSource, app: &App) -> Vec<(std::path::PathBuf, Option<std::time::SystemTime>, u64)> {
+/// The directory of a file, because editors replace files instead of writing into them.
+fn folder(file: &Path) -> &Path {
+    file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// What a changed file is known by.
+type Stamp = (PathBuf, Option<SystemTime>, u64);
+
+fn certificate_stamps(tls: &TlsDoor) -> [Stamp; 2] {
+    [tls.files.cert.clone(), tls.files.key.clone()].map(stamp)
+}
+
+fn stamp(path: PathBuf) -> Stamp {
+    let meta = std::fs::metadata(&path).ok();
+    let changed = meta.as_ref().and_then(|meta| meta.modified().ok());
+    (path, changed, meta.map_or(0, |meta| meta.len()))
+}
+
+fn fingerprint(source: &ConfigSource, app: &App) -> Vec<Stamp> {
     let mut files = vec![source.file.clone(), app.settings.secrets_file.clone()];
     files.extend(catalog_paths(&app.settings.catalog_dir).unwrap_or_default());
     files.sort();
-    let stamp = |path: std::path::PathBuf| {
-        let meta = std::fs::metadata(&path).ok();
-        let changed = meta.as_ref().and_then(|meta| meta.modified().ok());
-        (path, changed, meta.map_or(0, |meta| meta.len()))
-    };
     files.into_iter().map(stamp).collect()
 }

@@ -312,7 +312,8 @@ impl House {
     }
 
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.running().address)
+        let running = self.running();
+        format!("{}://{}{path}", running.app.settings.scheme(), running.address)
     }
 
     pub async fn top_up(&self, id: &str, usd: &str) {

@@ -22,11 +22,13 @@ mod pricing;
 mod reload;
 mod simulation;
 mod stop;
+mod tls;
 mod v1 {
     mod balance;
     mod chat_completions;
     mod chat_faults;
     mod chat_streams;
+    mod client_secrets;
     mod decisions;
     pub mod embeddings;
     mod every_object;

@@ -43,6 +43,7 @@ impl Candidate {
         match whom {
             Whom::Of(peer) => seat.peer == peer,
             Whom::Strangers => seat.is_stranger(),
+            Whom::Handshakes => seat.is_shaking(),
             Whom::Anybody { stranger } => !stranger || self.shown != ShownSoFar::Key,
         }
     }

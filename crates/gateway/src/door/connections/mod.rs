@@ -8,6 +8,8 @@
 //! - When all places are taken, the newcomer gets the place of a connection that has nothing under
 //!   way; where all have, it is refused. Strangers never have all places: some are kept for
 //!   addresses that have shown a valid key lately.
+//! - TLS handshakes under way have a number of their own: when it is reached, a newcomer gets the
+//!   place of one of them.
 //! - One address has a part of the places, unless it is this machine or a trusted proxy.
 //!
 //! Time is counted in ticks of one worker, so a connection carries no timer and a request reads no
@@ -47,6 +49,8 @@ pub struct ConnectionLimits {
     pub header_time: Duration,
     /// Between the requests of a connection with a valid key.
     pub idle_time: Duration,
+    /// TLS handshakes under way at once; `None` where connections begin without one.
+    pub handshakes: Option<usize>,
     /// Proxies in front of us: they speak for many.
     pub trusted: Vec<IpNet>,
 }
@@ -87,6 +91,8 @@ struct Book {
     seats: HashMap<u64, Arc<Seat>>,
     by_peer: HashMap<IpAddr, usize>,
     strangers: usize,
+    /// Connections whose TLS handshake is under way.
+    handshakes: usize,
     /// Addresses that have shown a valid key, and when.
     known: HashMap<IpAddr, u64>,
 }
@@ -96,6 +102,8 @@ struct Book {
 enum Whom {
     Of(IpAddr),
     Strangers,
+    /// Those whose TLS handshake is under way.
+    Handshakes,
     /// For a stranger: whoever has shown no key. For others: whoever has nothing under way.
     Anybody {
         stranger: bool,
@@ -167,6 +175,10 @@ impl Shared {
         if stranger && book.strangers >= for_strangers && !self.make_room(&mut book, Whom::Strangers) {
             return None;
         }
+        let shaking = self.rules.handshakes;
+        if shaking.is_some_and(|most| book.handshakes >= most) && !self.make_room(&mut book, Whom::Handshakes) {
+            return None;
+        }
         if book.seats.len() >= self.rules.most && !self.make_room(&mut book, Whom::Anybody { stranger }) {
             return None;
         }
@@ -176,6 +188,7 @@ impl Shared {
         book.seats.insert(id, seat.clone());
         *book.by_peer.entry(peer).or_default() += 1;
         book.strangers += usize::from(stranger);
+        book.handshakes += usize::from(shaking.is_some());
         self.meter.open.inc();
         Some(SocketPlace::new(seat))
     }
@@ -192,7 +205,7 @@ impl Shared {
     fn make_room(&self, book: &mut Book, whom: Whom) -> bool {
         let most = match whom {
             Whom::Of(_) => 1,
-            Whom::Strangers | Whom::Anybody { .. } => 1 + self.rules.most / 256,
+            Whom::Strangers | Whom::Handshakes | Whom::Anybody { .. } => 1 + self.rules.most / 256,
         };
         let candidates = book.seats.values().filter_map(|seat| {
             let load = book.by_peer.get(&seat.peer).copied().unwrap_or(0);
@@ -231,6 +244,9 @@ impl Shared {
         }
         if seat.is_stranger() {
             book.strangers -= 1;
+        }
+        if seat.is_shaking() {
+            book.handshakes -= 1;
         }
         if seat.is_proven() {
             self.remember(book, seat.peer);

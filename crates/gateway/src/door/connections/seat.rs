@@ -23,6 +23,8 @@ pub struct Seat {
     asked: AtomicBool,
     proven: AtomicBool,
     stranger: AtomicBool,
+    /// Its TLS handshake is under way.
+    shaking: AtomicBool,
     task: OnceLock<AbortHandle>,
     /// On HTTP/1, the body that the handler of the present request did not read.
     unread: Mutex<Option<Incoming>>,
@@ -42,6 +44,7 @@ impl Seat {
             asked: AtomicBool::new(false),
             proven: AtomicBool::new(false),
             stranger: AtomicBool::new(stranger),
+            shaking: AtomicBool::new(shared.rules.handshakes.is_some()),
             task: OnceLock::new(),
             unread: Mutex::default(),
             lingers: AtomicBool::new(false),
@@ -91,6 +94,15 @@ impl Seat {
         self.shared.remember(&mut book, self.peer);
     }
 
+    /// The TLS handshake is done. What it waits for next is the head of its first request, within
+    /// the time that began with the connection.
+    pub fn shaken(&self) {
+        let mut book = self.shared.lock();
+        if self.shaking.swap(false, Ordering::Relaxed) && book.seats.contains_key(&self.id) {
+            book.handshakes -= 1;
+        }
+    }
+
     /// Who ends the connection.
     pub fn belongs_to(&self, task: AbortHandle) {
         let _ = self.task.set(task);
@@ -123,6 +135,10 @@ impl Seat {
 
     pub(super) fn is_proven(&self) -> bool {
         self.proven.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_shaking(&self) -> bool {
+        self.shaking.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_stranger(&self) -> bool {

@@ -13,8 +13,14 @@ struct Hall {
 
 impl Hall {
     fn new(most: usize, per_peer: usize) -> Hall {
+        Hall::shaking(most, per_peer, None)
+    }
+
+    /// The same with TLS.
+    fn shaking(most: usize, per_peer: usize, handshakes: Option<usize>) -> Hall {
         let trusted = vec!["10.0.0.0/8".parse().expect("a network")];
-        let rules = ConnectionLimits { most, per_peer, header_time: MINUTE, idle_time: MINUTE * 5, trusted };
+        let rules =
+            ConnectionLimits { most, per_peer, header_time: MINUTE, idle_time: MINUTE * 5, handshakes, trusted };
         Hall { connections: Connections::new(rules, ConnectionMeter::default()), tasks: JoinSet::new() }
     }
 
@@ -207,4 +213,24 @@ async fn those_who_leave_are_waited_for() {
     drop(crowd);
     assert_eq!(connections.0.leaving.load(Ordering::SeqCst), 0);
     assert_eq!(connections.0.meter.open.get(), 0);
+}
+
+/// Unfinished handshakes are counted by themselves, and each is counted once, however it ends.
+#[tokio::test]
+async fn handshakes_under_way_give_way_to_newcomers_and_nobody_else_does() {
+    let mut hall = Hall::shaking(64, 64, Some(3));
+    let count = |hall: &Hall| hall.connections.0.lock().handshakes;
+    let done = hall.many(STRANGER, 2);
+    done.iter().for_each(|place| place.seat().shaken());
+    assert_eq!(count(&hall), 0);
+    let crowd = hall.many("198.51.100.2", 3);
+    let newcomer = hall.place("198.51.100.3").expect("a place");
+    assert_eq!((hall.left(&done), hall.left(&crowd), count(&hall)), (2, 2, 3));
+    // One that was sent away finishes too late.
+    crowd.iter().for_each(|place| place.seat().shaken());
+    assert_eq!(count(&hall), 1);
+    drop(newcomer);
+    assert_eq!(count(&hall), 0);
+    drop((done, crowd));
+    assert_eq!(count(&hall), 0);
 }
