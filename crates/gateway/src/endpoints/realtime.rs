@@ -31,7 +31,11 @@ fn rows() -> Vec<Row> {
     let summary = "A realtime session over a WebSocket; each of its responses is a call of its own";
     vec![
         Row::get(ENDPOINT, Access::Paid, open, summary)
-            .with(|| vec![json!({ "name": "model", "in": "query", "schema": { "type": "string" } })])
+            .with(|| {
+                let parameter = |name: &str, schema: Value| json!({ "name": name, "in": "query", "schema": schema });
+                let intent = json!({ "enum": ["transcription"] });
+                vec![parameter("model", json!({ "type": "string" })), parameter("intent", intent)]
+            })
             .replies_bare(101)
             .refused_with(&[405, 426, 502, 503, 504])
             .quoted(|shop, _, body| {
@@ -82,7 +86,8 @@ async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Respons
     let (caller, model, configured) = opener(app, &parts).await?;
     let form = is_beta(&parts).then(|| Box::new(BetaClient::new()) as Box<dyn LiveForm>);
     let socket = SocketRequest::read(app, &mut parts, "`GET` opens a WebSocket here.")?;
-    let opening = Opening { caller, model, configured, form };
+    let transcription = only_listens(&parts);
+    let opening = Opening { caller, model, transcription, configured, form };
     let session = app.realtime.open(id, opening).await?;
     let reply = socket.reply();
     let SocketRequest { upgraded, place, .. } = socket;
@@ -97,6 +102,11 @@ async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Respons
 
 fn no_model() -> Refusal {
     Refusal::about(Code::MissingParameter, "model", "`?model=` names the model that the session is with.")
+}
+
+/// `?intent=transcription`: the session has no responses.
+fn only_listens(parts: &Parts) -> bool {
+    parts.uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "intent=transcription"))
 }
 
 /// `?model=`, decoded.

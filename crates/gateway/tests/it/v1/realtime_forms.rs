@@ -148,7 +148,7 @@ async fn charged(house: &House) -> Vec<UsageRow> {
     rows
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_openai_client_talks_to_gemini_live() {
     let house = house().await;
     let mut caller = Caller::openai(&house, "gemini-demo-live", &[]).await;
@@ -178,7 +178,7 @@ async fn an_openai_client_talks_to_gemini_live() {
     assert!(setup["generationConfig"]["maxOutputTokens"].is_u64(), "no response without an end: {setup}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_said_to_gemini_is_answered_and_interrupts() {
     let house = house().await;
     let mut caller = Caller::openai(&house, "gemini-demo-live", &[]).await;
@@ -200,7 +200,7 @@ async fn what_is_said_to_gemini_is_answered_and_interrupts() {
     assert_eq!(rows[0].ending, Ending::Answered);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn gemini_calls_functions_of_an_openai_client() {
     let house = house().await;
     let mut caller = Caller::openai(&house, "gemini-demo-live", &[]).await;
@@ -218,7 +218,7 @@ async fn gemini_calls_functions_of_an_openai_client() {
     assert_eq!(charged(&house).await.len(), 2, "each response is a call");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_openai_client_talks_to_dashscope() {
     let house = house().await;
     let mut caller = Caller::openai(&house, "demo-omni", &[]).await;
@@ -243,7 +243,7 @@ async fn an_openai_client_talks_to_dashscope() {
     assert!((690..=701).contains(&heard), "it hears 16 kHz: {heard} ms");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_beta_client_is_served_in_its_words() {
     let house = house().await;
     let mut caller = Caller::openai(&house, "demo-realtime", &[("openai-beta", "realtime=v1")]).await;
@@ -267,7 +267,7 @@ async fn a_beta_client_is_served_in_its_words() {
     assert_eq!(charged(&house).await.len(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_gemini_client_talks_to_gemini_as_it_is() {
     let house = house().await;
     let setup = json!({
@@ -291,7 +291,7 @@ async fn a_gemini_client_talks_to_gemini_as_it_is() {
     assert_eq!(sent[1], json!({"client_content": {"turns": turns, "turn_complete": true}}));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_gemini_client_talks_to_a_provider_of_openai_s_interface() {
     let house = house().await;
     let declared = json!([{"functionDeclarations": [{"name": "weather", "parameters": {"type": "OBJECT"}}]}]);
@@ -327,7 +327,7 @@ async fn a_gemini_client_talks_to_a_provider_of_openai_s_interface() {
     assert_eq!(rows.len(), billed, "what the provider bills is what is charged");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_gemini_client_is_turned_away_with_a_reason() {
     let house = house().await;
     for (setup, code, reason) in [
