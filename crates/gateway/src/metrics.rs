@@ -77,6 +77,12 @@ impl ConnectionMeter {
         self.closed.get_or_create(&ClosedLabels { reason }).inc();
     }
 
+    fn register(&self, registry: &mut Registry) {
+        registry.register("connections", "Connections of clients", self.open.clone());
+        let help = "Connections that were closed or refused by the gateway, by reason";
+        registry.register("connections_closed", help, self.closed.clone());
+    }
+
     /// How many were closed for this reason.
     pub fn count(&self, reason: &'static str) -> u64 {
         self.closed.get_or_create(&ClosedLabels { reason }).get()
@@ -154,6 +160,8 @@ pub struct Metrics {
     first_byte: Histogram,
     pub catalog_stale: Gauge,
     pub catalog_loads: Counter,
+    /// Client secrets that were made.
+    pub client_secrets: Counter,
     audit_failures: Counter,
     /// When an audit last came to its end, by the clock that does not jump.
     audited_at: AtomicI64,
@@ -187,6 +195,7 @@ impl Default for Metrics {
             first_byte: Histogram::new(buckets()),
             catalog_stale: Gauge::default(),
             catalog_loads: Counter::default(),
+            client_secrets: Counter::default(),
             audit_failures: Counter::default(),
             audited_at: AtomicI64::new(0),
             registry: Registry::default(),
@@ -251,12 +260,9 @@ impl Default for Metrics {
             metrics.catalog_stale.clone(),
         );
         registry.register("catalog_loads", "Configurations taken over since the start", metrics.catalog_loads.clone());
-        registry.register("connections", "Connections of clients", metrics.connections.open.clone());
-        registry.register(
-            "connections_closed",
-            "Connections that were closed or refused by the gateway, by reason",
-            metrics.connections.closed.clone(),
-        );
+        metrics.connections.register(&mut registry);
+        let help = "Client secrets for realtime sessions that were made";
+        registry.register("client_secrets", help, metrics.client_secrets.clone());
         metrics.tls.register(&mut registry);
         Metrics { registry, ..metrics }
     }

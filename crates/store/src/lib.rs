@@ -13,6 +13,7 @@
 mod account;
 pub mod admin;
 mod call;
+mod client_secret;
 mod clock;
 mod error;
 pub mod ids;
@@ -48,6 +49,7 @@ pub use call::{
     Close, Closed, Ending, Extend, Hold, HoldRefused, Idem, MAX_STORED_REPLY, Mark, StoredReply, UsageFacts, UsagePage,
     UsageRow,
 };
+pub use client_secret::{ClientSecret, ClientSecretLimits, ClientSecretsFull, NewClientSecret};
 pub use clock::{Clock, ClockStanding, ClockState};
 pub use error::StoreError;
 pub use ids::{AccountId, AdminKeyId, CallId, KeyId, TaskId};

@@ -49,6 +49,7 @@ macro_rules! on_engine {
 
 mod accounts;
 mod calls;
+mod client_secrets;
 mod keys;
 mod ledger;
 mod operators;

@@ -18,10 +18,11 @@ export const executable =
 const run = promisify(execFile);
 
 export class House {
-  static async start() {
+  /** `more`: options of `tollgate demo`. */
+  static async start(...more) {
     const house = new House();
     house.folder = await mkdtemp(join(tmpdir(), 'tollgate-sdk-'));
-    const options = ['demo', '--listen', '127.0.0.1:0', '--json', '--data', join(house.folder, 'data')];
+    const options = ['demo', '--listen', '127.0.0.1:0', '--json', '--data', join(house.folder, 'data'), ...more];
     house.process = spawn(executable, options, { stdio: ['ignore', 'pipe', 'ignore'] });
     house.ended = new Promise((done) => house.process.once('exit', (code, signal) => done(signal ?? code)));
     house.ended.catch(() => {});
@@ -36,6 +37,7 @@ export class House {
     const ready = JSON.parse(line);
     house.baseUrl = ready.base_url;
     house.key = ready.key;
+    house.authority = ready.ca_file;
     house.simUrl = ready.sim_url.replace(/\/v1$/, '');
     return house;
   }

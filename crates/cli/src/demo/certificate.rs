@@ -1,5 +1,5 @@
-//! `demo --tls`: a certificate of an authority that exists for this certificate only. The key of the
-//! authority is forgotten as soon as it has signed, so whoever trusts it trusts this demo and
+//! `demo --tls`: a certificate of an authority that exists for this certificate only. The key of
+//! the authority is forgotten as soon as it has signed, so whoever trusts it trusts this demo and
 //! nobody else.
 
 use crate::real;

@@ -28,11 +28,26 @@ pub fn admit<'a>(
         return Err(suspended());
     }
     let (model, group) = find(serving, caller, work)?;
-    open(till, &model, work)?;
-    if model.requires_topup && !caller.account.topped_up {
-        return Err(needs_topup(&model));
+    if !work.tries_paused() || till.routes.switches.shut_off(&model) {
+        open(till, &model, work.unavailable())?;
     }
+    paid(&model, caller)?;
     Ok((model, group))
+}
+
+/// Whether calls of this kind could begin, for what is promised before there is one.
+pub fn may_begin(till: &Till, caller: &Caller, name: &str, endpoint_type: &'static str) -> Result<(), Refusal> {
+    if caller.account.suspended_at.is_some() {
+        return Err(suspended());
+    }
+    let serving = till.serving.load();
+    let (model, _) = find_named(&serving, caller, name, endpoint_type)?;
+    open(till, &model, Code::NoRouteAvailable)?;
+    paid(&model, caller)
+}
+
+fn paid(model: &Model, caller: &Caller) -> Result<(), Refusal> {
+    if model.requires_topup && !caller.account.topped_up { Err(needs_topup(model)) } else { Ok(()) }
 }
 
 pub fn suspended() -> Refusal {
@@ -40,13 +55,12 @@ pub fn suspended() -> Refusal {
 }
 
 /// A paused model is not sold, nor one whose providers all are.
-fn open(till: &Till, model: &Model, work: &(impl Priced + ?Sized)) -> Result<(), Refusal> {
-    let paused = till.routes.switches.model_is_paused(&model.name) && !work.tries_paused();
-    if !paused && !till.routes.switches.shut_off(model) {
+fn open(till: &Till, model: &Model, unavailable: Code) -> Result<(), Refusal> {
+    if !till.routes.switches.model_is_paused(&model.name) && !till.routes.switches.shut_off(model) {
         return Ok(());
     }
     let message = format!("`{}` is paused by the operator at the moment.", model.name);
-    Err(Refusal::about(work.unavailable(), "model", message).because("paused").after(30))
+    Err(Refusal::about(unavailable, "model", message).because("paused").after(30))
 }
 
 pub fn needs_topup(model: &Model) -> Refusal {
@@ -60,7 +74,15 @@ pub fn find<'a>(
     caller: &'a Caller,
     work: &(impl Priced + ?Sized),
 ) -> Result<(Arc<Model>, &'a str), Refusal> {
-    let name = work.model();
+    find_named(serving, caller, work.model(), work.endpoint_type())
+}
+
+fn find_named<'a>(
+    serving: &'a Serving,
+    caller: &'a Caller,
+    name: &str,
+    wanted: &str,
+) -> Result<(Arc<Model>, &'a str), Refusal> {
     let unknown = || {
         let offered = |model: &&Arc<Model>| caller.may_use(&model.name) && serving.group_of(caller, model).is_some();
         let near = nearest(name, serving.catalog.models.values().filter(offered).map(|model| model.name.as_str()));
@@ -77,7 +99,6 @@ pub fn find<'a>(
             format!("This key may not use the model `{name}`."),
         ));
     }
-    let wanted = work.endpoint_type();
     if !model.supports(wanted) {
         let accepted = model.supported_endpoint_types.join(", ");
         let text = format!(

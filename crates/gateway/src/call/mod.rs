@@ -37,7 +37,7 @@ mod waits;
 mod work;
 
 pub use abandoned::Abandoned;
-pub use admit::{find, needs_topup};
+pub use admit::{find, may_begin, needs_topup};
 pub use ask::CallRequest;
 pub use begun::{Begun, Started, WholeAnswer};
 pub use complete::{Completed, Completion};
@@ -63,6 +63,7 @@ use begin::{Beginning, Begins, begin};
 use bought::Bought;
 use cover::why_uncovered;
 use std::sync::Arc;
+use std::time::Duration;
 use tollgate_catalog::Model;
 use tollgate_store::{Ending, Held, HoldRefused};
 use tollgate_wire::error::Code;
@@ -103,15 +104,27 @@ impl<W: Work> Begins for CallRequest<W> {
 
     async fn hold(&self, till: &Arc<Till>, bought: Bought) -> (Call, Result<Held, HoldRefused>) {
         let meter = self.work.meter(&bought.model);
-        let call = Call::begin(till.clone(), bought, self, meter);
-        let hold = begin::hold(till, self, &call.caller, &call.model, &call.quote, till.limits.hold_life());
-        let held = till.store.hold(hold).await;
-        (call, held)
+        held_for(till, bought, self, meter, Duration::ZERO).await
     }
 
     fn undo(call: Call) -> Bought {
         call.undo()
     }
+}
+
+/// Opens a call and sets its money aside. `waits` is how long it may stand before it is sent.
+async fn held_for<W>(
+    till: &Arc<Till>,
+    bought: Bought,
+    ask: &CallRequest<W>,
+    meter: Meter,
+    waits: Duration,
+) -> (Call, Result<Held, HoldRefused>) {
+    let call = Call::begin(till.clone(), bought, ask, meter);
+    let life = till.limits.hold_life() + waits;
+    let hold = begin::hold(till, ask, &call.caller, &call.model, &call.quote, life);
+    let held = till.store.hold(hold).await;
+    (call, held)
 }
 
 async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: impl Work) -> Result<CallAnswer, Refusal> {

@@ -6,7 +6,7 @@
 //! everywhere, one that is dropped in the middle reports to the settler.
 
 use super::ask::CallRequest;
-use super::begin::{self, Beginning, Begins, begin};
+use super::begin::{Beginning, Begins, begin};
 use super::bought::Bought;
 use super::cover::{Cover, Covered};
 use super::dispatch::{Attempts, dispatch};
@@ -15,7 +15,7 @@ use super::need::Priced;
 use super::open::Call;
 use super::refused::{Needed, why_refused};
 use super::tokens::Tokens;
-use super::{Till, why_uncovered};
+use super::{Till, held_for, why_uncovered};
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::who::caller::Caller;
@@ -152,11 +152,7 @@ impl<P: Priced> Begins for Unsent<P> {
     }
 
     async fn hold(&self, till: &Arc<Till>, bought: Bought) -> (Call, Result<Held, HoldRefused>) {
-        let call = Call::begin(till.clone(), bought, &self.ask, Meter::Nothing);
-        let life = till.limits.hold_life() + self.life;
-        let hold = begin::hold(till, &self.ask, &call.caller, &call.model, &call.quote, life);
-        let held = till.store.hold(hold).await;
-        (call, held)
+        held_for(till, bought, &self.ask, Meter::Nothing, self.life).await
     }
 
     fn undo(call: Call) -> Bought {

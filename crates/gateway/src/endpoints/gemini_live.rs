@@ -66,7 +66,7 @@ async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Respons
             Err(fault) => return turn_away(io, CloseCode::Invalid, &fault.0).await,
         };
         let form = Some(Box::new(GeminiClient::new(None)) as Box<_>);
-        let opening = Opening { caller, model, configured: None, form };
+        let opening = Opening { caller, model, transcription: false, configured: None, form };
         match reading::guarded(app.realtime.open(id, opening)).await {
             Ok(session) => session.run(io.again()).await,
             Err(refusal) => {

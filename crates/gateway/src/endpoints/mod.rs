@@ -5,6 +5,7 @@
 pub mod account;
 pub mod admin;
 pub mod chat;
+pub mod client_secrets;
 pub mod conversations;
 pub mod count;
 pub mod decisions;

@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::refusal::Refusal;
 use crate::settings::RealtimeSettings;
 use crate::who::caller::{self, Caller};
+use crate::who::client_secret::{BoundSession, RealtimeCaller, open_realtime};
 use crate::work::realtime::{ENDPOINT, ENDPOINT_TYPE, Opening, first_response};
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -30,7 +31,11 @@ fn rows() -> Vec<Row> {
     let summary = "A realtime session over a WebSocket; each of its responses is a call of its own";
     vec![
         Row::get(ENDPOINT, Access::Paid, open, summary)
-            .with(|| vec![json!({ "name": "model", "in": "query", "required": true, "schema": { "type": "string" } })])
+            .with(|| {
+                let parameter = |name: &str, schema: Value| json!({ "name": name, "in": "query", "schema": schema });
+                let intent = json!({ "enum": ["transcription"] });
+                vec![parameter("model", json!({ "type": "string" })), parameter("intent", intent)]
+            })
             .replies_bare(101)
             .refused_with(&[405, 426, 502, 503, 504])
             .quoted(|shop, _, body| {
@@ -56,18 +61,33 @@ pub async fn open(State(app): State<Arc<App>>, request: Request) -> Response {
     reply
 }
 
-/// Who opens a session.
+/// Who opens a session, with which model, and how it is to begin. What a client secret says holds:
+/// no other model is opened with it.
+async fn opener(app: &App, parts: &Parts) -> Result<(Arc<Caller>, String, Option<Value>), Refusal> {
+    let RealtimeCaller { caller, bound } = open_realtime(&app.register(), parts).await?;
+    let named = model_of(parts);
+    let Some(BoundSession { model, session }) = bound else {
+        return Ok((caller, named.ok_or_else(no_model)?, None));
+    };
+    if named.is_some_and(|named| named != model) {
+        let text = format!("This client secret was made for the model `{model}`.");
+        return Err(Refusal::about(Code::UnsupportedValue, "model", text));
+    }
+    Ok((caller, model, serde_json::from_str(&session).ok()))
+}
+
+/// Who opens a session with a key.
 pub(super) async fn who(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
     reading::caller(app, parts).await
 }
 
 async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Response, Refusal> {
     let (mut parts, _) = request.into_parts();
-    let caller = who(app, &parts).await?;
-    let model = model_of(&parts).ok_or_else(no_model)?;
+    let (caller, model, configured) = opener(app, &parts).await?;
     let form = is_beta(&parts).then(|| Box::new(BetaClient::new()) as Box<dyn LiveForm>);
     let socket = SocketRequest::read(app, &mut parts, "`GET` opens a WebSocket here.")?;
-    let opening = Opening { caller, model, configured: None, form };
+    let transcription = only_listens(&parts);
+    let opening = Opening { caller, model, transcription, configured, form };
     let session = app.realtime.open(id, opening).await?;
     let reply = socket.reply();
     let SocketRequest { upgraded, place, .. } = socket;
@@ -82,6 +102,11 @@ async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Respons
 
 fn no_model() -> Refusal {
     Refusal::about(Code::MissingParameter, "model", "`?model=` names the model that the session is with.")
+}
+
+/// `?intent=transcription`: the session has no responses.
+fn only_listens(parts: &Parts) -> bool {
+    parts.uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "intent=transcription"))
 }
 
 /// `?model=`, decoded.

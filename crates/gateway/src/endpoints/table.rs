@@ -5,8 +5,9 @@
 
 use super::row::{Access, Family, Row};
 use super::{
-    account, admin, chat, conversations, decisions, embeddings, gemini, health, images, mcp, models, music, openapi,
-    pricing, quote, realtime, receipts, rerank, responses, root, social, speech, transcriptions, videos, webhooks,
+    account, admin, chat, client_secrets, conversations, decisions, embeddings, gemini, health, images, mcp, models,
+    music, openapi, pricing, quote, realtime, receipts, rerank, responses, root, social, speech, transcriptions,
+    videos, webhooks,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -36,6 +37,7 @@ pub(super) const FAMILIES: &[Family] = &[
     transcriptions::FAMILY,
     images::FAMILY,
     videos::FAMILY,
+    client_secrets::FAMILY,
     webhooks::FAMILY,
     mcp::FAMILY,
     quote::FAMILY,

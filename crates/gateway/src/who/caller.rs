@@ -3,7 +3,7 @@
 //! Missing, unknown, revoked and expired keys get one and the same answer, so that nobody learns
 //! which it was.
 
-use super::Register;
+use super::{Register, client_secret};
 use crate::door::peer::Peer;
 use crate::refusal::Refusal;
 use crate::who::key_cache::KeyLookup;
@@ -75,16 +75,29 @@ pub fn network(text: &str) -> Option<IpNet> {
 
 /// Finds the caller of a request or says why not.
 pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
-    let key = presented_key(&parts.headers, key_in_query(&parts.uri))?;
-    let now = register.world.now_ms();
-    let caller = match register.keys.find(register.store, key, register.world).await {
+    let key = presented(parts)?;
+    let found = register.keys.find(register.store, key, register.world).await;
+    if matches!(found, KeyLookup::Unknown) && key.starts_with(client_secret::PREFIX) {
+        let text = "A client secret (`ek_…`) opens sessions of `/v1/realtime` only; this endpoint takes an API key.";
+        return Err(Refusal::new(Code::InvalidApiKey, text).because("client_secret"));
+    }
+    let caller = match found {
         KeyLookup::Known(caller) => caller,
         KeyLookup::Unknown => return Err(no_such_key()),
-        KeyLookup::CannotTell => {
-            return Err(Refusal::new(Code::LedgerUnavailable, "Keys cannot be checked at the moment.").after(2));
-        }
+        KeyLookup::CannotTell => return Err(cannot_tell()),
     };
-    if !caller.works_at(now) {
+    admitted(register, parts, &caller)?;
+    Ok(caller)
+}
+
+/// The key, or client secret, that a request comes with.
+pub(super) fn presented(parts: &Parts) -> Result<&str, Refusal> {
+    presented_key(&parts.headers, key_in_query(&parts.uri))
+}
+
+/// A key that was found works now, and from where the request comes.
+pub(super) fn admitted(register: &Register<'_>, parts: &Parts, caller: &Caller) -> Result<(), Refusal> {
+    if !caller.works_at(register.world.now_ms()) {
         return Err(no_such_key());
     }
     if let Some(ip) = client_address(register.trusted, parts)
@@ -93,7 +106,11 @@ pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Arc<
         return Err(Refusal::new(Code::IpNotAllowed, "This key may not be used from this address."));
     }
     Peer::prove(parts);
-    Ok(caller)
+    Ok(())
+}
+
+pub(super) fn cannot_tell() -> Refusal {
+    Refusal::new(Code::LedgerUnavailable, "Keys cannot be checked at the moment.").after(2)
 }
 
 fn no_such_key() -> Refusal {

@@ -52,7 +52,12 @@ impl KeyCache {
     }
 
     pub async fn find(&self, store: &Store, key: &str, world: &World) -> KeyLookup {
-        let (hash, now) = (hash(key), world.steady_ms());
+        self.find_hash(store, hash(key), world).await
+    }
+
+    /// The same for a key whose text nobody has at hand.
+    pub async fn find_hash(&self, store: &Store, hash: KeyHash, world: &World) -> KeyLookup {
+        let now = world.steady_ms();
         let known = read(&self.known).get(&hash).cloned();
         match known {
             Some(_) if now - self.read_at.load(Ordering::Relaxed) > TRUSTED_WITHOUT_STORE => KeyLookup::CannotTell,

@@ -1,6 +1,7 @@
 //! Who is asking: the key and the account behind a request, or the operator.
 
 pub mod caller;
+pub mod client_secret;
 pub mod key_cache;
 pub mod operator;
 

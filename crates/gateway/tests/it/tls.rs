@@ -149,7 +149,7 @@ async fn a_websocket_opens_inside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn plain_http_is_told_where_it_is() {
+async fn plain_http_is_pointed_to_tls() {
     let (house, _dir, _) = encrypted("", "").await;
     let mut socket = connected(&house).await;
     socket.write_all(request(&house, &chat("hi"), "").as_bytes()).await.expect("sent");

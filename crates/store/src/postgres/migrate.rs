@@ -13,7 +13,10 @@ use crate::migration::{self, Migration, Ran};
 
 /// In order; see migration.rs. Replicas of the version before run on while one of these does, and
 /// may start again afterwards: see [`BREAKS`].
-pub(crate) const MIGRATIONS: &[Migration] = &[Migration::new("schema", include_str!("schema.sql"))];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration::new("schema", include_str!("schema.sql")),
+    Migration::new("0002-client-secrets", include_str!("migrations/0002-client-secrets.sql")),
+];
 /// A migration after which earlier versions cannot go on has a line that begins so. It is refused
 /// while one of them runs, and none of them starts afterwards.
 const BREAKS: &str = "-- Earlier versions cannot go on";

@@ -7,6 +7,7 @@ mod audit;
 mod batch;
 mod calls;
 mod changes;
+mod client_secrets;
 mod clock;
 mod connect;
 mod events;

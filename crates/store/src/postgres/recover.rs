@@ -95,6 +95,7 @@ impl PostgresEngine {
         let hour = before.div_euclid(HOUR_MS);
         self.rows("DELETE FROM idem_kept WHERE hour < $1", &[&hour]).await?;
         self.forget_vain(sure).await?;
+        self.forget_client_secrets(sure).await?;
         self.drop_functions().await;
         let lapsed = self.lapse_due().await?;
         Ok(Swept { expired, orphaned, forgotten: forgotten.len() as u64, lapsed })

@@ -5,6 +5,7 @@
 mod books;
 mod calls;
 mod changes;
+mod client_secrets;
 mod clock;
 mod open;
 mod operator;

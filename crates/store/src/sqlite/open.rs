@@ -35,7 +35,10 @@ pub(super) const FILE: &str = "tollgate.db";
 /// After a start every open task is looked at within this time.
 const LATEST_LOOK: i64 = 60_000;
 /// In order; see migration.rs.
-pub(crate) const MIGRATIONS: &[Migration] = &[Migration::new("schema", include_str!("schema.sql"))];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration::new("schema", include_str!("schema.sql")),
+    Migration::new("0002-client-secrets", include_str!("migrations/0002-client-secrets.sql")),
+];
 
 impl SqliteEngine {
     pub async fn open(

@@ -271,6 +271,7 @@ impl SqliteEngine {
         let before = sure.saturating_sub(retention);
         let forgotten = self.ask(|reply| Op::ForgetIdem { before, reply }).await?;
         self.forget_vain(sure);
+        self.forget_client_secrets(sure);
         let lapsed = self.lapse_due().await?;
         Ok(Swept { expired, orphaned: 0, forgotten, lapsed })
     }

@@ -55,6 +55,8 @@ suite!(
     an_account_is_in_the_groups_it_is_in,
     a_key_is_changed_and_everybody_hears_of_it,
     a_pause_of_a_provider_is_not_one_of_a_model,
+    a_client_secret_stands_for_its_key_until_it_expires,
+    client_secrets_have_a_number,
     social_pauses_are_rows,
     a_social_day_is_exact,
     a_social_day_is_taken_and_given_back_at_once,

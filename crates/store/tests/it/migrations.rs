@@ -8,8 +8,16 @@ use std::process::{Command, Stdio};
 use crate::common::{ask, options, start, start_in, version};
 use tollgate_store::testing::{PostgresServer, run_sql};
 
-const SQLITE: &str = include_str!("../../src/sqlite/schema.sql");
-const POSTGRES: &str = include_str!("../../src/postgres/schema.sql");
+const SQLITE: &str = concat!(
+    include_str!("../../src/sqlite/schema.sql"),
+    include_str!("../../src/sqlite/migrations/0002-client-secrets.sql")
+);
+const POSTGRES: &str = concat!(
+    include_str!("../../src/postgres/schema.sql"),
+    include_str!("../../src/postgres/migrations/0002-client-secrets.sql")
+);
+/// Those of this version, and then the two below.
+const RAN: &str = "1 schema,2 0002-client-secrets,3 0003-later,4 0004-later";
 /// Two migrations of a later version. The second goes on from what the first did.
 const FIRST: &str = "CREATE TABLE later (x integer); INSERT INTO later VALUES (1);";
 const SECOND: &str = "INSERT INTO later SELECT 10 * max(x) + 2 FROM later;";
@@ -61,7 +69,7 @@ async fn a_fresh_file_is_its_schema_and_migrations() {
         by_hand.execute_batch(sql).expect("by hand");
         assert_same(&sqlite_shape(&open(made.path())), &sqlite_shape(&by_hand));
     }
-    assert_eq!(sqlite_done(made.path()), ("1,12".into(), "1 schema,2 0002-later,3 0003-later".into()));
+    assert_eq!(sqlite_done(made.path()), ("1,12".into(), RAN.into()));
     let stored = rusqlite::Connection::open(made.path().join("kept.db")).expect("the file");
     let schema = rusqlite::Connection::open_in_memory().expect("memory");
     schema.execute_batch(include_str!("../../src/sqlite/stored/schema.sql")).expect("by hand");
@@ -98,12 +106,12 @@ async fn a_kill_between_migrations_leaves_each_whole_or_undone() {
     process.wait().expect("gone");
     assert_eq!(
         sqlite_done(dir.path()),
-        ("1".into(), "1 schema,2 0002-later".into()),
+        ("1".into(), RAN.rsplit_once(',').expect("several").0.into()),
         "the first is done, the second undone"
     );
     for _ in 0..2 {
         start_in("sqlite", dir.path(), version(None, &[FIRST, SECOND])).await.expect("a start").shut().await;
-        assert_eq!(sqlite_done(dir.path()), ("1,12".into(), "1 schema,2 0002-later,3 0003-later".into()), "each once");
+        assert_eq!(sqlite_done(dir.path()), ("1,12".into(), RAN.into()), "each once");
     }
     let half = "SELECT count(*) FROM sqlite_master WHERE name = 'half'";
     assert_eq!(open(dir.path()).query_row(half, [], |r| r.get::<_, i64>(0)).expect("a number"), 0);
@@ -202,7 +210,7 @@ async fn killed_postgres(url: &str) {
         store.expect("a start").shut().await;
     }
     assert_eq!(ask(url, POSTGRES_LATER).await, "1,12");
-    assert_eq!(ask(url, POSTGRES_RAN).await, "1 schema,2 0002-later,3 0003-later");
+    assert_eq!(ask(url, POSTGRES_RAN).await, RAN);
 }
 
 async fn unreleased_postgres(url: &str) {

@@ -36,7 +36,8 @@ impl TlsDoor {
         TlsDoor { files, config: ArcSwap::new(pair.config), meter }
     }
 
-    /// Reads both files again. A bad pair leaves the old one serving and raises `tollgate_tls_stale`.
+    /// Reads both files again. A bad pair leaves the old one serving and raises
+    /// `tollgate_tls_stale`.
     pub async fn reload(&self) -> Result<TlsPair, BadPair> {
         let files = self.files.clone();
         let read = tokio::task::spawn_blocking(move || TlsPair::read(&files)).await;

@@ -53,6 +53,10 @@ impl Talk {
                 }
             }
             "session.update" => Box::pin(self.session_update(&event)).await,
+            "response.create" if self.transcription => {
+                let text = "A session of type `transcription` has no responses.";
+                self.refuse(&Refusal::about(Code::UnsupportedValue, "type", text), None);
+            }
             "response.create" => {
                 if self.promised.is_some() {
                     return Some(event);
@@ -162,8 +166,9 @@ impl Talk {
     }
 
     async fn checked_session(&mut self, session: &mut Map<String, Value>) -> Result<(), Refusal> {
-        if session.get("type").is_some_and(|kind| kind != "realtime") {
-            let text = "This is a session of type `realtime`.";
+        let own = if self.transcription { "transcription" } else { "realtime" };
+        if session.get("type").is_some_and(|kind| kind != own) {
+            let text = format!("This is a session of type `{own}`.");
             return Err(Refusal::about(Code::UnsupportedValue, "session.type", text));
         }
         checks::check(session, "session", &self.names)?;

@@ -44,6 +44,13 @@ pub fn check(object: &mut Map<String, Value>, place: &str, names: &ModelNames) -
     Ok(())
 }
 
+/// Checks a session that is fixed before it is opened, by whoever makes a client secret.
+pub fn check_fixed(session: &Map<String, Value>, model: &str) -> Result<(), Refusal> {
+    let (mut session, place) = (session.clone(), "session");
+    check(&mut session, place, &ModelNames { public: model.to_owned(), upstream: model.to_owned() })?;
+    limit(&mut session, place, u64::MAX).map(drop)
+}
+
 /// The limit of the output as the client asks for it; nothing where it does not say. `inf` becomes
 /// `most`, which is written into the object.
 pub fn limit(object: &mut Map<String, Value>, place: &str, most: u64) -> Result<Option<u64>, Refusal> {

@@ -15,7 +15,7 @@ pub struct LastWords {
     pub code: CloseCode,
     pub reason: String,
     /// Told before the close.
-    pub error: Option<Refusal>,
+    pub error: Option<Box<Refusal>>,
 }
 
 impl LastWords {
@@ -35,7 +35,7 @@ impl LastWords {
             }
             _ => CloseCode::Policy,
         };
-        LastWords { code, reason: refusal.code.code().to_owned(), error: Some(refusal) }
+        LastWords { code, reason: refusal.code.code().to_owned(), error: Some(Box::new(refusal)) }
     }
 
     pub fn fault(code: Code, text: &str) -> LastWords {
@@ -59,7 +59,11 @@ impl LastWords {
             _ => CloseCode::Error,
         });
         let text = "The provider closed the session.";
-        LastWords { code, reason: "upstream_closed".to_owned(), error: Some(Refusal::new(Code::UpstreamError, text)) }
+        LastWords {
+            code,
+            reason: "upstream_closed".to_owned(),
+            error: Some(Box::new(Refusal::new(Code::UpstreamError, text))),
+        }
     }
 
     /// The reason as it fits into a frame.

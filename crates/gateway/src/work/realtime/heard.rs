@@ -106,7 +106,9 @@ impl Talk {
         let session = &mut event["session"];
         if session.is_object() {
             session["id"] = json!(&*self.session_id);
-            session["model"] = json!(self.names.public);
+            if !self.transcription {
+                session["model"] = json!(self.names.public);
+            }
             let listens = session.pointer_mut("/audio/input/transcription/model");
             if let Some(model) = listens
                 && let Some(public) = model.as_str().and_then(|name| self.listening.public_name(name))

@@ -123,7 +123,12 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Line<T> {
             return Poll::Ready(match message {
                 Message::Text(text) => Heard::Text(text, room),
                 Message::Binary(bytes) => Heard::Binary(bytes, room),
-                Message::Close(frame) => Heard::Closed(frame),
+                Message::Close(frame) => {
+                    // It is answered below this too. Whoever does not get the answer sees a
+                    // connection that broke (1006).
+                    let _ = Pin::new(&mut self.socket).poll_flush(cx);
+                    Heard::Closed(frame)
+                }
                 // A ping is answered below this; its answer goes out with the next flush.
                 Message::Ping(_) => {
                     self.unflushed = true;

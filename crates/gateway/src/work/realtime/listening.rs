@@ -16,7 +16,7 @@ use tollgate_wire::error::Code;
 use tollgate_wire::usage::Usage;
 
 /// What is held for at first.
-const FIRST_SECONDS: u64 = 30;
+pub(super) const FIRST_SECONDS: u64 = 30;
 /// Pieces that wait for their transcript.
 const MOST_PENDING: usize = 64;
 
@@ -32,6 +32,12 @@ pub struct Listening {
 }
 
 impl Listening {
+    /// Of a session that does nothing else, with the hold for its first audio.
+    pub fn with(call: SessionCall, upstream: String) -> Listening {
+        let model = Some(call.model().clone());
+        Listening { model, upstream, standing: Some((call, FIRST_SECONDS)), pending: HashMap::new() }
+    }
+
     /// The public name of the model that listens, by the provider's name for it.
     pub fn public_name(&self, upstream: &str) -> Option<&str> {
         let model = self.model.as_ref().filter(|_| self.upstream == upstream)?;

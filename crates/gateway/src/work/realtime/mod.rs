@@ -18,6 +18,7 @@ mod pace;
 mod places;
 mod session;
 
+pub use checks::check_fixed;
 pub use needs::NextResponse;
 pub use places::{SessionPlace, SessionPlaces};
 pub use session::{OpenSession, Opening, first_response};

@@ -2,9 +2,10 @@
 //! down.
 
 use super::ENDPOINT_TYPE;
+use super::listening::FIRST_SECONDS;
 use crate::call::{Need, Priced};
 use crate::refusal::Refusal;
-use crate::sale::recordings;
+use crate::sale::{Serving, recordings};
 use std::borrow::Cow;
 use std::time::Duration;
 use tollgate_catalog::{BillingUnit, Face, Model};
@@ -69,6 +70,17 @@ pub struct NextTranscript {
 }
 
 impl NextTranscript {
+    /// The first audio of a session that only listens: its model has to be one that can.
+    pub fn first(serving: &Serving, model: &str) -> Result<NextTranscript, Refusal> {
+        let able = |provider: &str| serving.providers.get(provider).is_some_and(|one| one.kind.realtime.is_some());
+        let known = serving.catalog.model(model);
+        if known.is_some_and(|model| !model.routes.iter().any(|route| able(&route.provider))) {
+            let text = format!("The model `{model}` does not listen in sessions; send it whole recordings.");
+            return Err(Refusal::about(Code::UnsupportedValue, "model", text));
+        }
+        Ok(NextTranscript { model: model.to_owned(), seconds: FIRST_SECONDS })
+    }
+
     /// What so many seconds are charged for, where nobody reports tokens.
     pub fn counted(model: &Model, seconds: u64) -> Option<Counters> {
         if model.billing_unit == BillingUnit::Tokens {

@@ -10,7 +10,7 @@ use super::dial::{Dial, Dialled};
 use super::ending::{LastWords, error_event};
 use super::line::{Heard, Line};
 use super::listening::Listening;
-use super::needs::NextResponse;
+use super::needs::{NextResponse, NextTranscript};
 use super::pace::ClientPace;
 use super::places::SessionPlace;
 use super::{ENDPOINT, RealtimeDesk};
@@ -48,6 +48,8 @@ pub(super) const LAST_RESPONSE: Duration = Duration::from_secs(60);
 pub struct Opening {
     pub caller: Arc<Caller>,
     pub model: String,
+    /// The session only writes down what it hears; the model is one that does that.
+    pub transcription: bool,
     /// The first configuration, where somebody has fixed one: a JSON object.
     pub configured: Option<Value>,
     /// How the client speaks, where that is not OpenAI's GA interface.
@@ -98,6 +100,8 @@ pub(super) struct Talk {
     pub asked_limit: Option<u64>,
     pub most_output: u64,
     pub listening: Listening,
+    /// There are no responses, only transcripts.
+    pub transcription: bool,
     /// Our own configuration, which the client did not ask for, is not answered yet.
     pub own_update: bool,
     /// What goes to each side.
@@ -114,9 +118,15 @@ impl RealtimeDesk {
         let place = self.places.take(&opening.caller, &self.settings)?;
         let session: Arc<str> = id.to_string().replacen("call_", "sess_", 1).into();
         let terms = SessionTerms { till: self.till.clone(), session, endpoint: ENDPOINT, life: self.settings.longest };
-        let first = first_response(&self.till.serving.load(), &self.settings, &opening.model);
-        let dial = Dial { transcription: false };
-        let (call, dialled) = terms.first(opening.caller.clone(), id, first, &dial).await?;
+        let dial = Dial { transcription: opening.transcription };
+        let caller = opening.caller.clone();
+        let (call, dialled) = if opening.transcription {
+            let first = NextTranscript::first(&self.till.serving.load(), &opening.model)?;
+            terms.first(caller, id, first, &dial).await?
+        } else {
+            let first = first_response(&self.till.serving.load(), &self.settings, &opening.model);
+            terms.first(caller, id, first, &dial).await?
+        };
         let shared =
             Shared { terms, caller: opening.caller.clone(), ids: self.ids.clone(), settings: self.settings.clone() };
         Ok(OpenSession { desk: self.clone(), shared, place, call, dialled, opening })
@@ -144,11 +154,15 @@ impl OpenSession {
         let server = Counted::new(dialled.io, desk.bodies.clone(), whose, settings.provider_message_bytes);
         let model = call.model().clone();
         let most_output = model.max_output_tokens.unwrap_or(u64::MAX).max(1);
+        let (standing, listening) = match opening.transcription {
+            true => (None, Listening::with(call, upstream.clone())),
+            false => (Some(call), Listening::default()),
+        };
         let talk = Talk {
             names: ModelNames { public: model.name.clone(), upstream },
             session_id: shared.terms.session.clone(),
             provider,
-            standing: Some(call),
+            standing,
             promised: None,
             running: HashMap::new(),
             context: InputEstimate::new(model.chat.image_tokens),
@@ -156,7 +170,8 @@ impl OpenSession {
             limit: settings.max_output_tokens.min(most_output),
             asked_limit: None,
             most_output: most_output.min(settings.max_output_tokens.max(4_096)),
-            listening: Listening::default(),
+            listening,
+            transcription: opening.transcription,
             own_update: false,
             to_client: Vec::new(),
             to_provider: Vec::new(),
@@ -179,7 +194,7 @@ impl OpenSession {
             server_form,
             pace: ClientPace::new(&settings, Instant::now()),
             resume_at: None,
-            blocked: None,
+            unasked: VecDeque::new(),
             withheld: None,
             unheard: VecDeque::new(),
             room_to_client: None,
@@ -205,8 +220,8 @@ struct Relay<T> {
     pace: ClientPace,
     /// The client sent too fast and is read again from then on.
     resume_at: Option<Instant>,
-    /// A request for a response that waits for the one before it.
-    blocked: Option<Utf8Bytes>,
+    /// Events of the client that wait, the first of them for a response that was asked for before.
+    unasked: VecDeque<Utf8Bytes>,
     /// Output that waits for money, with its response, and what came after it.
     withheld: Option<(String, Utf8Bytes)>,
     unheard: VecDeque<Utf8Bytes>,
@@ -232,8 +247,13 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
     async fn run(mut self, configured: Option<Value>) {
         // The first thing that a provider hears: no response without an end.
         self.talk.own_update = true;
-        let update = json!({ "type": "session.update", "event_id": OWN_UPDATE,
-            "session": { "type": "realtime", "max_output_tokens": self.talk.limit } });
+        let session = match self.talk.transcription {
+            true => {
+                json!({ "type": "transcription", "audio": { "input": { "transcription": { "model": self.talk.names.upstream } } } })
+            }
+            false => json!({ "type": "realtime", "max_output_tokens": self.talk.limit }),
+        };
+        let update = json!({ "type": "session.update", "event_id": OWN_UPDATE, "session": session });
         self.talk.to_provider.push(update.to_string().into());
         if let Some(session) = configured {
             let update = json!({ "type": "session.update", "session": session }).to_string();
@@ -255,6 +275,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
     /// Delivers what there is, and what the forms of both sides say by themselves after it.
     async fn follow(&mut self) -> Next {
         loop {
+            self.ask_on().await;
             match self.deliver() {
                 Next::Go => {}
                 over => return over,
@@ -267,11 +288,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             if asked.is_empty() && said.is_empty() {
                 return Next::Go;
             }
-            for event in asked {
-                if let Some(waiting) = self.talk.client_said(event.into()).await {
-                    self.blocked = Some(waiting);
-                }
-            }
+            self.unasked.extend(asked.into_iter().map(Utf8Bytes::from));
             self.unheard.extend(said.into_iter().map(Utf8Bytes::from));
             match self.hear().await {
                 Next::Go => {}
@@ -317,14 +334,14 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
     async fn step(&mut self) -> Next {
         let now = Instant::now();
         let paced = self.resume_at.is_none_or(|at| now >= at);
-        let hears_client = self.blocked.is_none() && paced && self.talk.ending.is_none() && self.server.has_room();
+        let hears_client = self.unasked.is_empty() && paced && self.talk.ending.is_none() && self.server.has_room();
         let hears_server = self.withheld.is_none() && self.client.has_room();
         let shutdown = self.talk.shared.terms.till.shutdown.clone();
         let wake = self.wake_at(now);
         let stopping = self.talk.ending.is_none();
         tokio::select! {
-            heard = self.client.heard(hears_client) => self.from_client(heard).await,
-            heard = self.server.heard(hears_server) => self.from_server(heard).await,
+            heard = self.client.heard(hears_client) => self.client_frame(heard).await,
+            heard = self.server.heard(hears_server) => self.server_frame(heard).await,
             (response, extended) = extended(&mut self.talk.running) => {
                 self.extended(&response, extended);
                 self.hear().await
@@ -346,7 +363,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         [self.resume_at, ending].into_iter().flatten().filter(|at| *at > now).fold(now + TICK, Instant::min)
     }
 
-    async fn from_client(&mut self, heard: Heard) -> Next {
+    async fn client_frame(&mut self, heard: Heard) -> Next {
         let now = Instant::now();
         let (frame, room) = match heard {
             Heard::Text(text, room) => (Message::Text(text), room),
@@ -369,21 +386,26 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         self.said_at = now;
         self.room_to_server = room;
         self.resume_at = self.pace.came(frame.len(), now);
-        for event in match read(self.client_form.as_deref_mut(), frame) {
-            Ok(events) => events,
-            Err(text) => {
-                self.talk.refuse(&Refusal::new(Code::InvalidRequest, text), None);
-                return Next::Go;
-            }
-        } {
-            if let Some(waiting) = self.talk.client_said(event).await {
-                self.blocked = Some(waiting);
-            }
+        match read(self.client_form.as_deref_mut(), frame) {
+            Ok(events) => self.unasked.extend(events),
+            Err(text) => self.talk.refuse(&Refusal::new(Code::InvalidRequest, text), None),
         }
         Next::Go
     }
 
-    async fn from_server(&mut self, heard: Heard) -> Next {
+    /// Takes the client's events one by one, up to one that has to wait.
+    async fn ask_on(&mut self) {
+        while self.talk.ending.is_none()
+            && let Some(event) = self.unasked.pop_front()
+        {
+            if let Some(waiting) = self.talk.client_said(event).await {
+                self.unasked.push_front(waiting);
+                return;
+            }
+        }
+    }
+
+    async fn server_frame(&mut self, heard: Heard) -> Next {
         let garbage = || LastWords::fault(Code::UpstreamInvalidReply, "The provider sent what is no event.");
         let (frame, room) = match heard {
             Heard::Text(text, room) => (Message::Text(text), room),
@@ -413,11 +435,6 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
                 Ok(withheld) => self.withheld = withheld,
                 Err(words) => return Next::ProviderGone(words),
             }
-        }
-        if self.talk.promised.is_none()
-            && let Some(waiting) = self.blocked.take()
-        {
-            self.blocked = self.talk.client_said(waiting).await;
         }
         Next::Go
     }
@@ -517,7 +534,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
                 () = tokio::time::sleep_until(until) => return,
                 () = cut.cancelled() => return,
             };
-            if !matches!(self.from_server(heard).await, Next::Go) {
+            if !matches!(self.server_frame(heard).await, Next::Go) {
                 return;
             }
         }
@@ -529,7 +546,7 @@ pub(super) const OWN_UPDATE: &str = "event_gateway_limit";
 
 fn over_time(reason: &str, text: &str) -> LastWords {
     let refusal = Refusal::new(Code::InvalidRequest, text);
-    LastWords { code: CloseCode::Away, reason: reason.to_owned(), error: Some(refusal) }
+    LastWords { code: CloseCode::Away, reason: reason.to_owned(), error: Some(Box::new(refusal)) }
 }
 
 fn message(frame: LiveFrame) -> Message {

@@ -19,6 +19,7 @@ use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{Pots, Settlement};
 use crate::receipt::KeyRecord;
 use crate::sqlite::changes::ChangeOp;
+use crate::sqlite::client_secrets::ClientSecretOp;
 use crate::sqlite::operator::OperatorOp;
 use crate::sqlite::social::SocialOp;
 use crate::sqlite::tasks::rows::{TaskDone, TaskOp};
@@ -44,6 +45,7 @@ pub(in crate::sqlite) enum Op {
     ReceiptKey(Box<KeyRecord>, CommitReply<()>),
     SigningSecrets(Vec<String>, i64, CommitReply<()>),
     Social(Box<SocialOp>, CommitReply<()>),
+    ClientSecret(Box<ClientSecretOp>, CommitReply<u64>),
     Task(Box<TaskOp>, CommitReply<()>),
     TakeWebhooks {
         now: i64,

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod changes;
+mod client_secrets;
 mod clock;
 mod credit;
 mod group;
@@ -21,6 +22,7 @@ mod wish;
 
 pub use bounds::*;
 pub use changes::*;
+pub use client_secrets::*;
 pub use clock::*;
 pub use credit::*;
 pub use group::*;

@@ -134,6 +134,29 @@ async fn transcripts_are_charged_at_the_price_of_who_listens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_only_listens_is_charged_by_its_transcripts() {
+    let house = house().await;
+    let mut talker = Talker::with_key(&house, &house.key, "listener&intent=transcription").await.expect("a session");
+    talker.until("session.created").await;
+    let input = json!({ "transcription": { "model": "listener", "language": "en" } });
+    let session = json!({ "type": "transcription", "audio": { "input": input } });
+    talker.send(json!({ "type": "session.update", "session": session })).await;
+    let updated = talker.until("session.updated").await.pop().expect("an event");
+    assert_eq!(updated["session"]["audio"]["input"]["transcription"]["model"], "listener", "{updated}");
+    talker.send(json!({ "type": "response.create" })).await;
+    assert_eq!(talker.until("error").await.pop().expect("an event")["error"]["param"], "type");
+    for _ in 0..2 {
+        talker.send(json!({ "type": "input_audio_buffer.append", "audio": audio(1_500, 600) })).await;
+        talker.until("conversation.item.input_audio_transcription.completed").await;
+    }
+    talker.leave().await;
+    let rows = rows(&house).await;
+    let charged: Vec<_> = rows.iter().filter(|row| row.charge.nano() > 0).collect();
+    assert_eq!(charged.len(), 2, "{rows:?}");
+    assert!(charged.iter().all(|row| row.model == "listener" && row.hold >= row.charge), "{rows:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_handshake_that_fails_is_an_http_error() {
     let catalog = ["401", "429", "500"].map(|status| {
         format!(
