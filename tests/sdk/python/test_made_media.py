@@ -63,9 +63,8 @@ def test_a_voice_in_a_stream(house):
             stream=True,
             stream_options={"include_usage": True},
         )
-        pieces = [chunk.choices[0].delta for chunk in stream if chunk.choices]
-    audio = [piece.model_extra["audio"] if piece.model_extra.get("audio") else None for piece in pieces]
-    data = "".join(one.get("data", "") for one in audio if one)
+        pieces = [chunk.choices[0].delta.model_dump() for chunk in stream if chunk.choices]
+    data = "".join((piece.get("audio") or {}).get("data") or "" for piece in pieces)
     # A second at 24 kHz.
     assert len(base64.b64decode(data)) == 48_000
     row = house.newest()

@@ -62,7 +62,7 @@ def test_events_are_the_same_audio(house, client, tmp_path):
     assert events[-1] == {"type": "speech.audio.done", "usage": usage}
 
 
-@pytest.mark.parametrize("model, voice", [("speech-2.8-turbo", "v"), ("eleven_multilingual_v2", "v"), ("gemini-2.5-flash-tts", "Kore"), ("qwen3-tts-flash", "Cherry")])
+@pytest.mark.parametrize("model, voice", [("speech-2.8-turbo", "v"), ("eleven_multilingual_v2", "v"), ("gemini-2.5-flash-tts", "Kore"), ("qwen3-tts-flash", "Cherry"), ("cosyvoice-v3-flash", "longanyang")])
 def test_other_makers_answer_alike(client, tmp_path, model, voice):
     path = tmp_path / "speech.wav"
     with client.audio.speech.with_streaming_response.create(model=model, voice=voice, input=SPOKEN, response_format="wav") as reply:

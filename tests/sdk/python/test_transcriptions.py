@@ -60,6 +60,16 @@ def test_lists_and_a_prompt(raw):
     assert transcript.words[0].word == "sim"
 
 
+def test_a_long_recording_is_written_down_by_a_task(house, raw):
+    mark = house.seen_by_provider()
+    reply = raw.audio.transcriptions.with_raw_response.create(model="demo-recognition-files", file=wav(400), response_format="srt")
+    assert f"sim heard {len(wav(400))} bytes" in reply.parse()
+    # 50/3 tokens a second, at 3 USD per million.
+    assert charge(house, reply) == 400 * 50_000
+    begun = [one for one in house.received(mark) if one["path"].endswith("/asr/transcription")]
+    assert len(begun) == 1
+
+
 @NEW
 def test_a_stream(house, client):
     stream = client.audio.transcriptions.create(

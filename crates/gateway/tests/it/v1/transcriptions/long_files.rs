@@ -184,7 +184,7 @@ async fn what_the_store_does_not_take_is_refused_by_name() {
     let catalog: &'static str = Box::leak(scenarios("dashscope", "fun-asr", &["mb=1"]).into_boxed_str());
     let house = House::with(Plan { catalog, ..Plan::default() }).await;
     let before = house.available().await;
-    let (status, error) = error_of(transcribe(&house, "mb=1", &[], &wav(66_000)).await).await;
+    let (status, error) = error_of(transcribe(&house, "mb-1", &[], &wav(66_000)).await).await;
     assert_eq!((status, &error["param"]), (400, &json!("file")), "{error}");
     house.quiet().await;
     assert_eq!((house.available().await, begun(&house)), (before, 0));

@@ -23,13 +23,15 @@ max_duration_seconds = 300
 route = [{ provider = "dashscope", upstream_model = "qwen3-asr-flash" }]
 "#;
 
-/// A catalog with one model for each scenario of a provider.
+/// A catalog with one model for each scenario of a provider. Options stand behind a plus sign, in
+/// the name of the model behind a dash.
 pub fn scenarios(provider: &str, model: &str, names: &[&str]) -> String {
     let one = |name: &&str| {
         format!(
-            "[model.\"{name}\"]\ntype = \"asr\"\nsupported_endpoint_types = [\"audio-transcription\"]\n\
+            "[model.\"{}\"]\ntype = \"asr\"\nsupported_endpoint_types = [\"audio-transcription\"]\n\
              billing_unit = \"audio_duration\"\nprice = {{ input = 360_000_000 }}\n\
-             route = [{{ provider = \"{provider}\", upstream_model = \"{model}+{name}\" }}]\n"
+             route = [{{ provider = \"{provider}\", upstream_model = \"{model}+{name}\" }}]\n",
+            name.replace(['+', '='], "-")
         )
     };
     names.iter().map(one).collect()
