@@ -8,6 +8,7 @@ use super::{chat, reading};
 use crate::app::App;
 use crate::call;
 use crate::refusal::Refusal;
+use crate::sale::recordings;
 use crate::who::caller::Caller;
 use crate::who::client_secret::PREFIX;
 use crate::who::operator::new_secret;
@@ -22,6 +23,8 @@ use tollgate_store::{ClientSecretLimits, ClientSecretsFull, NewClientSecret, has
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
 
+/// A session without responses.
+const LISTENS: &str = "transcription";
 /// The most that have not expired.
 const LIMITS: ClientSecretLimits = ClientSecretLimits { account: 1_000, key: 500 };
 /// Bytes of a session as it is stored.
@@ -40,7 +43,7 @@ fn rows() -> Vec<Row> {
         "anchor": { "const": "created_at" }, "seconds": seconds,
     } });
     let session = json!({ "type": "object", "properties": {
-        "type": { "const": "realtime" }, "model": text(),
+        "type": { "enum": ["realtime", "transcription"] }, "model": text(),
     } });
     vec![
         Row::post(
@@ -103,6 +106,8 @@ pub async fn create_older(State(app): State<Arc<App>>, request: Request) -> Resp
 #[derive(Debug, PartialEq)]
 struct Asked {
     model: String,
+    /// It has no responses: its model writes down what is said.
+    listens: bool,
     /// Without its model, which is the secret's.
     session: Map<String, Value>,
     /// The same as it came.
@@ -122,12 +127,20 @@ impl Asked {
         }
         let Value::Object(mut session) = session else { return Err(wrong("session", "an object")) };
         let kind = session.entry("type").or_insert_with(|| json!("realtime"));
-        if kind != "realtime" {
-            return Err(wrong("session.type", "`realtime`"));
-        }
-        let model = model(session.remove("model"), "session.model")?;
+        let listens = match kind.as_str() {
+            Some("realtime") => false,
+            Some(LISTENS) => true,
+            _ => return Err(wrong("session.type", "`realtime` or `transcription`")),
+        };
+        let model = match listens {
+            true => {
+                let input = session.get("audio").and_then(|audio| audio.pointer("/input/transcription/model"));
+                model(input.cloned(), "session.audio.input.transcription.model")?
+            }
+            false => model(session.remove("model"), "session.model")?,
+        };
         check_fixed(&session, &model)?;
-        Ok(Asked { model, shown: session.clone(), session, seconds })
+        Ok(Asked { model, listens, shown: session.clone(), session, seconds })
     }
 
     /// The session is the body itself.
@@ -148,14 +161,16 @@ impl Asked {
         });
         let Some(Value::Object(session)) = session else { return Err(wrong("session", "a session")) };
         check_fixed(&session, &model)?;
-        Ok(Asked { model, shown: body, session, seconds })
+        Ok(Asked { model, listens: false, shown: body, session, seconds })
     }
 
     fn shown(&self, id: &str) -> Value {
         let mut session = self.shown.clone();
         session.insert("id".to_owned(), json!(id));
         session.insert("object".to_owned(), json!("realtime.session"));
-        session.insert("model".to_owned(), json!(self.model));
+        if !self.listens {
+            session.insert("model".to_owned(), json!(self.model));
+        }
         Value::Object(session)
     }
 }
@@ -199,7 +214,8 @@ async fn made(app: &App, caller: &Caller, asked: &Asked) -> Result<(String, i64)
         let text = format!("The session has {} bytes; at most {SESSION_BYTES} are stored.", session.len());
         return Err(Refusal::about(Code::InvalidParameter, "session", text));
     }
-    call::may_begin(&app.till, caller, &asked.model, ENDPOINT_TYPE)?;
+    let endpoint_type = if asked.listens { recordings::ENDPOINT_TYPE } else { ENDPOINT_TYPE };
+    call::may_begin(&app.till, caller, &asked.model, endpoint_type)?;
     // Whoever cannot pay would be told so when the session begins, by somebody else's browser.
     reading::reads_large(app, caller).await??;
     let secret = new_secret(PREFIX, |bytes| app.world.fill(bytes));
@@ -265,6 +281,10 @@ mod tests {
             (&shown["id"], &shown["model"], &shown["object"]),
             (&json!("sess_1"), &json!("m"), &json!("realtime.session"))
         );
+        let heard = json!({ "session": { "type": "transcription",
+            "audio": { "input": { "transcription": { "model": "w" } } } } });
+        let asked = read(&heard, false).expect("read");
+        assert_eq!((asked.model.as_str(), asked.listens), ("w", true));
         let soon = json!({ "expires_after": { "anchor": "created_at", "seconds": 10 }, "session": { "model": "m" } });
         assert_eq!(read(&soon, false).expect("read").seconds, 10);
         let older = json!({ "model": "m", "voice": "ash", "client_secret": { "expires_after": { "seconds": 7200 } } });
@@ -292,6 +312,12 @@ mod tests {
                 "session.tools[0].type",
             ),
             (json!({ "session": { "model": "m", "prompt": {} } }), false, Code::UnsupportedValue, "session.prompt"),
+            (
+                json!({ "session": { "type": "transcription", "model": "m" } }),
+                false,
+                Code::MissingParameter,
+                "session.audio.input.transcription.model",
+            ),
             (json!({ "session": session, "voice": "ash" }), false, Code::UnknownParameter, "voice"),
             (json!({ "session": session, "expires_after": 5 }), false, Code::InvalidParameter, "expires_after"),
             (

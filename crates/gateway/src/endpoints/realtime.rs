@@ -62,18 +62,25 @@ pub async fn open(State(app): State<Arc<App>>, request: Request) -> Response {
 }
 
 /// Who opens a session, with which model, and how it is to begin. What a client secret says holds:
-/// no other model is opened with it.
-async fn opener(app: &App, parts: &Parts) -> Result<(Arc<Caller>, String, Option<Value>), Refusal> {
+/// no other session is opened with it.
+async fn opening(app: &App, parts: &Parts) -> Result<Opening, Refusal> {
     let RealtimeCaller { caller, bound } = open_realtime(&app.register(), parts).await?;
-    let named = model_of(parts);
+    let (named, listens) = (model_of(parts), only_listens(parts));
+    let form = is_beta(parts).then(|| Box::new(BetaClient::new()) as Box<dyn LiveForm>);
     let Some(BoundSession { model, session }) = bound else {
-        return Ok((caller, named.ok_or_else(no_model)?, None));
+        let model = named.ok_or_else(no_model)?;
+        return Ok(Opening { caller, model, transcription: listens, configured: None, form });
     };
+    let configured: Option<Value> = serde_json::from_str(&session).ok();
+    let transcription = configured.as_ref().is_some_and(|session| session["type"] == "transcription");
+    let other = |param: &str, text: String| Err(Refusal::about(Code::UnsupportedValue, param, text));
     if named.is_some_and(|named| named != model) {
-        let text = format!("This client secret was made for the model `{model}`.");
-        return Err(Refusal::about(Code::UnsupportedValue, "model", text));
+        return other("model", format!("This client secret was made for the model `{model}`."));
     }
-    Ok((caller, model, serde_json::from_str(&session).ok()))
+    if listens && !transcription {
+        return other("intent", "This client secret was made for a session with responses.".to_owned());
+    }
+    Ok(Opening { caller, model, transcription, configured, form })
 }
 
 /// Who opens a session with a key.
@@ -83,11 +90,8 @@ pub(super) async fn who(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal
 
 async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Response, Refusal> {
     let (mut parts, _) = request.into_parts();
-    let (caller, model, configured) = opener(app, &parts).await?;
-    let form = is_beta(&parts).then(|| Box::new(BetaClient::new()) as Box<dyn LiveForm>);
+    let opening = opening(app, &parts).await?;
     let socket = SocketRequest::read(app, &mut parts, "`GET` opens a WebSocket here.")?;
-    let transcription = only_listens(&parts);
-    let opening = Opening { caller, model, transcription, configured, form };
     let session = app.realtime.open(id, opening).await?;
     let reply = socket.reply();
     let SocketRequest { upgraded, place, .. } = socket;

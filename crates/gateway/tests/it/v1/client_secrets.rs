@@ -28,6 +28,15 @@ supported_endpoint_types = ["realtime"]
 price = { input = 4_000_000, output = 16_000_000, audio_input = 32_000_000, audio_output = 64_000_000, image_input = 5_000_000, cache_read = 400_000 }
 route = [{ provider = "sim", upstream_model = "gpt-realtime" }]
 "#;
+/// Writes down what is said.
+const LISTENER: &str = r#"
+[model."listener"]
+supported_endpoint_types = ["audio-transcription"]
+accepted_upload_formats = ["wav"]
+billing_unit = "audio_duration"
+price = { input = 1_000_000 }
+route = [{ provider = "sim", upstream_model = "gpt-transcribe" }]
+"#;
 const SECRETS: &str = "/v1/realtime/client_secrets";
 
 async fn house(plan: Plan) -> House {
@@ -78,7 +87,7 @@ async fn open(
 }
 
 async fn refused(at: SocketAddr, query: &str, secret: &str) -> u16 {
-    open(at, query, secret, false).await.err().expect("refused").0
+    open(at, query, secret, false).await.expect_err("refused").0
 }
 
 /// The next event of this type.
@@ -119,6 +128,7 @@ async fn a_secret_opens_the_session_it_was_made_for() {
         leave(socket).await;
     }
     assert_eq!(refused(at, "?model=other-voice", &secret).await, 400);
+    assert_eq!(refused(at, "?intent=transcription", &secret).await, 400);
     assert_eq!(refused(at, "?model=voice", &format!("{secret}x")).await, 401);
     assert_eq!(house.running().app.metrics.client_secrets.get(), 1);
     // Stored is a hash.
@@ -144,6 +154,23 @@ async fn the_older_form_makes_the_same() {
     let updated = event(&mut socket, "session.updated").await;
     assert_eq!(updated["session"]["output_modalities"], json!(["text"]), "{updated}");
     leave(socket).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_only_listens_has_its_secrets() {
+    let house = House::with(Plan { catalog: LISTENER, ..Plan::default() }).await;
+    let at = house.running().address;
+    let audio = json!({ "input": { "transcription": { "model": "listener", "language": "en" } } });
+    let body = json!({ "session": { "type": "transcription", "audio": audio } });
+    let made: Value = ask(&house, SECRETS, &body).await.json().await.expect("JSON");
+    assert_eq!(made["session"]["type"], "transcription", "{made}");
+    for query in ["", "?intent=transcription", "?intent=transcription&model=listener"] {
+        let mut socket = open(at, query, value(&made), true).await.expect("a session");
+        let updated = event(&mut socket, "session.updated").await;
+        let listens = &updated["session"]["audio"]["input"]["transcription"];
+        assert_eq!((&listens["model"], &listens["language"]), (&json!("listener"), &json!("en")), "{updated}");
+        leave(socket).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
