@@ -236,8 +236,11 @@ def test_the_beta_interface(house, client):
         while events[-1].type != "response.done":
             events.append(connection.recv())
     for event in events:
-        again = known.validate_python(json.loads(event.to_json()))
-        assert again.type == event.type, event
+        said = json.loads(event.to_json())
+        if "session" in said:
+            # Its types know the models of that time only.
+            said["session"]["model"] = "gpt-realtime"
+        assert known.validate_python(said).type == event.type, event
     names = [event.type for event in events]
     assert names[:2] == ["session.created", "session.updated"] and "conversation.item.created" in names, names
     audio = b"".join(base64.b64decode(event.delta) for event in events if event.type == "response.audio.delta")

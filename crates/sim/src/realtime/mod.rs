@@ -1,10 +1,11 @@
 //! Providers that are talked to over a WebSocket, each written from its maker's documents and
 //! strict about what it takes: OpenAI's current interface at `/v1/realtime` (and
-//! `/openai/v1/realtime`, as Azure has it), DashScope's and Gemini's below `/video/<maker>`. How things go is said in the model's name and in texts: see [`scenarios`].
+//! `/openai/v1/realtime`, as Azure has it), DashScope's and Gemini's below `/video/<maker>`. How
+//! things go is said in the model's name and in texts: see [`scenarios`].
 //!
 //! A turn ends by the silence in the audio that was sent, and an answer goes out as fast as it is
-//! read. Nothing waits for a clock unless the scenario says so. While [`crate::Sim::shut`] holds the
-//! path, responses stand still after `response.created`.
+//! read. Nothing waits for a clock unless the scenario says so. While [`crate::Sim::shut`] holds
+//! the path, responses stand still after `response.created`.
 //!
 //! Each response and each transcription is one record among [`crate::Sim::received`], with method
 //! `WS`; so is the handshake, with method `GET`. [`crate::Sim::sessions`] has the frames.

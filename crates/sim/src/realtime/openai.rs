@@ -473,7 +473,7 @@ impl Session {
 
     async fn refuse(&mut self, choice: &Choice) -> Goes {
         match choice.name {
-            "close_first" => self.close(code_of(choice), "sim-edge-7.internal is going away").await,
+            "close_first" => self.close(choice.close_code(), "sim-edge-7.internal is going away").await,
             "expired" => {
                 let error = json!({
                     "type": "invalid_request_error", "code": "session_expired", "param": null, "event_id": null,
@@ -591,10 +591,6 @@ impl Session {
         }
         Err(Ended)
     }
-}
-
-fn code_of(choice: &Choice) -> u16 {
-    choice.number("code").and_then(|code| u16::try_from(code).ok()).unwrap_or(1011)
 }
 
 async fn waited(pause: &mut Option<Pause>) {

@@ -145,6 +145,11 @@ impl Choice {
         self.options.get(key).map(String::as_str)
     }
 
+    /// The code of a close, 1011 if none is asked for.
+    pub(super) fn close_code(&self) -> u16 {
+        self.number("code").and_then(|code| u16::try_from(code).ok()).unwrap_or(1011)
+    }
+
     pub(super) fn number(&self, key: &str) -> Option<u64> {
         self.text(key).and_then(|text| text.parse().ok())
     }

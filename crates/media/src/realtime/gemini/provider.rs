@@ -1,8 +1,8 @@
 //! Gemini Live as a provider for clients of OpenAI's interface.
 //!
 //! Its session begins with one `setup` that cannot be changed afterwards, so it is sent with the
-//! first event that is no `session.update`. It answers the end of a turn by itself, so what a client
-//! commits is passed on with its `response.create`.
+//! first event that is no `session.update`. It answers the end of a turn by itself, so what a
+//! client commits is passed on with its `response.create`.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
