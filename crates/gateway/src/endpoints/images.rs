@@ -149,7 +149,7 @@ fn data_link(link: &str) -> Option<PictureFile> {
 }
 
 fn no_picture(field: &str) -> Refusal {
-    Problem::wrong(field, "a picture (PNG, JPEG, WebP, GIF, AVIF or HEIC)").into()
+    Problem::wrong(field, "an image (PNG, JPEG, WebP, GIF, AVIF or HEIC)").into()
 }
 
 /// The first bytes of a file, which say what it is.
