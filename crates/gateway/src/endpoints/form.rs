@@ -76,7 +76,7 @@ fn content_type(parts: &Parts) -> &str {
 /// What is said of a form that cannot be read.
 pub fn unreadable(bad: Bad) -> Refusal {
     let text = match bad {
-        Bad::NoBoundary => "The Content-Type of a form names its boundary.",
+        Bad::NoBoundary => "The Content-Type of a form must name its boundary.",
         Bad::Syntax => "The form cannot be read: a part has no name, or its framing is wrong.",
         Bad::Unfinished => "The form ends before its last boundary.",
         Bad::TooManyParts => "The form has too many parts.",

@@ -170,7 +170,7 @@ async fn data_link(app: &App, caller: &Caller, link: &str, field: &str, most: u6
 }
 
 fn no_picture(field: &str) -> Refusal {
-    Problem::wrong(field, "a picture (PNG, JPEG, WebP, GIF, AVIF or HEIC)").into()
+    Problem::wrong(field, "an image (PNG, JPEG, WebP, GIF, AVIF or HEIC)").into()
 }
 
 /// The first bytes of a file, which say what it is.

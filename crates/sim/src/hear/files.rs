@@ -77,7 +77,7 @@ fn policy(heard: &Heard<'_>) -> Act {
     let (Some("getPolicy"), Some(model)) = (value("action"), value("model")) else {
         return refuse(400, "InvalidParameter", "action and model are required");
     };
-    let wish = match Wish::of(&model.replace("%2B", "+"), "") {
+    let wish = match Wish::of(&model.replace("%2B", "+").replace("%3D", "="), "") {
         Ok((_, wish)) => wish,
         Err(why) => return refuse(400, "InvalidParameter", &why),
     };
