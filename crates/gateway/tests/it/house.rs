@@ -1,7 +1,7 @@
 //! A whole house for one test: simulator, gateway, account, key. When dropped it asserts the money
 //! invariants: no open hold, a clean audit, a row and a hold for every call the simulator saw.
 
-use crate::sent::is_whole_call;
+use crate::sent::{is_whole_call, responses};
 use crate::watch::Watch;
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
@@ -470,8 +470,7 @@ impl House {
         let held = |row: &&UsageRow| row.hold > Money::ZERO;
         let of = |start: &'static str| rows.values().filter(held).filter(move |row| row.endpoint.starts_with(start));
         assert!(self.sim.videos() <= of("/v1/video").count(), "a video was made without a hold");
-        let responses = self.sim.received().iter().filter(|seen| seen.method == "WS").count();
-        assert!(responses <= of("/v1/realtime").count(), "a response was made without a hold");
+        assert!(responses(&self.sim) <= of("/v1/realtime").count(), "a response was made without a hold");
         // What the source refuses once is asked once more.
         let asked: u32 = of("/v1/social").map(|row| 2 * row.attempts).sum();
         assert!(social <= asked, "the source was asked {social} times, for {asked} there was a hold");
@@ -514,7 +513,6 @@ impl House {
         self.restart_stopped().await;
     }
 
-    /// Opens it again after somebody has stopped it.
     pub async fn restart_stopped(&mut self) {
         // In one process the data folder is free once the last connection has let go of it.
         for attempt in 0.. {
@@ -597,7 +595,6 @@ pub fn text_of(events: &[Value]) -> String {
 }
 
 pub async fn error_of(reply: Response) -> (u16, Value) {
-    let status = reply.status().as_u16();
-    let body: Value = reply.json().await.expect("a JSON error");
+    let (status, body) = (reply.status().as_u16(), reply.json::<Value>().await.expect("a JSON error"));
     (status, body["error"].clone())
 }

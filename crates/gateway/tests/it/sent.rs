@@ -1,6 +1,6 @@
 //! What the simulator got from us.
 
-use tollgate_sim::Received;
+use tollgate_sim::{Received, Sim};
 
 /// A request to the simulator that is a paid call of ours: pictures may take several for one.
 pub fn is_whole_call(seen: &Received) -> bool {
@@ -11,4 +11,9 @@ pub fn is_whole_call(seen: &Received) -> bool {
                  batchEmbedContents rerank systemone decisions";
     let verb = seen.path.rsplit(['/', ':']).next().unwrap_or_default();
     !picture && (parts.iter().any(|part| seen.path.contains(part)) || verbs.split_whitespace().any(|own| own == verb))
+}
+
+/// Responses and transcripts that were made in sessions.
+pub fn responses(sim: &Sim) -> usize {
+    sim.received().iter().filter(|seen| seen.method == "WS").count()
 }

@@ -3,6 +3,7 @@
 use super::FUNDED;
 use crate::house::Plan;
 use crate::v1::realtime::{Talker, cost, house, house_with, kinds, rows};
+use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Error;
 use tollgate_store::Ending;
 
@@ -70,12 +71,13 @@ pub async fn a_stop_with_sessions_open() {
     talker.ask("hello").await;
     talker.until("response.created").await;
     let running = house.running.take().expect("running");
-    let stop = tokio::spawn(running.stop());
+    let mut stop = JoinSet::new();
+    stop.spawn(running.stop());
     house.sim.open();
     let (events, code) = talker.rest().await;
     let done = events.iter().find(|event| event["type"] == "response.done").expect("it may end");
     assert_eq!((code, events.last().expect("an event")["error"]["code"].as_str()), (1001, Some("server_draining")));
-    stop.await.expect("stopped");
+    stop.join_next().await.expect("a stop").expect("stopped");
     house.restart_stopped().await;
     assert_eq!(house.available().await, FUNDED - cost(&done["response"]["usage"]));
 }

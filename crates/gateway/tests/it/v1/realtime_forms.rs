@@ -131,7 +131,7 @@ fn joined(events: &[Value], kind: &str) -> String {
 }
 
 fn tone(ms: usize, rate: usize) -> String {
-    let level = |at: usize| if at / 20 % 2 == 0 { 4_000_i16 } else { -4_000 };
+    let level = |at: usize| if (at / 20).is_multiple_of(2) { 4_000_i16 } else { -4_000 };
     STANDARD.encode((0..ms * rate / 1000).flat_map(|at| level(at).to_le_bytes()).collect::<Vec<u8>>())
 }
 

@@ -3,6 +3,7 @@
 use super::{Talker, house_with, kinds, rows};
 use crate::house::{House, Plan};
 use serde_json::json;
+use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Error;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,14 +64,15 @@ async fn a_stop_lets_the_response_end_and_says_why() {
     busy.ask("hello").await;
     busy.until("response.created").await;
     let running = house.running.take().expect("running");
-    let stop = tokio::spawn(running.stop());
+    let mut stop = JoinSet::new();
+    stop.spawn(running.stop());
     let (events, code) = idle.rest().await;
     assert_eq!((code, events.last().expect("an event")["error"]["code"].as_str()), (1001, Some("server_draining")));
     house.sim.open();
     let (events, code) = busy.rest().await;
     assert!(kinds(&events).contains(&"response.done"), "{:?}", kinds(&events));
     assert_eq!(code, 1001);
-    stop.await.expect("stopped");
+    stop.join_next().await.expect("a stop").expect("stopped");
 }
 
 #[tokio::test(flavor = "multi_thread")]

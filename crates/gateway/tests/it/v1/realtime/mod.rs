@@ -155,7 +155,7 @@ pub fn kinds(events: &[Value]) -> Vec<&str> {
 pub fn audio(speech_ms: usize, silence_ms: usize) -> String {
     let mut pcm = Vec::with_capacity((speech_ms + silence_ms) * 48);
     for at in 0..speech_ms * 24 {
-        let sample: i16 = if (at / 30) % 2 == 0 { 12_000 } else { -12_000 };
+        let sample: i16 = if (at / 30).is_multiple_of(2) { 12_000 } else { -12_000 };
         pcm.extend_from_slice(&sample.to_le_bytes());
     }
     pcm.resize((speech_ms + silence_ms) * 48, 0);
