@@ -134,7 +134,7 @@ pub struct DemoArgs {
     /// Where its data is stored; a temporary folder that is removed at the end when left out.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Serve https and wss, with a certificate of its own that is kept with its data.
+    /// Serve https and wss, with a certificate of its own that is stored with its data.
     #[arg(long)]
     pub tls: bool,
 }

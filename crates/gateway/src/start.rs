@@ -167,7 +167,7 @@ fn client_settings(settings: &Settings) -> ClientSettings {
     }
 }
 
-/// Where files of customers are kept.
+/// Where files of customers are stored.
 #[derive(Default)]
 pub(crate) struct FileStores {
     copies: Option<CopyStore>,

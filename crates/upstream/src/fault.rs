@@ -102,10 +102,11 @@ impl Fault {
         Fault { try_other: false, ..Fault::new(Blame::Caller, Code::InvalidRequest, message) }
     }
 
-    /// What was put down of the request cannot be read any more. It is our disk, and the same along
+    /// What was spooled of the request cannot be read any more. It is our disk, and the same along
     /// every route; the provider has a part of a request, which is none.
     pub fn own_file() -> Fault {
-        let message = "The gateway could not read the file that it had put down; nothing is charged for this request.";
+        let message =
+            "The gateway could not read its temporary copy of the upload; nothing is charged for this request.";
         Fault { try_other: false, ..Fault::new(Blame::Network, Code::Internal, message) }
     }
 

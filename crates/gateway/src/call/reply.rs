@@ -95,8 +95,8 @@ pub(super) fn whole(mut call: Call, answer: WholeAnswer) -> CallAnswer {
     CallAnswer { charge: call.close_with_reply(Ending::Answered, 200, reason, stored), ..whole }
 }
 
-/// The charge is made when the answer has passed. It is not stated before: an answer that breaks off
-/// costs nothing.
+/// The charge is made when the answer has passed. It is not stated before: an answer that breaks
+/// off costs nothing.
 pub(super) fn passing(call: Call, passed: Passed) -> CallAnswer {
     // The body is put in its place last: it takes the call along.
     let head = begun(&call, passed.content_type.clone(), AnswerBody::Whole(Bytes::new()));

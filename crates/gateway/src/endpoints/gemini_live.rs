@@ -1,6 +1,6 @@
-//! Gemini Live: the same sessions as `GET /v1/realtime`, for clients of Google's interface. The model
-//! is named in the first frame, so the connection becomes a WebSocket before anything is paid for;
-//! what is refused after that is said in the reason of the close, as Google does.
+//! Gemini Live: the same sessions as `GET /v1/realtime`, for clients of Google's interface. The
+//! model is named in the first frame, so the connection becomes a WebSocket before anything is paid
+//! for; what is refused after that is said in the reason of the close, as Google does.
 
 use super::realtime::who;
 use super::upgrade::SocketRequest;

@@ -151,7 +151,7 @@ async fn of_json(
 /// Letters that are decoded at once: whole groups of four.
 const LETTERS: usize = 256 << 10;
 
-/// The picture in a data link, put down as a file of a form is. What it is called is not believed.
+/// The picture in a data link, spooled as a file of a form is. What it is called is not believed.
 async fn data_link(app: &App, caller: &Caller, link: &str, field: &str, most: u64) -> Result<PictureFile, Refusal> {
     let letters = link.split_once(";base64,").map(|(_, letters)| letters.trim().as_bytes());
     let letters = letters.ok_or_else(|| no_picture(field))?;

@@ -48,7 +48,7 @@ async fn deliver(app: &App, name: &str, query: &str, headers: &HeaderMap) -> Res
         Err(Missing::Outside(length)) => Ok(outside(Some(length))),
         Err(Missing::Gone) => Err(ended()),
         Err(Missing::Trouble(error)) => {
-            tracing::warn!(%error, "a picture that is kept could not be read");
+            tracing::warn!(%error, "a picture that is stored could not be read");
             Err(Refusal::new(Code::Internal, "The picture could not be read; try again."))
         }
     }

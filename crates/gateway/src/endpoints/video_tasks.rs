@@ -74,8 +74,8 @@ pub async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>, request
         }
         // The copy first: once the task is out of sight nobody can ask for it again.
         let copy = task.result.as_deref().and_then(StoredResult::read).and_then(|result| result.copy);
-        if let (Some(shelf), Some(copy)) = (&app.video.copies, copy)
-            && let Err(error) = shelf.remove(&copy).await
+        if let (Some(copies), Some(copy)) = (&app.video.copies, copy)
+            && let Err(error) = copies.remove(&copy).await
         {
             tracing::warn!(task = %task.id, %error, "the copy of a video could not be deleted");
             let text = "The stored copy of the video could not be deleted, so the task is still there; try again.";

@@ -1,4 +1,4 @@
-//! `[images]`: where pictures of our own are kept, how long, and how many bytes of them.
+//! `[images]`: where pictures of our own are stored, how long, and how many bytes of them.
 
 use super::video::copy_to;
 use super::{ConfigSource, CopyTo};
@@ -7,9 +7,9 @@ use tollgate_catalog::form::Form;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageSettings {
-    /// Where they are kept; `None`: nowhere, and links are refused for makers that have none.
+    /// Where they are stored; `None`: nowhere, and links are refused for makers that have none.
     pub copy_to: Option<CopyTo>,
-    /// How long a picture is kept and its link opens.
+    /// How long a picture is stored and its link opens.
     pub keep: Duration,
     /// Bytes of one account.
     pub account_bytes: u64,

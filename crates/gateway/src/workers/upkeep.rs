@@ -21,7 +21,7 @@ const AUDIT: Duration = Duration::from_secs(3_600);
 const AUDIT_CHANGED: Duration = Duration::from_secs(60);
 
 /// Copies of videos that have been retained long enough are taken away.
-const SHELF: Duration = Duration::from_secs(600);
+const FILES: Duration = Duration::from_secs(600);
 /// Responses and conversations past their time are erased.
 const FORGET: Duration = Duration::from_secs(60);
 
@@ -34,7 +34,7 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, SOCIAL, Round::Social);
     start(app, AUDIT_CHANGED, Round::AuditChanged);
     if app.video.copies.is_some() || app.images.has_links() {
-        start(app, SHELF, Round::Shelf);
+        start(app, FILES, Round::Files);
     }
     start(app, FORGET, Round::Forget);
 }
@@ -47,7 +47,7 @@ enum Round {
     Audit,
     Social,
     AuditChanged,
-    Shelf,
+    Files,
     Forget,
 }
 
@@ -93,9 +93,9 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             Ok(())
         }
         Round::Audit => audited(app, app.store.verify().await),
-        Round::Shelf => {
-            if let Some(shelf) = &app.video.copies {
-                swept("copies of videos", shelf.sweep(app.world.sure_ms()).await);
+        Round::Files => {
+            if let Some(copies) = &app.video.copies {
+                swept("copies of videos", copies.sweep(app.world.sure_ms()).await);
             }
             if let Some(store) = &app.images.store {
                 swept("pictures", store.sweep(app.world.sure_ms()).await);

@@ -142,7 +142,8 @@ pub async fn too_slow(house: &House, request: Request<Body>, passed: &mut i64) -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_reads_until_the_time_is_up_pays_as_one_that_leaves() {
-    let house = house().await;
+    type Ask = Box<dyn Fn(&House) -> Request<Body>>;
+    let json_to = |path: &'static str, body: Value| -> Ask { Box::new(move |house| post(house, path, &body)) };
     let long = format!("[[sim:ms=120000]]{}", "a".repeat(100));
     let texts: Vec<String> = (0..100).map(|at| format!("text {at}")).collect();
     let vectors = |model: &str| json!({ "model": model, "input": texts, "dimensions": 3_072 });
@@ -157,20 +158,26 @@ async fn a_client_that_reads_until_the_time_is_up_pays_as_one_that_leaves() {
     let sse = json!({ "model": "demo-speech", "input": long, "voice": "alloy", "stream_format": "sse" });
     let song = json!({ "model": "eleven-music", "prompt": "[[sim:ms=120000]]", "duration": 120 });
     let (slow, read_on) = ("client_too_slow", "client_gone_read_on");
-    let mut passed = 0;
-    for (request, charge, reason) in [
-        (post(&house, speech, &spoken), 15_000 * long.len(), slow),
-        (post(&house, speech, &sse), 15_000 * long.len(), slow),
-        (post(&house, music, &song), 8_000_000 * 120, slow),
-        (post(&house, embeddings, &vectors("vec")), 0, slow),
-        (post(&house, embeddings, &vectors("vec-parts")), 0, slow),
-        (post(&house, images, &pictures("pictures", json!({}))), 80_000_000, read_on),
-        (post(&house, images, &pictures("pictures", json!({ "stream": true }))), 80_000_000, read_on),
-        (post(&house, images, &pictures("google-pictures", json!({}))), 80_000_000, slow),
-        (recording(&house, &[("prompt", "[[sim:huge mib=3]]")]), 18_000_000, slow),
-        (recording(&house, &[("stream", "true"), ("prompt", "[[sim:words=20000]]")]), 18_000_000, slow),
-    ] {
-        let row = too_slow(&house, request, &mut passed).await;
+    let cases: [(Ask, usize, &str); 10] = [
+        (json_to(speech, spoken), 15_000 * long.len(), slow),
+        (json_to(speech, sse), 15_000 * long.len(), slow),
+        (json_to(music, song), 8_000_000 * 120, slow),
+        (json_to(embeddings, vectors("vec")), 0, slow),
+        (json_to(embeddings, vectors("vec-parts")), 0, slow),
+        (json_to(images, pictures("pictures", json!({}))), 80_000_000, read_on),
+        (json_to(images, pictures("pictures", json!({ "stream": true }))), 80_000_000, read_on),
+        (json_to(images, pictures("google-pictures", json!({}))), 80_000_000, slow),
+        (Box::new(|house| recording(house, &[("prompt", "[[sim:huge mib=3]]")])), 18_000_000, slow),
+        (
+            Box::new(|house| recording(house, &[("stream", "true"), ("prompt", "[[sim:words=20000]]")])),
+            18_000_000,
+            slow,
+        ),
+    ];
+    for (ask, charge, reason) in cases {
+        // A clock that jumps twice may find a round of the first jump still running.
+        let house = house().await;
+        let row = too_slow(&house, ask(&house), &mut 0).await;
         let what = format!("{} {}: {row:?}", row.endpoint, row.model);
         assert_eq!((row.ending, row.reason.as_str()), (Ending::ClientLeft, reason), "{what}");
         let least = if charge == 0 { 100 * 1_000 } else { i64::try_from(charge).expect("small") };

@@ -1,4 +1,4 @@
-//! A file that was put down before it is sent on: in memory while it is small, else in a temporary
+//! A file that is spooled before it is sent on: in memory while it is small, else in a temporary
 //! file without a name. It is read piece by piece, as often as routes need it and by several at
 //! once, since every reader keeps its own place. Disk is read on blocking threads.
 

@@ -320,7 +320,7 @@ fn answering(listener: TcpListener) -> (JoinSet<()>, mpsc::Receiver<(String, Vec
 }
 
 /// A file of these bytes, in memory and on disk.
-fn put_down(bytes: &[u8]) -> [SpooledFile; 2] {
+fn spooled_answer(bytes: &[u8]) -> [SpooledFile; 2] {
     let path = std::env::temp_dir().join(format!("tollgate-spooled-{}-{}", std::process::id(), bytes.len()));
     std::fs::write(&path, bytes).unwrap();
     let file = std::fs::File::open(&path).unwrap();
@@ -351,12 +351,12 @@ async fn a_file_that_cannot_be_read_any_more_is_our_own_fault() {
 }
 
 #[tokio::test]
-async fn a_file_that_was_put_down_goes_out_as_often_as_it_is_asked_for() {
+async fn a_file_that_was_spooled_answer_goes_out_as_often_as_it_is_asked_for() {
     let (listener, address) = listen().await;
     let (_tasks, mut requests) = answering(listener);
     let (client, provider) = (client(), provider(address));
     let bytes: Vec<u8> = (0..1_000_001usize).map(|at| (at % 253) as u8).collect();
-    for file in put_down(&bytes) {
+    for file in spooled_answer(&bytes) {
         for _ in 0..2 {
             let form = FormPayload::new([7; 16])
                 .field("model", "whisper-1")
@@ -388,7 +388,7 @@ async fn a_file_becomes_base64_while_it_is_sent() {
     let (client, provider) = (client(), provider(address));
     for length in [0, 1, 2, 3, 100_000, 96 << 10, (96 << 10) + 1, 200_000] {
         let bytes: Vec<u8> = (0..length).map(|at: usize| (at % 253) as u8).collect();
-        for file in put_down(&bytes) {
+        for file in spooled_answer(&bytes) {
             let payload = Payload::of_parts([text("[").into(), file.base64_part(), text("]").into()]);
             assert_eq!(payload.length(), Some(file.base64_length() + 2));
             client.send(&provider, request(&provider, payload)).await.unwrap();

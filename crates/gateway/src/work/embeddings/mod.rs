@@ -1,7 +1,7 @@
 //! Embeddings as work: texts in, vectors out, in whichever of two formats the client asks. Where
 //! client and provider speak the same, the bytes pass; elsewhere vectors are rewritten one by one.
 //! A list that is longer than a provider takes is sent in parts under one hold. What comes of them
-//! is one answer or none, so it is put down until the last part is there.
+//! is one answer or none, so it is spooled until the last part is there.
 
 mod pass;
 mod send;

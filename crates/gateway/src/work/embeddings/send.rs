@@ -4,7 +4,7 @@ use super::pass::VectorRewrite;
 use super::{Embedding, EmbeddingCall};
 use crate::call::{Begun, Call, HELD, Passed, WholeAnswer};
 use crate::door::spool::SpoolDisk;
-use crate::work::put_down::PutDown;
+use crate::work::spooled_answer::SpooledAnswer;
 use crate::work::texts;
 use bytes::Bytes;
 use http::HeaderValue;
@@ -119,7 +119,7 @@ impl Way<'_> {
         let (texts, most) = (self.work.0.tally.texts, self.provider.settings.max_reply_bytes);
         let mut flow = self.flow(&call.model);
         let mut left = most;
-        let mut out = PutDown::begin(self.spool, call, usize::MAX).await?;
+        let mut out = SpooledAnswer::begin(self.spool, call, usize::MAX).await?;
         for start in (0..texts).step_by(batch) {
             let range = start..texts.min(start + batch);
             let vectors = range.len();

@@ -1,4 +1,4 @@
-//! Where files of customers are kept for a while: a folder, or a bucket that speaks S3. What kind
+//! Where files of customers are stored for a while: a folder, or a bucket that speaks S3. What kind
 //! of file it is, and what it is called, says whoever keeps it.
 
 mod s3;
@@ -28,7 +28,7 @@ pub struct FileStore {
     prefix: String,
     /// Where they are files of our own.
     folder: Option<PathBuf>,
-    /// How long they are kept; `None`: for ever.
+    /// How long they are stored; `None`: for ever.
     keep: Option<Duration>,
     /// Whether a file of this name is one of ours.
     own: fn(&str) -> bool,

@@ -23,7 +23,7 @@ pub struct SweptFiles {
     pub why: Option<io::Error>,
 }
 
-/// Is told of each file that stays: its name and its bytes.
+/// Is called with each file that stays: its name and its bytes.
 type Stays<'a> = &'a mut (dyn FnMut(&str, u64) + Send);
 
 impl SweptFiles {

@@ -2,7 +2,7 @@
 
 use super::call::{HELD, Making, broke, metered, no_picture};
 use crate::call::{Begun, Call, Meter, Rewrite, WholeAnswer};
-use crate::work::put_down;
+use crate::work::spooled_answer;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _, stream};
 use tollgate_media::image::{PictureFlow, PictureTally, ResultStyle, ResultWriter};
@@ -56,7 +56,7 @@ impl Making<'_> {
             let content_type = self.content_type();
             return Ok(Begun::Whole(WholeAnswer { content_type, body: body.freeze(), completion: None }));
         }
-        Ok(put_down::passing(self.content_type(), begin.into(), all(entries, between, end.into())))
+        Ok(spooled_answer::passing(self.content_type(), begin.into(), all(entries, between, end.into())))
     }
 }
 
@@ -68,7 +68,7 @@ fn all(
 ) -> impl Stream<Item = Result<Bytes, Fault>> + Send {
     let texts = stream::iter(entries.into_iter().enumerate()).flat_map(move |(at, entry)| {
         let comma = (at > 0 && !between.is_empty()).then_some(Ok(Bytes::from_static(between)));
-        stream::iter(comma).chain(put_down::pieces(entry))
+        stream::iter(comma).chain(spooled_answer::pieces(entry))
     });
     texts.chain(stream::iter([Ok(end)]))
 }

@@ -1,9 +1,9 @@
-//! Pictures from several requests, from tasks that are waited for, and from links: put down until
+//! Pictures from several requests, from tasks that are waited for, and from links: spooled until
 //! all of them are there, so that what is charged is certain before the answer leaves.
 
 use super::answer::Gathered;
 use super::call::{Making, broke, no_picture};
-use crate::work::put_down::no_room;
+use crate::work::spooled_answer::no_room;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
@@ -56,7 +56,7 @@ impl Making<'_> {
         self.flow(0).into_writer()
     }
 
-    /// One request for one picture, put down as it comes.
+    /// One request for one picture, spooled as it comes.
     async fn single(&self) -> Result<PicturesPart, Fault> {
         let (mut body, _) = self.send(1, false).await?;
         if let Some(links) = &self.links {

@@ -1,6 +1,6 @@
 //! Pictures whose maker hands over base64 and whose caller wants links: taken out of the answer as
-//! bytes while it arrives, put on our own store, and told by links of ours. A picture that finds no
-//! room there is handed over as `b64_json` after all: it is made, and paid.
+//! bytes while it arrives, put into our own store, and handed over by links of ours. A picture that
+//! finds no room there is handed over as `b64_json` after all: it is made, and paid.
 
 use super::answer::Gathered;
 use super::call::{Making, broke};
@@ -8,7 +8,7 @@ use super::gather::PicturesPart;
 use super::store::{NotStored, PictureStore};
 use crate::door::spool::{FileWatch, Spooling};
 use crate::work::files::Uncopied;
-use crate::work::put_down::{self, no_room};
+use crate::work::spooled_answer::{self, no_room};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,7 +58,7 @@ struct Taking {
 }
 
 impl Making<'_> {
-    /// The pictures of one answer, told by links of ours.
+    /// The pictures of one answer, handed over by links of ours.
     pub(super) async fn linked(
         &self,
         links: &OwnLinks<'_>,
@@ -146,13 +146,13 @@ impl Making<'_> {
                 return Ok(SpooledFile::in_memory(out.into()));
             }
             Err(NotStored::Full) => tracing::info!(call = %self.call_id, "there is no room to keep a picture"),
-            Err(NotStored::Trouble(why)) => tracing::warn!(call = %self.call_id, %why, "a picture could not be kept"),
+            Err(NotStored::Trouble(why)) => tracing::warn!(call = %self.call_id, %why, "a picture could not be stored"),
         }
         tally.warn("data".to_owned(), "The gateway could not keep a picture: it is in `b64_json`.");
         let mut spool = self.spooling().await?;
         let (mut out, mut encoder) = (Vec::new(), Base64Encoder::default());
         writer.open(&mut out);
-        let mut pieces = Box::pin(put_down::pieces(file));
+        let mut pieces = Box::pin(spooled_answer::pieces(file));
         while let Some(piece) = pieces.next().await {
             encoder.feed(&piece?, &mut out);
             spool.push(&Bytes::from(std::mem::take(&mut out))).await.map_err(no_room)?;

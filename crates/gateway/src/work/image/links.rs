@@ -4,7 +4,7 @@
 use super::call::Making;
 use crate::door::bodies::Whose;
 use crate::door::spool::{FileWatch, IN_MEMORY, SpoolTerms, Spooling};
-use crate::work::put_down::no_room;
+use crate::work::spooled_answer::no_room;
 use bytes::Bytes;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -23,7 +23,7 @@ pub(super) struct NotFetched {
 }
 
 impl Making<'_> {
-    /// Where texts of entries are put down.
+    /// Where texts of entries are spooled.
     pub async fn spooling(&self) -> Result<Spooling<()>, Fault> {
         self.spooling_as(()).await
     }

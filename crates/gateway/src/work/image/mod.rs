@@ -27,7 +27,7 @@ pub struct ImageDesk {
     pub(crate) outside: Client,
     /// Where pictures lie until all of them are there.
     pub(crate) spool: Arc<SpoolDisk>,
-    /// Where pictures are kept that are handed over by links of ours; nowhere: there are none.
+    /// Where pictures are stored that are handed over by links of ours; nowhere: there are none.
     pub store: Option<PictureStore>,
     pub(crate) secrets: Arc<Secrets>,
 }

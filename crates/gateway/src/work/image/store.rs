@@ -1,5 +1,5 @@
-//! Pictures of our own, for callers who want a link from a maker that has none: kept for a while on
-//! a files with room for so many bytes of each account and of all together, and reached by links
+//! Pictures of our own, for callers who want a link from a maker that has none. They are stored for
+//! a while, with room for so many bytes of each account and of all together, and reached by links
 //! that we sign. Names say whose a file is, so what is taken is counted again after a start.
 
 use crate::door::spool::has_room;
@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use crate::secrets::Secrets;
 use crate::settings::ImageSettings;
 use crate::work::files::{FileStore, Missing, StoredFile, SweptFiles, Uncopied};
-use crate::work::put_down;
+use crate::work::spooled_answer;
 use object_store::GetRange;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ const PURPOSE: &str = "picture link";
 /// Letters of a name that say whose the picture is.
 const OWNER: usize = 16;
 
-/// Where pictures are kept.
+/// Where pictures are stored.
 #[derive(Debug)]
 pub struct PictureStore {
     files: FileStore,
@@ -84,7 +84,7 @@ fn read_name(name: &str) -> Option<(&str, PictureKind)> {
 }
 
 impl PictureStore {
-    /// The files of these settings; `None` where no pictures are kept.
+    /// The files of these settings; `None` where no pictures are stored.
     pub fn open(settings: &ImageSettings, disk_reserve: u64, client: &Client) -> std::io::Result<Option<PictureStore>> {
         let Some(place) = &settings.copy_to else { return Ok(None) };
         let own = |name: &str| read_name(name).is_some();
@@ -117,7 +117,7 @@ impl PictureStore {
             return Err(NotStored::Full);
         }
         self.take(&owner(account), &name, bytes)?;
-        let pieces = Box::pin(put_down::pieces(picture));
+        let pieces = Box::pin(spooled_answer::pieces(picture));
         let put = self.files.put(&name, pieces, cut).await;
         let mut taken = self.taken();
         match put {
@@ -182,7 +182,7 @@ impl PictureStore {
         swept
     }
 
-    /// A link that opens as long as the picture is kept.
+    /// A link that opens as long as the picture is stored.
     pub fn link(&self, secrets: &Secrets, base: &str, name: &str, now_ms: i64) -> String {
         let expires_at = self.files.ends(now_ms).unwrap_or(0);
         let signature = secrets.sign(PURPOSE, &format!("{name} {expires_at}"));
@@ -214,7 +214,7 @@ pub fn check(secrets: &Secrets, name: &str, query: &str, now: i64) -> Result<(),
 
 /// The picture is gone.
 pub fn ended() -> Refusal {
-    Refusal::about(Code::LinkInvalid, "Expires", "This link has ended, and its picture is kept no longer.")
+    Refusal::about(Code::LinkInvalid, "Expires", "This link has ended, and its picture is stored no longer.")
 }
 
 #[cfg(test)]

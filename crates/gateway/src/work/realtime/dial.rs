@@ -11,7 +11,7 @@ use tollgate_catalog::Route;
 use tollgate_media::realtime::LiveForm;
 use tollgate_upstream::{Blame, Fault, Provider, RealtimeAsk, Upgrade, Upgraded};
 
-pub struct Dial {
+pub struct SessionDial {
     /// The session only writes down what it hears.
     pub transcription: bool,
 }
@@ -22,7 +22,7 @@ pub struct Dialled {
     pub form: Option<Box<dyn LiveForm>>,
 }
 
-impl Attempts for Dial {
+impl Attempts for SessionDial {
     type Begun = Dialled;
 
     async fn attempt_at(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Dialled, Fault> {

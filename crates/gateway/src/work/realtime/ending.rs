@@ -1,4 +1,4 @@
-//! Why a session ends, and what its client is told: an error event in words, and a code by which
+//! Why a session ends, and what its client gets: an error event in words, and a code by which
 //! SDKs decide whether to come back.
 
 use crate::refusal::Refusal;

@@ -3,7 +3,7 @@
 
 use super::ending::LastWords;
 use super::needs::NextResponse;
-use super::session::{CANCELLED, OWN_UPDATE, Running, Talk};
+use super::session::{CANCELLED, OWN_UPDATE, RunningResponse, Talk};
 use crate::call::Covered;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -130,12 +130,12 @@ impl Talk {
             return Ok(());
         };
         let asked = self.asked_limit.take().unwrap_or(self.limit);
-        let told = read["response"]["max_output_tokens"].as_u64();
-        let limit = told.filter(|told| *told <= self.most_output).unwrap_or(asked);
+        let stated = read["response"]["max_output_tokens"].as_u64();
+        let limit = stated.filter(|stated| *stated <= self.most_output).unwrap_or(asked);
         let heard = self.context.new_audio();
         let input = self.context.estimate().saturating_sub(heard);
         call.bind(Some(id.clone()), Counters { input, audio_input: heard, ..Counters::default() }, limit);
-        self.running.insert(id, Running { call, count: OutputCount::default(), cancelled: false });
+        self.running.insert(id, RunningResponse { call, count: OutputCount::default(), cancelled: false });
         self.to_client.push(event);
         self.stand(self.shared.settings.first_hold).await;
         Ok(())
@@ -168,7 +168,7 @@ impl Talk {
     async fn response_done(&mut self, read: &Value, event: Utf8Bytes) {
         let response = &read["response"];
         let id = response["id"].as_str().unwrap_or_default();
-        let Some(Running { mut call, count, .. }) = self.running.remove(id) else {
+        let Some(RunningResponse { mut call, count, .. }) = self.running.remove(id) else {
             // One that was never begun here, because nobody could pay for it.
             return;
         };
@@ -241,7 +241,7 @@ impl Talk {
 
     /// All calls are closed: what was produced is charged, what only waited is not.
     pub fn close_calls(&mut self, ending: Ending, reason: &str) {
-        for (_, Running { call, count, .. }) in self.running.drain() {
+        for (_, RunningResponse { call, count, .. }) in self.running.drain() {
             if count.is_empty() {
                 call.let_go(ending, reason);
             } else {

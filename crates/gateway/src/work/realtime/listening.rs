@@ -147,8 +147,9 @@ fn charged(model: &Model, seconds: u64, usage: &Value) -> (Counters, bool) {
         };
     }
     // A provider that cut silence off has heard less; more than was sent it cannot have heard.
-    let reported = usage["seconds"].as_f64().filter(|told| *told > 0.0 && *told <= seconds as f64 + 1.0);
-    let told = reported.map(|told| told.ceil() as u64);
-    let used = told.and_then(|told| NextTranscript::counted(model, told.min(seconds.max(1))));
+    let reported =
+        usage["seconds"].as_f64().filter(|seconds_said| *seconds_said > 0.0 && *seconds_said <= seconds as f64 + 1.0);
+    let whole = reported.map(|said| said.ceil() as u64);
+    let used = whole.and_then(|whole| NextTranscript::counted(model, whole.min(seconds.max(1))));
     used.map_or_else(|| (own(), usage["seconds"].is_number()), |used| (used, false))
 }

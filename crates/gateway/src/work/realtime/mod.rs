@@ -1,8 +1,8 @@
 //! Realtime sessions as work: a WebSocket on which a client and a model talk, and on which each
 //! response is a call of its own.
 //!
-//! `session.rs` relays between the two sides (`line.rs`). Events pass unread but for those that say
-//! what is to be done (`asked.rs`) and those that say what was done (`heard.rs`). Before a response
+//! `session.rs` relays between the two sides (`socket.rs`). Events pass unread but for those that
+//! say what is to be done (`asked.rs`) and those that say what was done (`heard.rs`). Before a response
 //! may begin there is a hold for it; nothing here knows a price.
 
 mod asked;
@@ -11,12 +11,12 @@ mod context;
 mod dial;
 mod ending;
 mod heard;
-mod line;
 mod listening;
 mod needs;
 mod pace;
 mod places;
 mod session;
+mod socket;
 
 pub use checks::check_fixed;
 pub use needs::NextResponse;

@@ -2,17 +2,17 @@
 //!
 //! A side is read only while the other side's queue has room, so a slow reader stops the one that
 //! speaks to it and nothing piles up here. Whoever leaves, whatever breaks and whoever runs out of
-//! money, the calls that run are closed by what they produced, and both sides are told.
+//! money, the calls that run are closed by what they produced, and both sides hear of it.
 
 use super::checks::ModelNames;
 use super::context::InputEstimate;
-use super::dial::{Dial, Dialled};
+use super::dial::{Dialled, SessionDial};
 use super::ending::{LastWords, error_event};
-use super::line::{Heard, Line};
 use super::listening::Listening;
 use super::needs::{NextResponse, NextTranscript};
 use super::pace::ClientPace;
 use super::places::SessionPlace;
+use super::socket::{SessionSocket, SocketInput};
 use super::{ENDPOINT, RealtimeDesk};
 use crate::call::{SessionCall, SessionTerms};
 use crate::door::bodies::{BodyShare, Whose};
@@ -75,10 +75,10 @@ pub struct OpenSession {
 }
 
 /// A response that runs.
-pub(super) struct Running {
+pub(super) struct RunningResponse {
     pub call: SessionCall,
     pub count: OutputCount,
-    /// It was told to stop: nothing more of it goes out.
+    /// It is to stop: nothing more of it goes out.
     pub cancelled: bool,
 }
 
@@ -92,7 +92,7 @@ pub(super) struct Talk {
     pub standing: Option<SessionCall>,
     /// A response was asked for that has not begun: the hold is its.
     pub promised: Option<Instant>,
-    pub running: HashMap<String, Running>,
+    pub running: HashMap<String, RunningResponse>,
     pub context: InputEstimate,
     pub spoken: AudioFormat,
     /// The most output of a response: the session's, and of the one that was asked for last.
@@ -118,7 +118,7 @@ impl RealtimeDesk {
         let place = self.places.take(&opening.caller, &self.settings)?;
         let session: Arc<str> = id.to_string().replacen("call_", "sess_", 1).into();
         let terms = SessionTerms { till: self.till.clone(), session, endpoint: ENDPOINT, life: self.settings.longest };
-        let dial = Dial { transcription: opening.transcription };
+        let dial = SessionDial { transcription: opening.transcription };
         let caller = opening.caller.clone();
         let (call, dialled) = if opening.transcription {
             let first = NextTranscript::first(&self.till.serving.load(), &opening.model)?;
@@ -188,8 +188,8 @@ impl OpenSession {
             theirs.pair();
         }
         let relay = Relay {
-            client: Line::new(client, Role::Server, settings.message_bytes).await,
-            server: Line::new(server, Role::Client, settings.provider_message_bytes).await,
+            client: SessionSocket::new(client, Role::Server, settings.message_bytes).await,
+            server: SessionSocket::new(server, Role::Client, settings.provider_message_bytes).await,
             client_form,
             server_form,
             pace: ClientPace::new(&settings, Instant::now()),
@@ -211,8 +211,8 @@ impl OpenSession {
 
 /// Both sockets and what lies between them.
 struct Relay<T> {
-    client: Line<T>,
-    server: Line<Upgraded>,
+    client: SessionSocket<T>,
+    server: SessionSocket<Upgraded>,
     client_form: Option<Box<dyn LiveForm>>,
     server_form: Option<Box<dyn LiveForm>>,
     settings: RealtimeSettings,
@@ -363,25 +363,27 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         [self.resume_at, ending].into_iter().flatten().filter(|at| *at > now).fold(now + TICK, Instant::min)
     }
 
-    async fn client_frame(&mut self, heard: Heard) -> Next {
+    async fn client_frame(&mut self, heard: SocketInput) -> Next {
         let now = Instant::now();
         let (frame, room) = match heard {
-            Heard::Text(text, room) => (Message::Text(text), room),
-            Heard::Binary(..) if self.client_form.is_none() => {
+            SocketInput::Text(text, room) => (Message::Text(text), room),
+            SocketInput::Binary(..) if self.client_form.is_none() => {
                 let words = LastWords::plain(CloseCode::Unsupported, "events are text");
                 return Next::Over(words);
             }
-            Heard::Binary(bytes, room) => (Message::Binary(bytes), room),
-            Heard::Closed(_) | Heard::Gone => return Next::ClientGone,
-            Heard::TooLarge => {
+            SocketInput::Binary(bytes, room) => (Message::Binary(bytes), room),
+            SocketInput::Closed(_) | SocketInput::Gone => return Next::ClientGone,
+            SocketInput::TooLarge => {
                 let text = format!("A message has at most {} bytes.", self.settings.message_bytes);
                 return Next::Over(LastWords::fault(Code::BodyTooLarge, &text));
             }
-            Heard::NoRoom => {
+            SocketInput::NoRoom => {
                 let text = "Too many large messages are being served; open the session again.";
                 return Next::Over(LastWords::fault(Code::Overloaded, text));
             }
-            Heard::Garbage => return Next::Over(LastWords::plain(CloseCode::Protocol, "not a WebSocket message")),
+            SocketInput::Garbage => {
+                return Next::Over(LastWords::plain(CloseCode::Protocol, "not a WebSocket message"));
+            }
         };
         self.said_at = now;
         self.room_to_server = room;
@@ -405,19 +407,19 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         }
     }
 
-    async fn server_frame(&mut self, heard: Heard) -> Next {
+    async fn server_frame(&mut self, heard: SocketInput) -> Next {
         let garbage = || LastWords::fault(Code::UpstreamInvalidReply, "The provider sent what is no event.");
         let (frame, room) = match heard {
-            Heard::Text(text, room) => (Message::Text(text), room),
-            Heard::Binary(..) if self.server_form.is_none() => return Next::ProviderGone(garbage()),
-            Heard::Binary(bytes, room) => (Message::Binary(bytes), room),
-            Heard::Closed(frame) => return Next::ProviderGone(LastWords::closed_by_provider(frame.as_ref())),
-            Heard::Gone => return Next::ProviderGone(LastWords::closed_by_provider(None)),
-            Heard::NoRoom => {
+            SocketInput::Text(text, room) => (Message::Text(text), room),
+            SocketInput::Binary(..) if self.server_form.is_none() => return Next::ProviderGone(garbage()),
+            SocketInput::Binary(bytes, room) => (Message::Binary(bytes), room),
+            SocketInput::Closed(frame) => return Next::ProviderGone(LastWords::closed_by_provider(frame.as_ref())),
+            SocketInput::Gone => return Next::ProviderGone(LastWords::closed_by_provider(None)),
+            SocketInput::NoRoom => {
                 let text = "There is no room for what the provider sends; open the session again.";
                 return Next::ProviderGone(LastWords::fault(Code::Overloaded, text));
             }
-            Heard::TooLarge | Heard::Garbage => return Next::ProviderGone(garbage()),
+            SocketInput::TooLarge | SocketInput::Garbage => return Next::ProviderGone(garbage()),
         };
         self.said_at = Instant::now();
         let Ok(events) = read(self.server_form.as_deref_mut(), frame) else { return Next::ProviderGone(garbage()) };
@@ -484,7 +486,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         Next::Go
     }
 
-    /// Whatever still runs is closed, and both sides are told.
+    /// Whatever still runs is closed, and both sides hear of it.
     async fn finish(mut self, next: Next) {
         let (ending, reason, words) = match next {
             Next::Go => return,
@@ -573,7 +575,7 @@ fn read(form: Option<&mut (dyn LiveForm + 'static)>, frame: Message) -> Result<V
 }
 
 /// The answer to what the first of all running responses asked for.
-async fn extended(running: &mut HashMap<String, Running>) -> (String, Result<(), Refusal>) {
+async fn extended(running: &mut HashMap<String, RunningResponse>) -> (String, Result<(), Refusal>) {
     std::future::poll_fn(|cx| {
         for (id, one) in running.iter_mut() {
             if let Poll::Ready(answer) = one.call.poll_extended(cx) {

@@ -1,5 +1,6 @@
 //! Our own copies of finished videos. A copy is made before its task counts as completed, under the
-//! task's id, so that making it twice changes nothing; it is retained for as long as the operator says.
+//! task's id, so that making it twice changes nothing; it is retained for as long as the operator
+//! says.
 
 use crate::settings::VideoSettings;
 use crate::work::files::{FileStore, Missing, StoredFile, SweptFiles, Uncopied};

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tollgate_store::{Leased, StoreError, TaskState, TaskStep, Word};
 use tollgate_upstream::Provider;
 
-/// A finished video on its way to the shelf.
+/// A finished video on its way to where copies are stored.
 struct Copying {
     desk: Arc<VideoDesk>,
     leased: Leased,
@@ -31,14 +31,14 @@ struct Copying {
 /// is patience for another time.
 pub(super) async fn begin(
     watched: &Watched<'_, VideoDesk>,
-    shelf: &CopyStore,
+    copies: &CopyStore,
     made: MadeVideo,
     progress: Option<u8>,
     waits: bool,
 ) -> Result<(), StoreError> {
     let (till, desk, soon) = (watched.till, watched.desk, watched.soon());
     let step = TaskStep { progress, ..watched.step(TaskState::Running, Word::Made, soon) };
-    let Some(place) = shelf.place() else {
+    let Some(place) = copies.place() else {
         if waits {
             return put_back(till, step).await;
         }
@@ -106,7 +106,7 @@ impl Copying {
     /// The name of the copy.
     async fn copy(&self) -> Result<String, Uncopied> {
         let (desk, till) = (&self.desk, &self.desk.till);
-        let shelf = desk.copies.as_ref().ok_or_else(|| Uncopied::Trouble("there is no shelf".into()))?;
+        let copies = desk.copies.as_ref().ok_or_else(|| Uncopied::Trouble("no copies are stored here".into()))?;
         let until = Instant::now() + desk.settings.copy_time;
         let cut = async {
             tokio::select! {
@@ -124,6 +124,6 @@ impl Copying {
         };
         let mut body = opened.body;
         let pieces = stream::poll_fn(move |cx| body.poll_chunk(cx).map(Result::transpose));
-        shelf.put(self.leased.task.id, pieces, cut).await
+        copies.put(self.leased.task.id, pieces, cut).await
     }
 }

@@ -100,7 +100,7 @@ impl TaskDesk for VideoDesk {
         waits: bool,
     ) -> Result<(), StoreError> {
         match &self.copies {
-            Some(shelf) => copying::begin(watched, shelf, made, progress, waits).await,
+            Some(copies) => copying::begin(watched, copies, made, progress, waits).await,
             None => watched.complete(&made).await,
         }
     }

@@ -122,10 +122,10 @@ fn link(desk: &VideoDesk, base: Option<&str>, task: &Task, api: Option<Api>) -> 
     let now = desk.till.world.now_ms().div_euclid(1000);
     let theirs = result.ends(api, task.ended_at);
     let lasts = theirs.is_none_or(|ends| ends > now + ABOUT_TO_END);
-    let shelf = desk.copies.as_ref().filter(|_| result.copy.is_some());
-    let swept = shelf.and_then(|shelf| shelf.ends(task.ended_at?));
+    let copies = desk.copies.as_ref().filter(|_| result.copy.is_some());
+    let swept = copies.and_then(|copies| copies.ends(task.ended_at?));
     // Once it is taken away, the provider's file is what there is.
-    let copied = shelf.is_some() && swept.is_none_or(|gone| gone > now);
+    let copied = copies.is_some() && swept.is_none_or(|gone| gone > now);
     if result.public && lasts && !copied && !desk.settings.own_links {
         return Some((result.url, result.expires_at));
     }

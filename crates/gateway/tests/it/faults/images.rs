@@ -99,7 +99,7 @@ pub async fn a_stream_of_pictures_breaks() {
 }
 
 /// It is made and paid, so it is handed over as data.
-pub async fn a_picture_cannot_be_kept() {
+pub async fn a_picture_cannot_be_stored() {
     let config = "[storage]\ndisk_reserve = \"8000000GiB\"\n".to_owned();
     let house = house(Plan { config, ..Plan::default() }).await;
     let body = json!({ "model": "pictures", "prompt": "a cat", "response_format": "url" });

@@ -58,7 +58,7 @@ cases! {
         the_client_leaves_a_transcript, a_large_transcript, a_task_of_a_recording_is_lost, the_client_leaves_a_task;
     images: the_client_leaves_in_mid_picture, the_provider_dies_in_mid_picture, an_answer_with_pictures_is_too_large,
         an_answer_with_pictures_is_lost, a_task_of_pictures_is_never_over, a_stream_of_pictures_breaks,
-        a_picture_cannot_be_kept;
+        a_picture_cannot_be_stored;
     sessions: a_session_without_money, the_handshake_of_a_session_fails, the_provider_breaks_a_session_off, the_client_leaves_a_session,
         the_money_runs_out_in_a_session, a_stop_with_sessions_open;
     videos: a_creation_without_an_answer, a_task_fails, a_task_is_completed, the_poller_dies_before_the_commit,

@@ -63,7 +63,7 @@ pub async fn a_part_of_a_list_fails() {
     assert_eq!(house.sim.received().len(), 2);
 }
 
-/// What comes by several requests is put down until all of it is there.
+/// What comes by several requests is spooled until all of it is there.
 pub async fn no_room_for_vectors() {
     const PARTS: &str = "[model.\"parts\"]\ntype = \"embedding\"\nsupported_endpoint_types = [\"embeddings\"]\n\
         embedding = { batch = 50 }\nprice = { input = 1_000_000, output = 0 }\n\

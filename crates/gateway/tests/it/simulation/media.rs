@@ -85,7 +85,7 @@ pub fn is_right(attempt: &Attempt, request: &Request, row: &UsageRow, lost_power
     match &attempt.seen {
         Some((Seen::Failed { status, .. }, _)) if *status != 200 => charge == 0,
         _ if lost_power => charge == 0 || paid,
-        Some((Seen::Answered { charge: told, .. }, _)) => paid && told.is_none_or(|told| told == charge),
+        Some((Seen::Answered { charge: stated, .. }, _)) => paid && stated.is_none_or(|stated| stated == charge),
         // Whoever has heard the beginning pays for the text, which was read; a crash is our affair.
         Some((Seen::Left, _)) if attempt.fate == Fate::Whole => paid,
         _ => charge == 0 || paid,

@@ -194,14 +194,14 @@ fn wish(seed: &mut Seed) -> Wish {
 async fn quoted(house: &House, wish: &Wish) -> i64 {
     let mut body = wish.body.clone();
     if let Some((parts, rate)) = wish.recording {
-        // A quote goes by milliseconds; here it is told the whole second that they are charged as.
+        // A quote goes by milliseconds; here it gets the whole second that they are charged as.
         body["seconds"] = json!(parts.div_ceil(rate).max(1));
     }
     let url = house.url(&format!("/v1/quote?endpoint={}", wish.path));
     let reply = house.http.post(url).bearer_auth(&house.key).json(&body).send().await.expect("a reply");
-    let told: Value = reply.json().await.expect("JSON");
-    assert_eq!(told["hold_nano_usd"], told["most_nano_usd"], "{wish:?}: {told}");
-    told["hold_nano_usd"].as_i64().unwrap_or_else(|| panic!("{wish:?}: {told}"))
+    let quote: Value = reply.json().await.expect("JSON");
+    assert_eq!(quote["hold_nano_usd"], quote["most_nano_usd"], "{wish:?}: {quote}");
+    quote["hold_nano_usd"].as_i64().unwrap_or_else(|| panic!("{wish:?}: {quote}"))
 }
 
 async fn make(house: &House, wish: &Wish, asks: bool) -> CallId {

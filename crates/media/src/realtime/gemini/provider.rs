@@ -12,7 +12,7 @@ use super::super::ga;
 use super::super::json::{merge, parse, warn};
 use super::keys::{get, set};
 use super::setup::{check, dropped, to_setup};
-use super::turn::Turn;
+use super::turn::GeminiTurn;
 use super::usage::{GeminiUsage, Report};
 use super::{CARRIED, FORM, RAW};
 
@@ -38,7 +38,7 @@ pub struct GeminiProvider {
     carry: bool,
     session: Value,
     warnings: Vec<String>,
-    turn: Turn,
+    turn: GeminiTurn,
     sent_setup: bool,
     is_set_up: bool,
     begun: bool,
@@ -62,7 +62,7 @@ pub struct GeminiProvider {
 
 impl GeminiProvider {
     pub fn new(settings: GeminiProviderSettings) -> GeminiProvider {
-        let turn = Turn::new(&settings.id);
+        let turn = GeminiTurn::new(&settings.id);
         GeminiProvider {
             session: ga::session(&format!("sess_{}", settings.id), &settings.model),
             settings,

@@ -19,7 +19,7 @@ struct Message {
 }
 
 /// Makes events.
-pub(super) struct Turn {
+pub(super) struct GeminiTurn {
     /// What all ids of this session begin with.
     seed: String,
     ids: u64,
@@ -28,9 +28,9 @@ pub(super) struct Turn {
     events: Vec<String>,
 }
 
-impl Turn {
-    pub(super) fn new(seed: &str) -> Turn {
-        Turn { seed: seed.to_string(), ids: 0, open: None, previous: Value::Null, events: Vec::new() }
+impl GeminiTurn {
+    pub(super) fn new(seed: &str) -> GeminiTurn {
+        GeminiTurn { seed: seed.to_string(), ids: 0, open: None, previous: Value::Null, events: Vec::new() }
     }
 
     pub(super) fn new_id(&mut self, kind: &str) -> String {

@@ -220,7 +220,7 @@ async fn a_repeated_form_is_one_edit_whatever_its_boundary() {
 
 /// Pictures in data links lie where files of forms do, and not in memory.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_data_link_is_put_down() {
+async fn a_large_data_link_is_spooled_answer() {
     let house = house().await;
     let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01".to_vec();
     picture.resize(3 << 20, 7);

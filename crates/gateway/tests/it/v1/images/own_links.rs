@@ -79,7 +79,7 @@ async fn a_picture_that_finds_no_room_is_handed_over_as_data() {
     let mut house = house_with(Plan { config, ..Plan::default() }).await;
     let more = || json!({ "response_format": "url" });
     let (first, _) = made(&house, "pictures", "[[sim:kb=100]]", more()).await;
-    let kept = link(&first, 0);
+    let stored = link(&first, 0);
     // One account takes no more than its part, also after a restart, which counts anew.
     for _ in 0..2 {
         let (second, row) = made(&house, "pictures", "[[sim:kb=100]]", more()).await;
@@ -100,7 +100,7 @@ async fn a_picture_that_finds_no_room_is_handed_over_as_data() {
     let reply = house.http.post(house.url("/v1/images/generations")).bearer_auth(&key).json(&small);
     let result: Value = reply.send().await.expect("a reply").json().await.expect("JSON");
     assert!(!link(&result, 0).is_empty());
-    assert_eq!(open(&house, &kept).await.status(), 200, "what was there before is there");
+    assert_eq!(open(&house, &stored).await.status(), 200, "what was there before is there");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,7 +121,7 @@ async fn where_no_pictures_are_kept_links_are_refused_by_name() {
     }
 }
 
-/// What cannot be decoded is not kept either.
+/// What cannot be decoded is not stored either.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_picture_has_no_link() {
     let house = house().await;

@@ -17,8 +17,8 @@ async fn the_close_of_a_provider_reaches_the_client() {
     for code in [1000, 1001, 1008, 1011, 1013, 4000] {
         let mut talker = Talker::open(&house).await;
         talker.ask(&format!("[[sim:close code={code} after=1 ms=500]]")).await;
-        let (events, told) = talker.rest().await;
-        assert_eq!(told, code);
+        let (events, closed) = talker.rest().await;
+        assert_eq!(closed, code);
         let last = events.last().expect("an event");
         assert_eq!((last["type"].as_str(), last["error"]["code"].as_str()), (Some("error"), Some("upstream_error")));
         assert!(!last.to_string().contains("sim-edge-7"), "{last}");

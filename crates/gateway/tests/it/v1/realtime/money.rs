@@ -125,11 +125,9 @@ async fn a_response_that_nobody_can_pay_any_more_is_stopped() {
     assert_eq!(code, 1008, "{:?}", kinds(&events));
     let error = events.iter().rfind(|event| event["type"] == "error").expect("an error");
     assert_eq!(error["error"]["code"], "insufficient_balance");
-    let seen = &house.sim.sessions()[0];
     let rows = rows(&house).await;
     let charged: i64 = rows.iter().map(|row| row.charge.nano()).sum();
     assert!(charged > 0 && charged <= 10_000_000, "{rows:?}");
-    assert!(!seen.events_of("response.cancel").is_empty() || code == 1008);
     assert!(house.available().await >= 0);
 }
 
@@ -220,8 +218,8 @@ async fn a_response_that_fails_is_free_and_says_nothing_of_the_provider() {
     assert!(!done.to_string().contains("sim-worker-3") && !done.to_string().contains("req_0123"), "{done}");
     assert_eq!(talker.turn("[[sim:plain]]").await["response"]["status"], "completed", "the session goes on");
     talker.ask("[[sim:error_event]]").await;
-    let told = talker.until("error").await.pop().expect("an event");
-    assert!(!told.to_string().contains("sim-worker-3") && !told.to_string().contains("req_0123"), "{told}");
+    let error = talker.until("error").await.pop().expect("an event");
+    assert!(!error.to_string().contains("sim-worker-3") && !error.to_string().contains("req_0123"), "{error}");
     assert_eq!(talker.turn("[[sim:plain]]").await["response"]["status"], "completed", "the session goes on");
     talker.leave().await;
     let rows = rows(&house).await;

@@ -3,6 +3,7 @@
 mod bounded;
 mod catalog;
 mod checklist;
+mod copies;
 mod copying;
 mod families_ae;
 mod families_cd;
@@ -17,7 +18,6 @@ mod quote;
 mod reading;
 mod reported;
 mod scenarios;
-mod shelf;
 mod table;
 mod twice;
 mod webhooks;

@@ -29,7 +29,7 @@ const STALLED: Duration = Duration::from_secs(30);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// What came from a side.
-pub enum Heard {
+pub enum SocketInput {
     Text(Utf8Bytes, Option<BodyShare>),
     Binary(Bytes, Option<BodyShare>),
     Closed(Option<CloseFrame>),
@@ -43,7 +43,7 @@ pub enum Heard {
     Garbage,
 }
 
-pub struct Line<T> {
+pub struct SessionSocket<T> {
     socket: WebSocketStream<Counted<T>>,
     out: VecDeque<Message>,
     waiting: usize,
@@ -56,15 +56,15 @@ pub struct Line<T> {
     pinged_at: Instant,
 }
 
-impl<T: AsyncRead + AsyncWrite + Unpin> Line<T> {
-    pub async fn new(io: Counted<T>, role: Role, longest: usize) -> Line<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin> SessionSocket<T> {
+    pub async fn new(io: Counted<T>, role: Role, longest: usize) -> SessionSocket<T> {
         let config = WebSocketConfig::default()
             .max_message_size(Some(longest))
             .max_frame_size(Some(longest))
             .read_buffer_size(READ_AT_ONCE)
             .write_buffer_size(WRITE_AT_ONCE);
         let now = Instant::now();
-        Line {
+        SessionSocket {
             socket: WebSocketStream::from_raw_socket(io, role, Some(config)).await,
             out: VecDeque::new(),
             waiting: 0,
@@ -101,11 +101,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Line<T> {
     }
 
     /// Writes what waits and, if it may, reads what comes.
-    pub async fn heard(&mut self, read: bool) -> Heard {
+    pub async fn heard(&mut self, read: bool) -> SocketInput {
         std::future::poll_fn(|cx| self.poll(cx, read)).await
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>, read: bool) -> Poll<Heard> {
+    fn poll(&mut self, cx: &mut Context<'_>, read: bool) -> Poll<SocketInput> {
         if let Poll::Ready(Err(error)) = self.poll_write(cx) {
             return Poll::Ready(self.broken(&error));
         }
@@ -114,20 +114,20 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Line<T> {
         }
         loop {
             let message = match std::task::ready!(Pin::new(&mut self.socket).poll_next(cx)) {
-                None => return Poll::Ready(Heard::Gone),
+                None => return Poll::Ready(SocketInput::Gone),
                 Some(Err(error)) => return Poll::Ready(self.broken(&error)),
                 Some(Ok(message)) => message,
             };
             self.heard_at = Instant::now();
             let room = self.socket.get_mut().message();
             return Poll::Ready(match message {
-                Message::Text(text) => Heard::Text(text, room),
-                Message::Binary(bytes) => Heard::Binary(bytes, room),
+                Message::Text(text) => SocketInput::Text(text, room),
+                Message::Binary(bytes) => SocketInput::Binary(bytes, room),
                 Message::Close(frame) => {
                     // It is answered below this too. Whoever does not get the answer sees a
                     // connection that broke (1006).
                     let _ = Pin::new(&mut self.socket).poll_flush(cx);
-                    Heard::Closed(frame)
+                    SocketInput::Closed(frame)
                 }
                 // A ping is answered below this; its answer goes out with the next flush.
                 Message::Ping(_) => {
@@ -165,15 +165,15 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Line<T> {
         Poll::Ready(Ok(()))
     }
 
-    fn broken(&self, error: &Error) -> Heard {
+    fn broken(&self, error: &Error) -> SocketInput {
         if self.socket.get_ref().is_full() {
-            return Heard::NoRoom;
+            return SocketInput::NoRoom;
         }
         match error {
-            Error::Capacity(CapacityError::MessageTooLong { .. }) => Heard::TooLarge,
-            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Heard::Gone,
-            Error::Protocol(_) | Error::Utf8(_) | Error::Capacity(_) => Heard::Garbage,
-            _ => Heard::Gone,
+            Error::Capacity(CapacityError::MessageTooLong { .. }) => SocketInput::TooLarge,
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => SocketInput::Gone,
+            Error::Protocol(_) | Error::Utf8(_) | Error::Capacity(_) => SocketInput::Garbage,
+            _ => SocketInput::Gone,
         }
     }
 
@@ -199,7 +199,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Line<T> {
             // last words.
             while !matches!(
                 self.heard(true).await,
-                Heard::Closed(_) | Heard::Gone | Heard::NoRoom | Heard::TooLarge | Heard::Garbage
+                SocketInput::Closed(_)
+                    | SocketInput::Gone
+                    | SocketInput::NoRoom
+                    | SocketInput::TooLarge
+                    | SocketInput::Garbage
             ) {}
         };
         let _ = tokio::time::timeout(LAST_WORDS, saying).await;

@@ -1,6 +1,6 @@
-//! Answers that are put down until all of them is there, because they come by several requests or
-//! are judged as a whole: in memory while they are small, else in a file of the spool. Their charge
-//! is certain before the first byte leaves.
+//! Answers that are spooled until they are whole, because they come by several requests or are
+//! judged as a whole: in memory while they are small, else in a file of the spool. Their charge is
+//! certain before the first byte leaves.
 
 use crate::call::{Begun, Call, Passed, Rewrite, WholeAnswer};
 use crate::door::bodies::Whose;
@@ -13,15 +13,15 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use tollgate_upstream::{Blame, Fault, ReplyBody, SpooledFile};
 
-/// An answer that is being put down.
-pub struct PutDown(Spooling<()>);
+/// An answer that is being spooled.
+pub struct SpooledAnswer(Spooling<()>);
 
-impl PutDown {
+impl SpooledAnswer {
     /// For an answer of at most so many bytes.
-    pub async fn begin(spool: &Arc<SpoolDisk>, call: &Call, most: usize) -> Result<PutDown, Fault> {
+    pub async fn begin(spool: &Arc<SpoolDisk>, call: &Call, most: usize) -> Result<SpooledAnswer, Fault> {
         let whose = Some(Whose::Account(call.caller.account.id));
         let terms = SpoolTerms { whose, most: most as u64, in_memory: IN_MEMORY };
-        Ok(PutDown(spool.begin(terms, ()).await.map_err(no_room)?))
+        Ok(SpooledAnswer(spool.begin(terms, ()).await.map_err(no_room)?))
     }
 
     pub async fn push(&mut self, piece: &Bytes) -> Result<(), Fault> {
@@ -48,7 +48,7 @@ pub fn passing(
     Begun::Passing(Box::new(Passed { content_type, first, body, rewrite: Box::new(AsItIs), left: usize::MAX }))
 }
 
-/// A file that was put down, piece by piece.
+/// A spooled file, piece by piece.
 pub fn pieces(file: SpooledFile) -> impl Stream<Item = Result<Bytes, Fault>> + Send {
     stream::unfold(file.pieces(), |mut pieces| async move {
         let piece = poll_fn(|cx| pieces.poll_piece(cx)).await?;
