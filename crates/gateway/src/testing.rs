@@ -39,7 +39,6 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         tasks: TaskSettings::default(),
         fetch: FetchSettings::default(),
         realtime: crate::settings::RealtimeSettings::default(),
-        images: crate::settings::ImageSettings::default(),
         storage: crate::settings::StorageSettings::default(),
         limits: ServerLimits::default(),
     };

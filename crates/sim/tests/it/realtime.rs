@@ -178,9 +178,8 @@ async fn faults_are_played() {
         caller.say(&format!("[[sim:close code={code}]]")).await;
         caller.send(json!({"type": "response.create"})).await;
         let closed = loop {
-            match caller.0.next().await.expect("a frame").expect("a whole frame") {
-                Message::Close(frame) => break frame.map(|frame| u16::from(frame.code)),
-                _ => {}
+            if let Message::Close(frame) = caller.0.next().await.expect("a frame").expect("a whole frame") {
+                break frame.map(|frame| u16::from(frame.code));
             }
         };
         assert_eq!(closed, Some(code));

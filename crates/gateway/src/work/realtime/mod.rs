@@ -2,8 +2,8 @@
 //! response is a call of its own.
 //!
 //! `session.rs` relays between the two sides (`socket.rs`). Events pass unread but for those that
-//! say what is to be done (`asked.rs`) and those that say what was done (`heard.rs`). Before a response
-//! may begin there is a hold for it; nothing here knows a price.
+//! say what is to be done (`asked.rs`) and those that say what was done (`heard.rs`). Before a
+//! response may begin there is a hold for it; nothing here knows a price.
 
 mod asked;
 mod checks;

@@ -174,18 +174,18 @@ fn between_two_geminis_frames_stay_as_they_are() {
         said.iter().flat_map(|event| write(client, event).0).collect()
     };
     let ready = json!({"setupComplete": {}});
-    assert_eq!(back(&mut provider, &mut client, &ready), [ready.clone()]);
+    assert_eq!(back(&mut provider, &mut client, &ready), std::slice::from_ref(&ready));
     let content =
         json!({"client_content": {"turns": [{"role": "user", "parts": [{"text": "hi"}]}], "turn_complete": true}});
-    assert_eq!(pass(&mut client, &mut provider, &content), [content.clone()]);
+    assert_eq!(pass(&mut client, &mut provider, &content), std::slice::from_ref(&content));
     let audio = json!({"realtimeInput": {"audio": {"data": "AAAA", "mimeType": "audio/pcm;rate=16000"}}});
-    assert_eq!(pass(&mut client, &mut provider, &audio), [audio.clone()]);
+    assert_eq!(pass(&mut client, &mut provider, &audio), std::slice::from_ref(&audio));
     let start = json!({"realtimeInput": {"activityStart": {}}});
-    assert_eq!(pass(&mut client, &mut provider, &start), [start.clone()]);
+    assert_eq!(pass(&mut client, &mut provider, &start), std::slice::from_ref(&start));
     let turn = json!({"serverContent": {"modelTurn": {"parts": [{"text": "a", "thoughtSignature": "s"}]}, "groundingMetadata": {"x": 1}}});
-    assert_eq!(back(&mut provider, &mut client, &turn), [turn.clone()]);
+    assert_eq!(back(&mut provider, &mut client, &turn), std::slice::from_ref(&turn));
     let end = json!({"serverContent": {"turnComplete": true}, "usageMetadata": {"promptTokenCount": 3, "responseTokenCount": 1}});
-    assert_eq!(back(&mut provider, &mut client, &end), [end.clone()]);
+    assert_eq!(back(&mut provider, &mut client, &end), std::slice::from_ref(&end));
     let handle = json!({"sessionResumptionUpdate": {"newHandle": "secret", "resumable": true}});
     assert_eq!(back(&mut provider, &mut client, &handle), Vec::<Value>::new());
 }

@@ -69,9 +69,9 @@ async fn copies_in_a_folder() {
     assert_eq!(house.http.delete(url).bearer_auth(&house.key).send().await.expect("a reply").status(), 200);
     assert!(!house.dir.join("copies").join(format!("{}.mp4", id(&gone))).exists(), "deleted with its task");
     let app = &house.running().app;
-    let copies = app.video.copies.as_ref().expect("a store of copies");
-    assert_eq!(copies.sweep(app.world.now_ms()).await.gone, 0);
-    let swept = copies.sweep(app.world.now_ms() + 31 * 86_400_000).await;
+    let stored = app.video.copies.as_ref().expect("a store of copies");
+    assert_eq!(stored.sweep(app.world.now_ms()).await.gone, 0);
+    let swept = stored.sweep(app.world.now_ms() + 31 * 86_400_000).await;
     assert_eq!((swept.gone, swept.failed), (1, 0), "retained for its time");
     assert!(!copy.exists());
     // The provider still has it.
@@ -102,13 +102,13 @@ async fn only_copies_are_taken_away() {
         std::fs::write(path, "mine").expect("written");
     }
     let app = &house.running().app;
-    let copies = app.video.copies.as_ref().expect("a store of copies");
+    let stored = app.video.copies.as_ref().expect("a store of copies");
     // A gateway died while it made this copy.
     std::fs::write(folder.join(&part), "half").expect("written");
-    let swept = copies.sweep(app.world.now_ms() + 2 * 86_400_000).await;
+    let swept = stored.sweep(app.world.now_ms() + 2 * 86_400_000).await;
     assert_eq!((swept.gone, swept.failed), (1, 0), "what was not finished is not retained like a copy: {swept:?}");
     assert!(!folder.join(&part).exists() && copies.iter().all(|name| folder.join(name).exists()));
-    let swept = copies.sweep(app.world.now_ms() + 31 * 86_400_000).await;
+    let swept = stored.sweep(app.world.now_ms() + 31 * 86_400_000).await;
     assert_eq!((swept.gone, swept.failed), (2, 0), "{swept:?}");
     for name in &copies {
         assert!(!folder.join(name).exists(), "{name}");
@@ -117,7 +117,7 @@ async fn only_copies_are_taken_away() {
         assert!(path.exists(), "{}", path.display());
     }
     std::fs::remove_dir_all(&folder).expect("removed");
-    let swept = copies.sweep(app.world.now_ms()).await;
+    let swept = stored.sweep(app.world.now_ms()).await;
     assert_eq!(swept.gone, 0);
 }
 
