@@ -3,7 +3,6 @@
 //! it is right.
 
 use crate::door::tls::TlsPair;
-use crate::endpoints;
 use crate::sale::{Serving, music, offers, recordings, speech};
 use crate::settings::{ConfigSource, Settings, catalog_files, file_mistake, whole_mistake};
 use crate::work::{decisions, embeddings, image, realtime, rerank};
@@ -70,7 +69,6 @@ impl ConfigSource {
         let catalog = self.catalog(&settings.catalog_dir, &names, before, &mistakes);
         let offers = catalog.as_ref().map(|catalog| {
             right_kinds(catalog, &providers, &mistakes);
-            served(catalog, &mistakes);
             speech::check(catalog, &providers, &mistakes);
             music::check(catalog, &providers, &mistakes);
             recordings::check(catalog, &providers, &mistakes);
@@ -133,20 +131,6 @@ fn right_kinds(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>
             let Some(Some(provider)) = providers.get(&route.provider) else { continue };
             if let Some(reason) = provider.lacks(ability) {
                 mistakes.push(route.place.mistake("route.provider", reason));
-            }
-        }
-    }
-}
-
-/// A model is offered by endpoints that exist.
-fn served(catalog: &Snapshot, mistakes: &Mistakes) {
-    for model in catalog.models.values() {
-        for kind in &model.supported_endpoint_types {
-            if !endpoints::served().any(|(own, _)| own == kind) {
-                let known: Vec<&str> = endpoints::served().map(|(own, _)| own).collect();
-                let reason = format!("{kind:?} is not served by this version; it serves {}", known.join(", "));
-                let field = format!("model.{:?}.supported_endpoint_types", model.name);
-                mistakes.push(model.place.mistake(&field, reason));
             }
         }
     }

@@ -69,7 +69,7 @@ fn the_speech_models_load_with_it() {
     let providers = ["sim", "minimax", "elevenlabs", "gemini", "dashscope"];
     let catalog = load_for(&files, &providers).unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
     let speaking: Vec<_> = catalog.models.values().filter(|model| model.speech.is_some()).collect();
-    assert_eq!(speaking.len(), 6);
+    assert_eq!(speaking.len(), 7);
     assert_eq!(catalog.models.values().filter(|model| model.music.is_some()).count(), 2);
     for model in speaking {
         assert!(!model.description.is_empty() && model.supports("audio-speech"), "{}", model.name);
@@ -91,9 +91,10 @@ fn the_models_for_recordings_load_with_it() {
         ("catalog/demo.toml".to_owned(), DEMO.to_owned()),
         ("catalog/transcription.toml".to_owned(), RECORDINGS.to_owned()),
     ];
-    let catalog = load_for(&files, &["sim"]).unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
+    let catalog =
+        load_for(&files, &["sim", "dashscope"]).unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
     let listening: Vec<_> = catalog.models.values().filter(|model| model.transcription.is_some()).collect();
-    assert_eq!(listening.len(), 3);
+    assert_eq!(listening.len(), 4);
     for model in listening {
         assert!(!model.description.is_empty() && model.supports("audio-transcription"), "{}", model.name);
         assert_eq!(model.billing_unit, BillingUnit::AudioDuration);

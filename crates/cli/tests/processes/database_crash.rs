@@ -54,7 +54,10 @@ async fn nothing_is_sent_and_nothing_is_lost() {
     load.until(seen, |records| count(records, "answered") >= 40).await;
     let mut records = load.stop().await;
     records.push(Record { tag: "survivor".to_owned(), kind: Kind::SlowStream, seen: long });
-    assert_eq!(count(&records, "lost"), 0, "the gateway never went away");
+    // Audio that its provider breaks off has no other end than a lost connection.
+    let cut_off = |record: &&Record| record.seen.outcome() == "lost" && !matches!(record.kind, Kind::SpeechCut);
+    let lost: Vec<&Record> = records.iter().filter(cut_off).collect();
+    assert!(lost.is_empty(), "the gateway never went away: {lost:?}");
     let ends = books::check(&house, &records, books::nano(kinds::USD)).await;
     experiment.seen(&records, ends);
     experiment.end();

@@ -22,7 +22,11 @@ fn names(folder: &Path) -> Vec<String> {
 fn is_private(folder: &Path) {
     assert_eq!(mode(folder), 0o700);
     for name in names(folder) {
-        assert_eq!(mode(&folder.join(&name)), 0o600, "{name}");
+        let path = folder.join(&name);
+        match path.is_dir() {
+            true => is_private(&path),
+            false => assert_eq!(mode(&path), 0o600, "{name}"),
+        }
     }
 }
 
