@@ -48,8 +48,12 @@ pub struct SessionSocket<T> {
     out: VecDeque<Message>,
     waiting: usize,
     unflushed: bool,
-    /// What the messages in the queue take of the budget for all bodies.
-    rooms: Vec<BodyShare>,
+    /// Messages that were ever put into the queue, and taken from it.
+    said: u64,
+    taken: u64,
+    /// What the messages in the queue take of the budget for all bodies, each with the number of
+    /// the last message that it is for.
+    rooms: VecDeque<(u64, BodyShare)>,
     /// When a message was last taken, or there was none.
     moved_at: Instant,
     heard_at: Instant,
@@ -69,7 +73,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> SessionSocket<T> {
             out: VecDeque::new(),
             waiting: 0,
             unflushed: false,
-            rooms: Vec::new(),
+            said: 0,
+            taken: 0,
+            rooms: VecDeque::new(),
             moved_at: now,
             heard_at: now,
             pinged_at: now,
@@ -86,13 +92,14 @@ impl<T: AsyncRead + AsyncWrite + Unpin> SessionSocket<T> {
             self.moved_at = Instant::now();
         }
         self.waiting += message.len();
+        self.said += 1;
         self.out.push_back(message);
     }
 
     /// The messages that were said last take this of the budget until they are written.
     pub fn keep(&mut self, room: Option<BodyShare>) {
         if !self.out.is_empty() {
-            self.rooms.extend(room);
+            self.rooms.extend(room.map(|room| (self.said, room)));
         }
     }
 
@@ -119,7 +126,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> SessionSocket<T> {
                 Some(Ok(message)) => message,
             };
             self.heard_at = Instant::now();
-            let room = self.socket.get_mut().message();
+            let mut room = self.socket.get_mut().message();
+            if let Some(room) = &mut room {
+                // What came with it is no more than one read.
+                room.shrink(message.len().max(READ_AT_ONCE));
+            }
             return Poll::Ready(match message {
                 Message::Text(text) => SocketInput::Text(text, room),
                 Message::Binary(bytes) => SocketInput::Binary(bytes, room),
@@ -148,7 +159,12 @@ impl<T: AsyncRead + AsyncWrite + Unpin> SessionSocket<T> {
             if socket.as_mut().poll_ready(cx)?.is_pending() {
                 return Poll::Pending;
             }
+            // Those before this one have left, whether or not the queue is ever empty.
+            while self.rooms.front().is_some_and(|(last, _)| *last <= self.taken) {
+                self.rooms.pop_front();
+            }
             let Some(message) = self.out.pop_front() else { break };
+            self.taken += 1;
             self.waiting -= message.len();
             socket.as_mut().start_send(message)?;
             self.unflushed = true;

@@ -181,7 +181,8 @@ route = [{ provider = "sim", upstream_model = "gpt-realtime" }]
         before = now;
     }
     assert!(before < 30_000, "it was stopped on the way: {before} events of 40,000");
-    assert!(house.running().app.bodies.used() < 16 << 20, "{}", house.running().app.bodies.used());
+    let waiting = house.running().app.bodies.used();
+    assert!(waiting > 0 && waiting < 4 << 20, "what waits is counted, and is a queue: {waiting}");
     let events = talker.until("response.output_audio.delta").await;
     assert!(!events.is_empty(), "what was sent is there for one who reads");
     drop(talker);
