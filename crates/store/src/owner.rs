@@ -12,8 +12,17 @@ use crate::error::StoreError;
 use crate::world::Clocks;
 
 /// How the files of a data directory begin.
-const OURS: [&str; 8] =
-    ["tollgate.db", "kept.", "journal.", "lock", "admin.sock", "secrets.key", "replica.id", "refused.jsonl"];
+const OURS: [&str; 9] = [
+    "tollgate.db",
+    "kept.",
+    "journal.",
+    "lock",
+    "admin.sock",
+    "secrets.key",
+    "replica.id",
+    "refused.jsonl",
+    "pictures",
+];
 /// What group and others may do with a file.
 const OTHERS: u32 = 0o077;
 const STICKY: u32 = 0o1000;

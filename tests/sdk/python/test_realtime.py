@@ -239,7 +239,7 @@ def test_the_beta_interface(house, client):
         said = json.loads(event.to_json())
         if "session" in said:
             # Its types know the models of that time only.
-            said["session"]["model"] = "gpt-realtime"
+            said["session"]["model"] = "gpt-4o-realtime-preview"
         assert known.validate_python(said).type == event.type, event
     names = [event.type for event in events]
     assert names[:2] == ["session.created", "session.updated"] and "conversation.item.created" in names, names

@@ -47,7 +47,9 @@ async fn the_data_folder_is_for_its_owner_alone() {
     // As an earlier version left it.
     house.gates[0].kill();
     for name in names(&folder) {
-        std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o644)).expect("ours");
+        let path = folder.join(name);
+        let open = if path.is_dir() { 0o755 } else { 0o644 };
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(open)).expect("ours");
     }
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).expect("ours");
     house.gates[0].start().await;
