@@ -30,7 +30,7 @@ pub fn quote(config: &Path, asked: &QuoteArgs, out: &Output) -> anyhow::Result<E
     let serving = Serving { catalog, offers, providers: HashMap::new() };
     let catalog = &serving.catalog;
     let picture_links = settings.images.copy_to.is_some();
-    let shop = Shop { serving: &serving, caller: None, picture_links };
+    let shop = Shop { serving: &serving, caller: None, picture_links, realtime: &settings.realtime };
     let request = read(&shop, endpoint, body.into()).map_err(in_words)?;
     let name = request.model();
     let model = catalog.model(name).with_context(|| format!("the catalog has no model `{name}`"))?;

@@ -8,6 +8,7 @@
 use crate::call::{self, Priced, Quote, Terms};
 use crate::refusal::Refusal;
 use crate::sale::Serving;
+use crate::settings::RealtimeSettings;
 use crate::who::caller::Caller;
 use bytes::Bytes;
 use serde::Serialize;
@@ -24,6 +25,8 @@ pub struct Shop<'a> {
     pub caller: Option<&'a Caller>,
     /// Links are handed over to pictures whose maker has none.
     pub picture_links: bool,
+    /// What the first response of a session is held for.
+    pub realtime: &'a RealtimeSettings,
 }
 
 /// Reads a call as far as its price depends on it: from the parts of its path that vary and its

@@ -58,7 +58,12 @@ async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
         None => body,
     };
     let serving = app.serving.load_full();
-    let shop = Shop { serving: &serving, caller: Some(&caller), picture_links: app.images.has_links() };
+    let shop = Shop {
+        serving: &serving,
+        caller: Some(&caller),
+        picture_links: app.images.has_links(),
+        realtime: &app.settings.realtime,
+    };
     let request = (asked.read)(&shop, &asked.parts, body)?;
     let (model, group) = call::find(&serving, &caller, &*request)?;
     request.fits(&app.conversations.fetcher, &serving, &model)?;

@@ -1,12 +1,11 @@
 //! `GET /v1/realtime`: a WebSocket on which a client talks with a model, in OpenAI's events. What
 //! cannot be had is refused before the connection is changed, by an ordinary HTTP error.
 
-use super::row::{Access, Family, Row, no_schemas};
+use super::row::{Access, Errors, Family, Row, no_schemas};
 use super::upgrade::SocketRequest;
 use super::{chat, gemini_live, reading};
 use crate::app::App;
 use crate::refusal::Refusal;
-use crate::settings::RealtimeSettings;
 use crate::who::caller::{self, Caller};
 use crate::who::client_secret::{BoundSession, RealtimeCaller, open_realtime};
 use crate::work::realtime::{ENDPOINT, ENDPOINT_TYPE, Opening, first_response};
@@ -41,13 +40,14 @@ fn rows() -> Vec<Row> {
             .quoted(|shop, _, body| {
                 let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
                 let model = asked["model"].as_str().ok_or_else(no_model)?;
-                Ok(Box::new(first_response(shop.serving, &RealtimeSettings::default(), model)))
+                Ok(Box::new(first_response(shop.serving, shop.realtime, model)))
             })
             .serves(ENDPOINT_TYPE)
             .names_itself(),
         Row::get(gemini_live::ENDPOINT, Access::Paid, gemini_live::open, "The same for clients of Gemini Live")
             .replies_bare(101)
             .refused_with(&[405, 426, 503])
+            .errors(Errors::In(Dialect::Gemini.errors()))
             .quoted_as(ENDPOINT),
     ]
 }

@@ -1,6 +1,6 @@
 //! What a session says and does not say.
 
-use super::{Talker, audio, cost, house, kinds, rows};
+use super::{Talker, audio, cost, house, house_with, kinds, rows};
 use crate::house::{House, Plan};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -206,7 +206,8 @@ async fn a_browser_sends_its_key_as_a_subprotocol() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quote_says_what_the_first_response_may_cost() {
-    let house = house().await;
+    let config = "[realtime]\nfirst_hold = 3000".to_owned();
+    let house = house_with(Plan { config, ..Plan::default() }).await;
     let url = house.url("/v1/quote?endpoint=/v1/realtime");
     let reply = house.http.post(url).bearer_auth(&house.key).json(&json!({ "model": "voice" })).send().await;
     let reply = reply.expect("a reply");
@@ -217,5 +218,5 @@ async fn a_quote_says_what_the_first_response_may_cost() {
     talker.leave().await;
     let rows = rows(&house).await;
     assert!(rows[0].charge.nano() > 0 && rows[0].charge.nano() <= rows[0].hold.nano());
-    assert!(quote["hold_nano_usd"].as_i64() >= Some(rows[0].charge.nano()), "{quote}");
+    assert_eq!(quote["hold_nano_usd"], rows[0].hold.nano(), "as the operator set it: {quote}");
 }
