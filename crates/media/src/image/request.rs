@@ -85,7 +85,7 @@ impl ImageRequest {
         request.check()
     }
 
-    /// Bytes of texts that are stored until it is answered, beside those of its pictures.
+    /// Bytes of texts that are held in memory until it is answered, beside those of its pictures.
     pub fn kept_texts(&self) -> usize {
         self.prompt.len() + self.others.iter().map(|(name, value)| name.len() + tree::texts(value)).sum::<usize>()
     }
