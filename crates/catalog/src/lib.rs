@@ -19,6 +19,7 @@ mod face;
 pub mod form;
 mod fraction;
 mod image;
+pub mod import;
 mod labels;
 mod line;
 mod load;

@@ -1,12 +1,14 @@
 //! What can be typed. The doc comments are the help texts.
 
 mod admin;
+mod models;
 mod pauses;
 mod prices;
 mod social;
 mod video;
 
 pub use admin::{ActorArgs, AdminKeyCommand};
+pub use models::{EnableArgs, ImportArgs, UpdateArgs};
 pub use pauses::{LogArgs, PauseCommand, PauseNames};
 pub use prices::{CatalogCommand, QuoteArgs};
 pub use social::{McpArgs, SocialCallArgs, SocialChangeArgs, SocialCommand, SocialExportArgs};
