@@ -194,14 +194,13 @@ impl Ability {
         Ability::Decisions,
         Ability::Realtime,
     ];
-}
 
-impl fmt::Display for Ability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    /// One word for it, in tables and on the command line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Ability::Social => "social",
             Ability::Chat => "chat",
             Ability::Video => "video",
-            Ability::Social => "social data",
             Ability::Speech => "speech",
             Ability::Music => "music",
             Ability::Transcription => "transcription",
@@ -210,7 +209,30 @@ impl fmt::Display for Ability {
             Ability::Rerank => "rerank",
             Ability::Decisions => "decisions",
             Ability::Realtime => "realtime",
+        }
+    }
+
+    /// What a route of a model with this endpoint type needs.
+    pub fn of_endpoint_type(name: &str) -> Option<Ability> {
+        Some(match name {
+            "openai" | "anthropic" | "openai-response" | "gemini" => Ability::Chat,
+            "openai-video" => Ability::Video,
+            "image-generation" => Ability::Image,
+            "audio-speech" => Ability::Speech,
+            "audio-transcription" => Ability::Transcription,
+            "music-generation" => Ability::Music,
+            "embeddings" => Ability::Embeddings,
+            "jina-rerank" => Ability::Rerank,
+            "system-one" => Ability::Decisions,
+            "realtime" => Ability::Realtime,
+            _ => return None,
         })
+    }
+}
+
+impl fmt::Display for Ability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Ability::Social { "social data" } else { self.word() })
     }
 }
 

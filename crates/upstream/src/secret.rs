@@ -14,6 +14,16 @@ impl Secret {
         Secret(value.into().trim().to_owned())
     }
 
+    /// An access key and its secret.
+    pub fn pair(access: &str, secret: &str) -> Self {
+        Secret(format!("{}|{}", access.trim(), secret.trim()))
+    }
+
+    /// The halves of a pair; `None` for a single key.
+    pub(crate) fn halves(&self) -> Option<(&str, &str)> {
+        self.0.split_once('|')
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

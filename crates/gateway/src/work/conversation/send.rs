@@ -66,14 +66,14 @@ impl Conversation {
         }
         let asked = self.asked(call).map_err(Fault::refusal)?;
         if from == self.request.dialect && call.model.chat.sampling {
-            let (body, dropped) = self.own(&asked, &call.model, route).map_err(Fault::refusal)?;
+            let (body, dropped) = self.own(&asked, &call.model, route, provider).map_err(Fault::refusal)?;
             call.dropped = dropped;
             return Ok((body, ToolNames::default()));
         }
         let sent = match call.limit {
-            None => self.sent(&call.model, route, provider, from),
+            None => self.sent(&call.model, route, provider),
             // The one that was made before the hold has no limit.
-            Some(_) => self.make(&asked, &call.model, route, from).map(Arc::new),
+            Some(_) => self.make(&asked, &call.model, route, provider).map(Arc::new),
         };
         let sent = sent.map_err(Fault::refusal)?;
         call.dropped = sent.dropped.clone();
