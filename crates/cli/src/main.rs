@@ -14,6 +14,7 @@ mod clock;
 mod demo;
 mod export;
 mod http;
+mod init;
 mod keys;
 mod ledger;
 mod mcp;
@@ -59,6 +60,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
     use args::Command;
     let out = show::Output { json: cli.json, width: real::width() };
     match cli.command {
+        Command::Init(asked) => init::init(&cli.config, &asked, &out),
         Command::Serve { new_secrets } => serve::serve(&cli.config, new_secrets).await.map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo::demo(demo, &out).await.map(|()| ExitCode::SUCCESS),
         Command::Sim { listen } => demo::sim(listen, &out).await.map(|()| ExitCode::SUCCESS),

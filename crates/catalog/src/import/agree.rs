@@ -13,11 +13,11 @@ pub struct ImportRequest<'a> {
     pub second: Option<&'a PriceSource>,
     pub only: &'a [Glob],
     pub accepted: &'a [Glob],
-    /// Facts that price lists do not have, as `[model."GLOB"]` tables of a catalog.
-    pub facts: &'a Table,
+    /// Facts that price lists do not have, as `[model."GLOB"]` tables of a catalog; later ones win.
+    pub facts: &'a [Table],
     /// Put in front of names, for providers that host models of others.
     pub prefix: &'a str,
-    /// Where prices can be looked at if the sources do not say.
+    /// Where prices can be looked at; empty: where the first list says.
     pub source: &'a str,
     pub today: &'a str,
 }
@@ -37,9 +37,11 @@ impl ImportRequest<'_> {
         let asked = |name: &str| self.only.is_empty() || self.only.iter().any(|glob| glob.matches(name));
         import.left_out.retain(|(name, _)| asked(name));
         for model in self.first.models.iter().filter(|model| asked(&model.name)) {
-            let second = self.second.and_then(|second| second.model(&model.name));
+            let second =
+                self.second.and_then(|second| second.model(&model.name)).filter(|second| comparable(model, second));
             self.model(model, second, &mut import);
         }
+        import.listed.sort_by(|a, b| a.name.cmp(&b.name));
         import
     }
 
@@ -48,18 +50,33 @@ impl ImportRequest<'_> {
         let mut stops = first.stops.clone();
         let mut list = first.list;
         let mut unverified = Vec::new();
-        for (face, price) in first.list.iter() {
+        // Vectors have no output, and nobody means a price for it.
+        let vectors =
+            |face: Face| face == Face::Output && first.list.get(face) == Some(0) && first.facts.contains_key("type");
+        for (face, price) in first.list.iter().filter(|(face, _)| !vectors(*face)) {
             match second.and_then(|second| second.list.get(face)) {
                 Some(other) if other == price => {}
+                // Noise behind the last digit, from another unit.
+                Some(other) if first.rounded.contains(&face) && other.checked_add(1) == Some(price) => {
+                    list.set(face, Some(other));
+                }
+                // The dearer of two fees: which of them holds is a matter of versions of a tool.
+                Some(other) if face.is_tool() => {
+                    list.set(face, Some(price.max(other)));
+                    unverified.push(face);
+                }
                 Some(other) => {
-                    stops.push(format!("has two list prices of {}: {} and {} USD", face.name(), usd(price), usd(other)));
+                    stops.push(format!(
+                        "has two list prices of {}: {} and {} USD",
+                        face.name(),
+                        usd(price),
+                        usd(other)
+                    ));
                     unverified.push(face);
                 }
                 None => unverified.push(face),
             }
         }
-        // Vectors have no output, and nobody lists a price for it.
-        unverified.retain(|face| !(*face == Face::Output && list.get(*face) == Some(0) && first.facts.contains_key("type")));
         let mut facts = second.map(|second| second.facts.clone()).unwrap_or_default();
         merge(&mut facts, first.facts.clone());
         if let Some(second) = second {
@@ -90,7 +107,7 @@ impl ImportRequest<'_> {
             name,
             upstream: first.name.clone(),
             unverified,
-            source: page.unwrap_or(self.source).to_owned(),
+            source: if self.source.is_empty() { page.unwrap_or_default() } else { self.source }.to_owned(),
             verified_at: self.today.to_owned(),
             tiers: tiers.collect(),
             list,
@@ -99,12 +116,23 @@ impl ImportRequest<'_> {
     }
 
     fn more_facts(&self, name: &str, facts: &mut Table) {
-        for (pattern, value) in self.facts.get("model").and_then(Value::as_table).into_iter().flatten() {
+        let tables = self.facts.iter().filter_map(|file| file.get("model").and_then(Value::as_table));
+        for (pattern, value) in tables.flatten() {
             if let (true, Value::Table(more)) = (Glob::new(pattern).matches(name), value) {
                 merge(facts, more.clone());
             }
         }
     }
+}
+
+/// Prices in the same unit, of a model that the second list can sell too.
+fn comparable(first: &SourceModel, second: &SourceModel) -> bool {
+    !second.unsellable && first.facts.get("billing_unit") == second.facts.get("billing_unit")
+}
+
+/// A file of facts, read.
+pub fn facts_file(text: &str) -> Result<Table, String> {
+    text.parse().map_err(|error: toml::de::Error| error.to_string())
 }
 
 /// Tables are merged, anything else is replaced.

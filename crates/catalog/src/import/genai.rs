@@ -1,15 +1,16 @@
 //! genai-prices: a list of providers, each with models that answer to several names; USD per
 //! million, with days and hours from which prices hold.
 
+use super::ListedTier;
 use super::clause::Clause;
 use super::json::Node;
 use super::litellm_tiers::{copy_tools, hours_between};
 use super::source::{PriceSource, SourceModel, attribute, over, utc_hours, when};
-use super::ListedTier;
 use crate::{Face, Faces};
 use std::collections::BTreeSet;
 
-const FACES: [(&str, Face, i32); 12] = [
+const FACES: [(&str, Face, i32); 13] = [
+    ("input_mchars", Face::Input, 6),
     ("input_mtok", Face::Input, 6),
     ("output_mtok", Face::Output, 6),
     ("cache_read_mtok", Face::CacheRead, 6),
@@ -66,6 +67,11 @@ fn model(name: &str, record: &Node, today: &str) -> SourceModel {
         base(&mut model, prices);
     } else {
         dated(&mut model, prices.list(), today);
+    }
+    let by_characters = |prices: &Node| prices.get("input_mchars").is_some();
+    if by_characters(prices) || prices.list().iter().filter_map(|entry| entry.get("prices")).any(by_characters) {
+        model.fact("billing_unit", "characters");
+        return model;
     }
     variants(&mut model, record, today);
     model.check_tokens(!name.contains("embed") && !name.contains("rerank") && !name.starts_with("voyage"));
@@ -132,7 +138,16 @@ fn faces(model: &mut SourceModel, prices: &Node) -> (Faces, Lengths) {
         let number = written.get("base").unwrap_or(written);
         let micro = super::source::micro(face.name(), number, power, &mut model.notes, &mut model.stops);
         list.set(face, micro);
-        limits.extend(written.get("tiers").map(Node::list).unwrap_or_default().iter().filter_map(|tier| tier.count("start")));
+        limits.extend(
+            written.get("tiers").map(Node::list).unwrap_or_default().iter().filter_map(|tier| tier.count("start")),
+        );
+    }
+    // Cached sound and pictures have no face: the dearest of the cached prices counts.
+    for field in ["cache_audio_read_mtok", "cache_image_read_mtok"] {
+        let other = prices.get(field).and_then(|number| number.digits()?.scaled(6));
+        if let (Some((other, _)), Some(own)) = (other, list.get(Face::CacheRead)) {
+            list.set(Face::CacheRead, Some(own.max(other)));
+        }
     }
     let above = |limit: u64| {
         let mut list = list;
@@ -177,7 +192,11 @@ fn variants(model: &mut SourceModel, record: &Node, today: &str) {
             continue;
         }
         list = without_strange(model, list);
-        add_tiers(model, tiers.into_iter().map(|(limit, list)| (limit, without_strange(model, list))).collect(), Some(service));
+        add_tiers(
+            model,
+            tiers.into_iter().map(|(limit, list)| (limit, without_strange(model, list))).collect(),
+            Some(service),
+        );
         copy_tools(model, &mut list);
         let conditions = when(vec![attribute("service_tier", service)]);
         model.tiers.push(ListedTier { name: service.to_owned(), when: conditions, list });

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use toml::Value;
 
 /// The keys of a model in the order of the commented example; others follow by name.
-const ORDER: [&str; 28] = [
+const ORDER: [&str; 30] = [
+    "dim",
+    "path",
     "origin",
     "description",
     "type",

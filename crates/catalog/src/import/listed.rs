@@ -111,11 +111,8 @@ fn write_tiers(page: &mut String, key: &str, tiers: Vec<(&ListedTier, Faces)>) {
     }
     page.push_str("tier = [\n");
     for (tier, faces) in tiers {
-        let entries = [
-            ("name", inline::text(&tier.name)),
-            ("when", inline::value(&tier.when)),
-            (key, inline::faces(&faces)),
-        ];
+        let entries =
+            [("name", inline::text(&tier.name)), ("when", inline::value(&tier.when)), (key, inline::faces(&faces))];
         let _ = writeln!(page, "  {},", inline::table(entries.into_iter()));
     }
     page.push_str("]\n");

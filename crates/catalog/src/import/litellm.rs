@@ -17,6 +17,8 @@ pub(super) const TOKENS: [(&str, Face); 9] = [
     ("input_cost_per_image_token", Face::ImageInput),
     ("output_cost_per_image_token", Face::ImageOutput),
 ];
+/// Cached sound and pictures, which have no face of their own.
+pub(super) const CACHED: [&str; 2] = ["cache_read_input_audio_token_cost", "cache_read_input_image_token_cost"];
 /// USD per token to micro-USD per million.
 pub(super) const PER_TOKEN: i32 = 12;
 const USD: i32 = 6;
@@ -99,7 +101,8 @@ fn realtime(model: &mut SourceModel, record: &Node) {
     facts::kind(model, "voice", &["realtime"]);
     facts::limits(model, record, true);
     tokens(model, record);
-    model.texts("input_modalities", &["text", "audio"]);
+    let images = model.list.has(Face::ImageInput).then_some("image");
+    model.texts("input_modalities", &["text", "audio"].into_iter().chain(images).collect::<Vec<_>>());
     model.texts("output_modalities", &["text", "audio"]);
     model.check_tokens(true);
     for face in [Face::AudioInput, Face::AudioOutput] {
@@ -117,7 +120,7 @@ fn tokens(model: &mut SourceModel, record: &Node) {
             model.price(face, number, PER_TOKEN);
         }
     }
-    for field in ["cache_read_input_audio_token_cost", "cache_read_input_image_token_cost"] {
+    for field in CACHED {
         dearer(model, Face::CacheRead, record.get(field));
     }
     let output = model.list.get(Face::Output);
@@ -146,7 +149,8 @@ fn fees(model: &mut SourceModel, record: &Node) {
         ("google_maps_grounding_cost_per_query", Face::Maps, USD),
         ("file_search_cost_per_1k_calls", Face::FileSearch, USD - 3),
     ] {
-        if let Some(number) = record.get(field).filter(|number| number.digits().is_some_and(|digits| !digits.is_zero())) {
+        if let Some(number) = record.get(field).filter(|number| number.digits().is_some_and(|digits| !digits.is_zero()))
+        {
             model.price(face, number, power);
         }
     }

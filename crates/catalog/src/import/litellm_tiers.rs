@@ -1,9 +1,9 @@
 //! Other prices under conditions, as LiteLLM's price map writes them: in the names of the fields.
 
-use super::json::Node;
-use super::litellm::{PER_TOKEN, TOKENS};
-use super::source::{SourceModel, attribute, over, utc_hours, when};
 use super::ListedTier;
+use super::json::Node;
+use super::litellm::{CACHED, PER_TOKEN, TOKENS};
+use super::source::{SourceModel, attribute, over, utc_hours, when};
 use crate::{Face, Faces};
 use std::collections::BTreeSet;
 
@@ -56,9 +56,19 @@ fn tier(model: &mut SourceModel, record: &Node, service: Option<&str>, limit: Op
             both.filter_map(|number| number.digits()?.scaled(PER_TOKEN)).map(|(price, _)| price).max()
         };
         list.set(face, Some(own.map(|(price, _)| price).or_else(either).unwrap_or(base)));
+        if own.is_none() && model.list.get(Face::Input) == Some(base) {
+            // What costs as much as text otherwise costs no less than text here.
+            list.set(face, list.get(face).max(list.get(Face::Input)));
+        }
     }
+    cached_sound(model, record, &end, &mut list);
     copy_tools(model, &mut list);
-    if !found {
+    // Long requests at a cheap service have no price of their own: the dearer of both holds.
+    let has = |end: &str| TOKENS.iter().any(|(field, _)| record.get(&format!("{field}{end}")).is_some());
+    let both = limit.zip(service).is_some_and(|(limit, service)| {
+        has(&format!("_above_{}k_tokens", limit / 1_000)) && has(&format!("_{service}"))
+    });
+    if !found && !both {
         return;
     }
     let mut conditions = Vec::new();
@@ -72,6 +82,18 @@ fn tier(model: &mut SourceModel, record: &Node, service: Option<&str>, limit: Op
     };
     let name = if limit.is_some() { long_name(service, &long) } else { service.unwrap_or_default().to_owned() };
     model.tiers.push(ListedTier { name, when: when(conditions), list });
+}
+
+/// Where cached sound or pictures made cached text dearer, they do so here.
+fn cached_sound(model: &SourceModel, record: &Node, end: &str, list: &mut Faces) {
+    let Some(base) = model.list.get(Face::CacheRead) else { return };
+    for field in CACHED {
+        let price = |name: &str| record.get(name).and_then(|number| number.digits()?.scaled(PER_TOKEN));
+        if price(field).is_some_and(|(price, _)| price == base) {
+            let here = price(&format!("{field}{end}")).map_or(base, |(price, _)| price);
+            list.set(Face::CacheRead, list.get(Face::CacheRead).max(Some(here)));
+        }
+    }
 }
 
 fn long_name(service: Option<&str>, end: &str) -> String {
@@ -97,7 +119,8 @@ fn ranges(model: &mut SourceModel, record: &Node) {
                 list.set(face, Some(price));
             }
         }
-        let thoughts = range.get("output_cost_per_reasoning_token").and_then(|number| number.digits()?.scaled(PER_TOKEN));
+        let thoughts =
+            range.get("output_cost_per_reasoning_token").and_then(|number| number.digits()?.scaled(PER_TOKEN));
         if let Some((price, _)) = thoughts.filter(|(price, _)| list.get(Face::Output).is_some_and(|own| *price > own)) {
             list.set(Face::Output, Some(price));
             model.stops.push("thinks at a higher price than it answers: the higher one is taken".to_owned());
@@ -146,7 +169,8 @@ fn off_peak(model: &mut SourceModel, record: &Node) {
 /// Hours of the day from a time to a time, over midnight if need be; whole hours only.
 pub(super) fn hours_between(start: &str, end: &str) -> Option<Vec<u8>> {
     let hour = |text: &str| {
-        let digits: String = text.trim_end_matches('Z').split('+').next()?.chars().filter(char::is_ascii_digit).collect();
+        let digits: String =
+            text.trim_end_matches('Z').split('+').next()?.chars().filter(char::is_ascii_digit).collect();
         let (hour, rest) = digits.split_at_checked(2)?;
         (rest.bytes().all(|b| b == b'0')).then(|| hour.parse::<u8>().ok()).flatten().filter(|hour| *hour <= 24)
     };

@@ -52,7 +52,7 @@ impl LockedModel {
 }
 
 /// The digest as the lock writes it.
-pub(super) fn digest_of(text: &str) -> String {
+pub fn digest_of(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

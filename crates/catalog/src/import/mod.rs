@@ -25,10 +25,10 @@ mod shipped;
 mod source;
 mod vendors;
 
-pub use agree::{Import, ImportRequest};
+pub use agree::{Import, ImportRequest, facts_file};
 pub use glob::Glob;
 pub use listed::{ListedModel, ListedTier, SaleTerms};
-pub use lock::{BadLock, ImportLock, LOCK_FILE, LockedFile, LockedModel};
+pub use lock::{BadLock, ImportLock, LOCK_FILE, LockedFile, LockedModel, digest_of};
 pub use margin::{BadMargin, Margin};
 pub use plan::{CatalogPlan, FaceStep, PlanKind, PlanRequest, PlanStep, StepKind, Stop, plan};
 pub use shipped::{SHIPPED_MODELS, ShippedFile, shipped, shipped_names};

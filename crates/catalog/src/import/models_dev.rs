@@ -1,9 +1,9 @@
 //! models.dev: an object of providers, each with its models; USD per million tokens.
 
+use super::ListedTier;
 use super::json::Node;
 use super::litellm_tiers::copy_tools;
 use super::source::{PriceSource, SourceModel, over, when};
-use super::ListedTier;
 use crate::{Face, Faces};
 
 const FACES: [(&str, Face); 6] = [
@@ -55,7 +55,8 @@ fn model(name: &str, record: &Node) -> Result<SourceModel, &'static str> {
         }
     }
     let thoughts = cost.get("reasoning").and_then(|number| number.digits()?.scaled(PER_MILLION));
-    if let Some((price, _)) = thoughts.filter(|(price, _)| model.list.get(Face::Output).is_some_and(|own| *price > own)) {
+    if let Some((price, _)) = thoughts.filter(|(price, _)| model.list.get(Face::Output).is_some_and(|own| *price > own))
+    {
         model.list.set(Face::Output, Some(price));
         model.stops.push("thinks at a higher price than it answers: the higher one is taken".to_owned());
     }

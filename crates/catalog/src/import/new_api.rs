@@ -61,7 +61,8 @@ fn model<'n>(name: &str, field: impl Fn(&str) -> Option<&'n Node>) -> SourceMode
         model.stops.push("has the ratio of a model without a price".to_owned());
     }
     let input = ratio.times(two);
-    let mut set = |model: &mut SourceModel, face: Face, price: Option<Digits>| match price.and_then(|price| price.scaled(6)) {
+    let set = |model: &mut SourceModel, face: Face, price: Option<Digits>| match price.and_then(|price| price.scaled(6))
+    {
         Some((micro, exact)) => {
             model.list.set(face, Some(micro));
             if !exact {

@@ -1,9 +1,9 @@
 //! OpenRouter's list of models: USD per token as texts. It has the price of the cheapest endpoint.
 
+use super::ListedTier;
 use super::json::Node;
 use super::litellm_tiers::{copy_tools, hours_between};
 use super::source::{PriceSource, SourceModel, over, utc_hours, when};
-use super::ListedTier;
 use crate::{Face, Faces};
 
 const FACES: [(&str, Face, i32); 8] = [
@@ -39,17 +39,21 @@ pub(super) fn read(whole: &Node) -> Result<PriceSource, String> {
 fn model(name: &str, record: &Node, pricing: &Node) -> SourceModel {
     let mut model = SourceModel::named(name);
     facts(&mut model, record);
-    if pricing.map().any(|(_, number)| matches!(number, Node::Text(text) | Node::Number(text) if text.starts_with('-'))) {
+    if pricing.map().any(|(_, number)| matches!(number, Node::Text(text) | Node::Number(text) if text.starts_with('-')))
+    {
         model.cannot("has a price that varies");
         return model;
     }
     for (field, face, power) in FACES {
-        if let Some(number) = pricing.get(field).filter(|number| !is_zero(number) || matches!(face, Face::Input | Face::Output)) {
+        if let Some(number) =
+            pricing.get(field).filter(|number| !is_zero(number) || matches!(face, Face::Input | Face::Output))
+        {
             model.price(face, number, power);
         }
     }
     let thoughts = pricing.get("internal_reasoning").and_then(|number| number.digits()?.scaled(12));
-    if let Some((price, _)) = thoughts.filter(|(price, _)| model.list.get(Face::Output).is_some_and(|own| *price > own)) {
+    if let Some((price, _)) = thoughts.filter(|(price, _)| model.list.get(Face::Output).is_some_and(|own| *price > own))
+    {
         model.list.set(Face::Output, Some(price));
         model.stops.push("thinks at a higher price than it answers: the higher one is taken".to_owned());
     }
@@ -109,7 +113,8 @@ fn facts(model: &mut SourceModel, record: &Node) {
     model.count("context_window", context);
     let output = top.and_then(|top| top.count("max_completion_tokens"));
     model.count("max_output_tokens", output.map(|output| context.map_or(output, |context| output.min(context))));
-    let kinds = record.get("architecture").and_then(|about| about.get("input_modalities")).map(Node::list).unwrap_or_default();
+    let kinds =
+        record.get("architecture").and_then(|about| about.get("input_modalities")).map(Node::list).unwrap_or_default();
     let has_audio = record.get("pricing").and_then(|pricing| pricing.get("audio")).is_some();
     let words: Vec<&str> = kinds
         .iter()

@@ -92,8 +92,12 @@ pub fn plan(request: &PlanRequest<'_>) -> Result<CatalogPlan, String> {
         request.listed.iter().map(|model| (model.name.as_str(), model)).collect();
     let mut draft = Draft { request, texts: Vec::new(), steps: Vec::new(), stops: Vec::new(), models: BTreeMap::new() };
     let known = request.locked.map(|locked| &locked.models);
-    let names: BTreeSet<&str> =
-        pages.keys().chain(listed.keys()).copied().chain(known.into_iter().flatten().map(|(name, _)| name.as_str())).collect();
+    let names: BTreeSet<&str> = pages
+        .keys()
+        .chain(listed.keys())
+        .copied()
+        .chain(known.into_iter().flatten().map(|(name, _)| name.as_str()))
+        .collect();
     for name in names {
         let locked = known.and_then(|known| known.get(name));
         draft.model(name, pages.get(name).copied(), locked, listed.get(name).copied());
@@ -120,7 +124,8 @@ impl Draft<'_> {
         // A page that would be written just so is ours too, should the lock have been lost.
         let written = |page: &str| {
             let again = listed.and_then(|listed| listed.page(self.request.terms));
-            locked.is_some_and(|locked| locked.wrote(page)) || again.is_some_and(|again| again.trim_end() == page.trim_end())
+            locked.is_some_and(|locked| locked.wrote(page))
+                || again.is_some_and(|again| again.trim_end() == page.trim_end())
         };
         let ours = page.is_some_and(|page| written(page) && !by_hand(page));
         match (page, listed) {

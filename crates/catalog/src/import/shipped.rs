@@ -9,8 +9,32 @@ use toml::{Table, Value};
 
 /// Name of the provider and text of each file of `catalog/models`.
 pub const SHIPPED_MODELS: &[(&str, &str)] = &[
+    ("alibaba", include_str!("../../../../catalog/models/alibaba.toml")),
     ("anthropic", include_str!("../../../../catalog/models/anthropic.toml")),
+    ("baseten", include_str!("../../../../catalog/models/baseten.toml")),
+    ("cerebras", include_str!("../../../../catalog/models/cerebras.toml")),
+    ("cohere", include_str!("../../../../catalog/models/cohere.toml")),
+    ("cohere-chat", include_str!("../../../../catalog/models/cohere-chat.toml")),
+    ("deepinfra", include_str!("../../../../catalog/models/deepinfra.toml")),
+    ("deepseek", include_str!("../../../../catalog/models/deepseek.toml")),
+    ("elevenlabs", include_str!("../../../../catalog/models/elevenlabs.toml")),
+    ("fireworks", include_str!("../../../../catalog/models/fireworks.toml")),
+    ("friendli", include_str!("../../../../catalog/models/friendli.toml")),
+    ("google-ai-studio", include_str!("../../../../catalog/models/google-ai-studio.toml")),
+    ("groq", include_str!("../../../../catalog/models/groq.toml")),
+    ("minimax", include_str!("../../../../catalog/models/minimax.toml")),
+    ("mistral", include_str!("../../../../catalog/models/mistral.toml")),
+    ("moonshot", include_str!("../../../../catalog/models/moonshot.toml")),
+    ("nebius", include_str!("../../../../catalog/models/nebius.toml")),
+    ("novita", include_str!("../../../../catalog/models/novita.toml")),
     ("openai", include_str!("../../../../catalog/models/openai.toml")),
+    ("openai-responses", include_str!("../../../../catalog/models/openai-responses.toml")),
+    ("perplexity", include_str!("../../../../catalog/models/perplexity.toml")),
+    ("together", include_str!("../../../../catalog/models/together.toml")),
+    ("voyage", include_str!("../../../../catalog/models/voyage.toml")),
+    ("wandb", include_str!("../../../../catalog/models/wandb.toml")),
+    ("xai", include_str!("../../../../catalog/models/xai.toml")),
+    ("zai", include_str!("../../../../catalog/models/zai.toml")),
 ];
 
 /// A file of them, read.
@@ -107,7 +131,7 @@ impl ShippedFile {
         let compared: Vec<String> = self.compared.iter().map(|one| super::inline::text(one)).collect();
         let mut text = format!(
             "# Models of {}, switched on by `tollgate catalog enable {}`. Prices are the vendor's list, in micro-USD.\n\
-             # Written by `tollgate catalog import`: see docs/models.md.\n\n\
+             # Written by `scripts/models`: see docs/models.md.\n\n\
              [shipped]\nsource = {}\nverified_at = {}\ncompared = [{}]\n",
             self.provider,
             self.provider,

@@ -59,6 +59,8 @@ pub struct SourceModel {
     pub name: String,
     pub facts: Table,
     pub list: Faces,
+    /// Faces whose price has more digits than a micro-USD and was rounded up.
+    pub rounded: Vec<Face>,
     pub tiers: Vec<ListedTier>,
     /// Where the source looked.
     pub source: Option<String>,
@@ -89,15 +91,10 @@ impl std::error::Error for BadSource {}
 
 impl PriceSource {
     /// Reads a price list; `today` decides which dated prices are in force and what has ended.
-    pub fn read(
-        kind: SourceKind,
-        text: &str,
-        provider: Option<&str>,
-        today: &str,
-    ) -> Result<PriceSource, BadSource> {
+    pub fn read(kind: SourceKind, text: &str, provider: Option<&str>, today: &str) -> Result<PriceSource, BadSource> {
         let bad = |reason: String| BadSource { kind, reason };
         let whole = Node::parse(text).map_err(bad)?;
-        let source = match kind {
+        let mut source = match kind {
             SourceKind::LiteLlm => litellm::read(&whole, provider, today),
             SourceKind::ModelsDev => models_dev::read(&whole, provider),
             SourceKind::OpenRouter => openrouter::read(&whole),
@@ -109,7 +106,26 @@ impl PriceSource {
             let whose = provider.map(|provider| format!(" of {provider}")).unwrap_or_default();
             return Err(bad(format!("it has no model{whose} with a price")));
         }
+        source.only_once();
         Ok(source)
+    }
+
+    /// Names that stand twice, with and without their provider in front: the same prices are one
+    /// model, others are a question.
+    fn only_once(&mut self) {
+        let mut once: Vec<SourceModel> = Vec::with_capacity(self.models.len());
+        let mut places = std::collections::HashMap::new();
+        for model in std::mem::take(&mut self.models) {
+            match places.get(&model.name) {
+                None => {
+                    places.insert(model.name.clone(), once.len());
+                    once.push(model);
+                }
+                Some(at) if once[*at].list == model.list => {}
+                Some(at) => once[*at].stops.push("stands twice, with different prices".to_owned()),
+            }
+        }
+        self.models = once;
     }
 
     /// The model of this name, or the one that answers to it.
@@ -129,6 +145,9 @@ impl SourceModel {
         let micro = micro(face.name(), number, power, &mut self.notes, &mut self.stops);
         if let Some(micro) = micro {
             self.list.set(face, Some(micro));
+        }
+        if number.digits().and_then(|digits| digits.scaled(power)).is_some_and(|(_, exact)| !exact) {
+            self.rounded.push(face);
         }
     }
 
@@ -167,7 +186,8 @@ impl SourceModel {
             Some(0) if needs_output => self.stops.push("has an output price of zero".to_owned()),
             Some(_) => {}
         }
-        let free: Vec<Face> = self.list.iter().filter(|(face, price)| *price == 0 && is_extra(*face)).map(|(face, _)| face).collect();
+        let free: Vec<Face> =
+            self.list.iter().filter(|(face, price)| *price == 0 && is_extra(*face)).map(|(face, _)| face).collect();
         for face in free {
             // Unknown, or given away: the ordinary price is charged instead.
             self.list.set(face, None);

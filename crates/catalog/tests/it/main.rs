@@ -8,6 +8,7 @@ mod difference;
 mod form;
 mod groups;
 mod hot_path;
+mod import;
 mod mistakes;
 mod money;
 mod properties;

@@ -43,6 +43,16 @@ pub struct ImportArgs {
     /// Only these: * stands for any text (repeat the option).
     #[arg(long = "model", value_name = "GLOB")]
     pub models: Vec<String>,
+    /// Facts that price lists do not have: a file of `[model."GLOB"]` tables as in a catalog (repeat
+    /// the option; later ones win).
+    #[arg(long, value_name = "FILE")]
+    pub facts: Vec<PathBuf>,
+    /// Put in front of every name, such as groq/ for a provider that hosts the models of others.
+    #[arg(long, default_value = "")]
+    pub prefix: String,
+    /// Where prices can be looked at; left out: where the list says.
+    #[arg(long, value_name = "URL", default_value = "")]
+    pub source: String,
     /// What is put on top of the list price: 10%, 12.5%, -5%.
     #[arg(long, default_value = "0%", allow_hyphen_values = true)]
     pub margin: String,
@@ -58,9 +68,6 @@ pub struct ImportArgs {
     /// Write the file; otherwise only what would be written is shown.
     #[arg(long)]
     pub apply: bool,
-    /// Write list prices without routes, in the form of the files that come with the product.
-    #[arg(long, hide = true)]
-    pub shipped: bool,
 }
 
 #[derive(Args)]

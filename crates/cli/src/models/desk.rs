@@ -76,9 +76,26 @@ pub fn settle(
     notes: &[String],
     out: &Output,
 ) -> Result<ExitCode, String> {
+    let settled = carry_out(folder, &changes, mode)?;
+    let steps = changes.iter().flat_map(|change| &change.plan.steps).collect();
+    let stops: Vec<&Stop> = changes.iter().flat_map(|change| &change.plan.stops).collect();
+    let code = if stops.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) };
+    let report = Report { done: settled.done, steps, stops, notes, changes: &settled.prices };
+    out.say(&report, || in_words(&report, mode));
+    Ok(code)
+}
+
+pub struct Settled {
+    pub done: bool,
+    /// What customers pay differently.
+    pub prices: Vec<PriceChange>,
+}
+
+/// The same without a word about it.
+pub fn carry_out(folder: &Folder, changes: &[Change], mode: &Mode<'_>) -> Result<Settled, String> {
     let mut edits: Edits = Vec::new();
     let mut lock = folder.lock.clone();
-    for change in &changes {
+    for change in changes {
         let same = change.plan.text.as_deref().unwrap_or("") == folder.text(&change.file);
         if !same {
             edits.push((change.file.clone(), change.plan.text.clone()));
@@ -89,20 +106,17 @@ pub fn settle(
     if let Some(vendors) = vendors_for(&folder.after(&edits), folder.text(VENDORS_FILE), &written) {
         edits.push((VENDORS_FILE.to_owned(), Some(vendors)));
     }
-    let stops: Vec<&Stop> = changes.iter().flat_map(|change| &change.plan.stops).collect();
+    let stopped = changes.iter().any(|change| !change.plan.stops.is_empty());
     let (before, after) = folder.both(&edits)?;
     let prices = before.map(|before| diff(&before, &after)).unwrap_or_default();
-    let apply = mode.apply && stops.is_empty();
-    if apply && (!edits.is_empty() || lock != folder.lock) {
+    let done = mode.apply && !stopped;
+    if done && (!edits.is_empty() || lock != folder.lock) {
         folder.write(&edits, &lock)?;
         if let Some(config) = mode.config {
             still_loads(config, folder, &edits)?;
         }
     }
-    let steps: Vec<&PlanStep> = changes.iter().flat_map(|change| &change.plan.steps).collect();
-    let report = Report { done: apply, steps, stops, notes, changes: &prices };
-    out.say(&report, || in_words(&report, mode));
-    Ok(if report.stops.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(Settled { done, prices })
 }
 
 fn note(lock: &mut ImportLock, change: &Change, same: bool) {
@@ -147,7 +161,11 @@ fn in_words(report: &Report<'_>, mode: &Mode<'_>) -> String {
         };
         text += &format!("{word} {}{vendor}\n", step.model);
     }
-    for change in report.changes.iter().filter(|change| !matches!(change.what, PriceChangeKind::ModelAdded | PriceChangeKind::ModelRemoved)) {
+    for change in report
+        .changes
+        .iter()
+        .filter(|change| !matches!(change.what, PriceChangeKind::ModelAdded | PriceChangeKind::ModelRemoved))
+    {
         text += &format!("  {}: {change}\n", change.model.as_deref().unwrap_or_default());
     }
     for note in report.notes {

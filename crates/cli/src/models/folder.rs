@@ -83,10 +83,8 @@ impl Folder {
 
     /// Puts things back as they were when the folder was opened.
     pub fn restore(&self, edits: &Edits) -> Result<(), String> {
-        let before: Edits = edits
-            .iter()
-            .map(|(name, _)| (name.clone(), self.has(name).then(|| self.text(name).to_owned())))
-            .collect();
+        let before: Edits =
+            edits.iter().map(|(name, _)| (name.clone(), self.has(name).then(|| self.text(name).to_owned()))).collect();
         self.write(&before, &self.lock)
     }
 }

@@ -3,6 +3,10 @@
 
 mod desk;
 mod folder;
+mod import;
 mod shipped;
+mod update;
 
-pub use shipped::{disable, enable, list};
+pub use import::import;
+pub use shipped::{disable, enable, enable_quietly, list};
+pub use update::update;

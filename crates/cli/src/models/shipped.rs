@@ -1,6 +1,6 @@
 //! `catalog list`, `enable` and `disable`: the models that come with the product.
 
-use super::desk::{Change, Mode, globs, margin, providers, settle, today};
+use super::desk::{Change, Mode, carry_out, globs, margin, providers, settle, today};
 use super::folder::Folder;
 use crate::args::EnableArgs;
 use crate::serve::settings;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::Face;
 use tollgate_catalog::import::{
-    CatalogPlan, LockedFile, PlanKind, PlanRequest, SaleTerms, ShippedFile, plan, shipped, shipped_names,
+    CatalogPlan, ListedModel, LockedFile, PlanKind, PlanRequest, SaleTerms, ShippedFile, plan, shipped, shipped_names,
 };
 
 /// What the lock calls the models that come with the product.
@@ -26,7 +26,8 @@ pub fn list(provider: Option<&str>, models: &[String], out: &Output) -> Result<E
         return Ok(ExitCode::SUCCESS);
     };
     let (file, only) = (shipped(provider)?, globs(models));
-    let usd = |micro: u64| tollgate_catalog::Money::from_nano(i64::try_from(micro).unwrap_or(i64::MAX) * 1_000).to_string();
+    let usd =
+        |micro: u64| tollgate_catalog::Money::from_nano(i64::try_from(micro).unwrap_or(i64::MAX) * 1_000).to_string();
     let asked = file.models.iter().filter(|model| only.is_empty() || only.iter().any(|glob| glob.matches(&model.name)));
     let rows: Vec<Value> = asked
         .map(|model| {
@@ -46,6 +47,20 @@ pub fn list(provider: Option<&str>, models: &[String], out: &Output) -> Result<E
 }
 
 pub fn enable(config: &Path, asked: &EnableArgs, out: &Output) -> Result<ExitCode, String> {
+    let (folder, change, notes) = planned(config, asked)?;
+    let mode = Mode { apply: !asked.dry_run, how: "call it without --dry-run", config: Some(config) };
+    settle(&folder, vec![change], &mode, &notes, out)
+}
+
+/// For who reports it himself: how many models are sold.
+pub fn enable_quietly(config: &Path, asked: &EnableArgs) -> Result<usize, String> {
+    let (folder, change, _) = planned(config, asked)?;
+    let sold = change.plan.models.len();
+    let mode = Mode { apply: true, how: "", config: Some(config) };
+    carry_out(&folder, &[change], &mode).map(|_| sold)
+}
+
+fn planned(config: &Path, asked: &EnableArgs) -> Result<(Folder, Change, Vec<String>), String> {
     let file = shipped(&asked.provider)?;
     let route = asked.route.as_deref().unwrap_or(&asked.provider);
     if !providers(config)?.iter().any(|name| name == route) {
@@ -60,9 +75,6 @@ pub fn enable(config: &Path, asked: &EnableArgs, out: &Output) -> Result<ExitCod
     }
     let folder = folder(config)?;
     let name = format!("{}.toml", asked.provider);
-    if folder.has(&name) && !folder.lock.files.contains_key(&name) {
-        return Err(format!("{}: was written by hand; rename it first", folder.path(&name).display()));
-    }
     let terms = SaleTerms { origin: asked.provider.clone(), route: route.to_owned(), margin: margin(&asked.margin)? };
     let taken = folder.taken(&name)?;
     let plan = plan(&PlanRequest {
@@ -78,8 +90,9 @@ pub fn enable(config: &Path, asked: &EnableArgs, out: &Output) -> Result<ExitCod
     .map_err(|why| format!("{} {why}", folder.path(&name).display()))?;
     let notes = unverified(&file, &plan);
     let locked = locked(&file, &terms);
-    let mode = Mode { apply: !asked.dry_run, how: "call it without --dry-run", config: Some(config) };
-    settle(&folder, vec![Change { file: name, plan, locked, listed: file.models }], &mode, &notes, out)
+    let sold = |model: &ListedModel| plan.models.contains_key(&model.name);
+    let listed = file.models.into_iter().filter(sold).collect();
+    Ok((folder, Change { file: name, plan, locked, listed }, notes))
 }
 
 pub fn disable(

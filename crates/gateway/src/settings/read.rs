@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_catalog::Mistake;
-use tollgate_catalog::import::LOCK_FILE;
 use tollgate_catalog::form::{Form, Mistakes, Override};
+use tollgate_catalog::import::LOCK_FILE;
 use tollgate_upstream::BaseUrl;
 
 const PREFIX: &str = "TOLLGATE__";
