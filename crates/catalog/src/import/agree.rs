@@ -96,7 +96,7 @@ impl ImportRequest<'_> {
             import.stops.extend(stops.into_iter().map(|reason| Stop { model: name.clone(), reason }));
             return;
         }
-        if first.unsellable || missing.is_some() {
+        if first.unsellable || missing.is_some() || list.is_empty() {
             import.left_out.push((name, stops.join("; ")));
             return;
         }

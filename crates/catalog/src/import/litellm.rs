@@ -194,8 +194,12 @@ fn transcription(model: &mut SourceModel, record: &Node) {
             model.fact("billing_unit", "audio_duration");
             let sixty = super::digits::Digits::parse("60");
             match sixty.and_then(|sixty| per_second.times(sixty)?.scaled(9)) {
-                Some((0, _)) => model.stops.push("has a price of zero".to_owned()),
-                Some((price, _)) => model.list.set(Face::Input, Some(price)),
+                Some((price, _)) => {
+                    model.list.set(Face::Input, Some(price));
+                    if price == 0 {
+                        model.stops.push("has a price of zero".to_owned());
+                    }
+                }
                 None => model.cannot("has a price that cannot be read"),
             }
         }

@@ -77,7 +77,7 @@ fn what_has_to_be_looked_at_stops() {
             "has no price of audio_input",
             None,
         ),
-        (r#""mode": "audio_transcription", "input_cost_per_second": 0.0"#, "has a price of zero", None),
+        (r#""mode": "audio_transcription", "input_cost_per_second": 0.0"#, "has a price of zero", Some("input 0")),
         (
             r#""mode": "audio_speech", "input_cost_per_character": 1.5e-05"#,
             "needs a table `speech`, which no price list has: give it with --facts",
