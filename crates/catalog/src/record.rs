@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::decimal::Decimal;
 use crate::vendor::ListRecord;
-use crate::{Face, Faces, Fraction, Group, Model, Snapshot, Tier, Unit};
+use crate::{Face, Faces, Fraction, Group, Model, RouteHealth, Snapshot, Tier, Unit, Vendor};
 
 /// For whom a record is written.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +57,10 @@ pub struct CatalogRecord<'a> {
 struct VendorRecord<'a> {
     id: i64,
     name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icon: Option<&'a str>,
 }
 
 /// One model of it. What a model does not have is left out.
@@ -96,9 +100,10 @@ pub struct ModelRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     vendor_list: Option<ListRecord<'a>>,
     book_faces: BookRecord<'a>,
-    /// How its routes did lately; for the caller to add, because a catalog has no memory.
+    /// How its routes did lately; for the caller to add, because a catalog has no memory. The last
+    /// member, so that it can be put into a record that is written already.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub route_health: Option<Value>,
+    pub route_health: Option<RouteHealth>,
 }
 
 /// `quota_type`, `model_ratio` (1 = 2 USD per million input tokens) and its relatives, or
@@ -161,16 +166,31 @@ impl Snapshot {
         let data: Vec<ModelRecord<'a>> = self.models.values().filter_map(|model| model.record(self, view)).collect();
         let known = self.groups.iter().filter(|(name, _)| view.knows(self, name));
         let usable = self.groups.iter().filter(|(name, _)| view.groups.contains(&name.as_str()));
-        // As far as both their number and their name are given.
-        let vendors: BTreeMap<i64, &str> =
-            data.iter().filter_map(|one| Some((one.vendor_id?, one.owner_by?))).collect();
         CatalogRecord {
             auto_groups: self.auto_groups.iter().map(String::as_str).filter(|group| view.knows(self, group)).collect(),
             group_ratio: known.map(|(name, group)| (name.as_str(), rate(group.multiplier))).collect(),
             usable_group: usable.map(|(name, group)| (name.as_str(), group.description.as_str())).collect(),
-            vendors: vendors.into_iter().map(|(id, name)| VendorRecord { id, name }).collect(),
+            vendors: self.vendors_of(&data),
             data,
         }
+    }
+
+    /// Who makes the models that are shown. A number without a table has the name that its model
+    /// gives.
+    fn vendors_of<'a>(&'a self, data: &[ModelRecord<'a>]) -> Vec<VendorRecord<'a>> {
+        let shown: BTreeMap<i64, Option<&str>> =
+            data.iter().filter_map(|one| Some((one.vendor_id?, one.owner_by))).collect();
+        let tables: BTreeMap<i64, &Vendor> = self.vendors.values().map(|vendor| (vendor.id, vendor)).collect();
+        let record = |(id, owner): (i64, Option<&'a str>)| match tables.get(&id) {
+            Some(vendor) => Some(VendorRecord {
+                id,
+                name: &vendor.name,
+                description: Some(&vendor.description),
+                icon: vendor.icon.as_deref(),
+            }),
+            None => owner.map(|name| VendorRecord { id, name, description: None, icon: None }),
+        };
+        shown.into_iter().filter_map(record).collect()
     }
 }
 
@@ -189,16 +209,17 @@ impl Model {
         let billing_rate_source = if group == Group::DEFAULT { "default".to_owned() } else { format!("group:{group}") };
         let known = |group: &&str| view.knows(catalog, group);
         let written = self.book.written(view.topped_up);
+        let vendor = self.vendor.as_ref().and_then(|name| catalog.vendors.get(name));
         Some(ModelRecord {
             model_name: &self.name,
             description: &self.description,
             specs: self.specs(),
             login_required: u8::from(self.login_required),
-            icon: self.icon.as_deref(),
+            icon: self.icon.as_deref().or(vendor.and_then(|vendor| vendor.icon.as_deref())),
             tags: self.tags.join(","),
-            vendor_id: self.vendor_id,
+            vendor_id: vendor.map(|vendor| vendor.id).or(self.vendor_id),
             ratios: self.ratios(view.topped_up),
-            owner_by: self.owner_by.as_deref(),
+            owner_by: self.owner(catalog),
             enable_groups: self.enable_groups.iter().map(String::as_str).filter(known).collect(),
             supported_endpoint_types: &self.supported_endpoint_types,
             capabilities: &self.capabilities,
@@ -208,13 +229,24 @@ impl Model {
             pricing_version: &catalog.pricing_version,
             billing_unit: self.billing_unit.name(),
             default_voice: self.default_voice.as_deref(),
-            default_response_format: self.default_response_format.as_deref(),
-            speech_input: self.speech_input.as_deref(),
+            default_response_format: self.default_response_format.as_deref().or(self.usual_format()),
+            speech_input: self.speech_input.as_deref().or(self.speech.as_ref().map(|_| "text")),
             accepted_upload_formats: &self.accepted_upload_formats,
             vendor_list: self.list.as_ref().map(|list| list.record(written, multiplier, self.billing_unit)),
             book_faces: self.book_faces(),
             route_health: None,
         })
+    }
+
+    /// Who makes it: as it says itself, or the name of its vendor.
+    pub fn owner<'a>(&'a self, catalog: &'a Snapshot) -> Option<&'a str> {
+        let vendor = self.vendor.as_ref().and_then(|name| catalog.vendors.get(name));
+        self.owner_by.as_deref().or(vendor.map(|vendor| vendor.name.as_str()))
+    }
+
+    /// The format of speech where a request names none and the model says nothing.
+    fn usual_format(&self) -> Option<&str> {
+        self.speech.as_ref()?.formats.iter().map(String::as_str).find(|format| *format == "mp3")
     }
 
     /// The JSON text in `specs`.
