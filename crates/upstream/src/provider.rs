@@ -1,8 +1,11 @@
 //! A configured provider, with everything a call needs computed beforehand.
 
+use crate::chat::{bearer, key_in};
+use crate::outgoing::outgoing;
 use crate::{Ability, ChatAsk, Outgoing, ProviderKind, Secret, SocialAsk};
+use bytes::Bytes;
 use http::uri::{Authority, Scheme};
-use http::{HeaderValue, Uri};
+use http::{HeaderValue, Method, Uri};
 use std::fmt;
 use std::time::Duration;
 use tollgate_wire::ChatQuirks;
@@ -187,6 +190,27 @@ impl Provider {
     /// an address.
     pub fn social(&self, ask: &SocialAsk<'_>) -> Option<Outgoing> {
         self.kind.social?.request(self, ask)
+    }
+
+    /// The request for the list of its models, which costs nothing; `None` where its kind has none.
+    pub fn list_of_models(&self) -> Option<Outgoing> {
+        let path = match self.kind.name {
+            "openai" | "openai-responses" | "jina" => "/models",
+            "anthropic" => "/v1/models",
+            "gemini" => "/v1beta/models",
+            "dashscope" => "/compatible-mode/v1/models",
+            _ => return None,
+        };
+        let mut request = outgoing(Method::GET, self.base_url.join(path).ok()?, "application/json", Bytes::new());
+        match self.kind.name {
+            "anthropic" => {
+                key_in(&mut request, "x-api-key", self);
+                request.headers_mut().insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+            }
+            "gemini" => key_in(&mut request, "x-goog-api-key", self),
+            _ => bearer(&mut request, self),
+        }
+        Some(request)
     }
 
     /// Says what is wrong with a route that needs an ability of a provider that does not have it.
