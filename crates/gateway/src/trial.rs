@@ -74,7 +74,9 @@ pub async fn try_provider(loaded: &Loaded, order: &TrialOrder<'_>) -> Result<Vec
         let hint = tollgate_catalog::form::did_you_mean(order.provider, known());
         format!("no provider of the configuration is called {:?}{hint}", order.provider)
     })?;
-    let trier = Trier { loaded, order, provider, client: Client::new(ClientSettings::default()) };
+    let now = order.now;
+    let client = Client::new(ClientSettings::default()).by_clock(move || now);
+    let trier = Trier { loaded, order, provider, client };
     let mut results = Vec::new();
     if order.only.is_none()
         && let Some(request) = provider.list_of_models()
@@ -187,7 +189,7 @@ impl Trier<'_> {
                 let body = Bytes::from(chat_body(chat.dialect(), model).to_string());
                 let body = match chat.dialect() {
                     Dialect::Chat => provider.settings.quirks.fit(&body).map_err(|_| UNFIT)?.0.into(),
-                    _ => body,
+                    _ => chat.fit(body).map_err(|_| UNFIT)?.0,
                 };
                 let ask = ChatAsk { body, call_id: CALL_ID, model, stream: false, passed: &[] };
                 let request = provider.chat(ask).ok_or(UNFIT)?;
