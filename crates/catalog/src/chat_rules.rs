@@ -14,15 +14,22 @@ pub struct ChatRules {
     /// Takes a schema for its output.
     pub native_schema: bool,
     /// Takes `max_completion_tokens` and the role `developer`; else `max_tokens` and `system`.
-    pub current_chat: bool,
+    /// `None`: as the provider does.
+    pub current_chat: Option<bool>,
     /// Takes `prompt_cache_breakpoint` in chat completions and Responses; else cache marks of other
     /// formats are left out and reported.
     pub cache_marks: bool,
     /// Takes `web_search_options` in chat completions; else a wish for web search is left out and
     /// reported.
     pub web_search: bool,
-    /// Wants its reasoning back as text on turns with tool calls.
-    pub wants_reasoning_back: bool,
+    /// Wants its reasoning back as text on turns with tool calls. `None`: as the provider does.
+    pub wants_reasoning_back: Option<bool>,
+    /// Takes the content of a message as one text only. `None`: as the provider does.
+    pub text_content_only: Option<bool>,
+    /// Parameters that are left out and reported, in the place of the provider's list.
+    pub drop: Option<Vec<String>>,
+    /// The highest temperature, in the place of the provider's.
+    pub temperature_max: Option<u8>,
     /// The least and the most budget of thoughts, for a model of Gemini's that thinks by one.
     pub least_budget: u64,
     pub most_budget: Option<u64>,
@@ -83,10 +90,13 @@ impl Default for ChatRules {
             adaptive_thinking: true,
             system_turns: false,
             native_schema: true,
-            current_chat: true,
+            current_chat: None,
             cache_marks: false,
             web_search: false,
-            wants_reasoning_back: false,
+            wants_reasoning_back: None,
+            text_content_only: None,
+            drop: None,
+            temperature_max: None,
             least_budget: 0,
             most_budget: None,
             thinks_always: false,

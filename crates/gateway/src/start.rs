@@ -196,6 +196,8 @@ pub(crate) fn build(
     let passing = ClientSettings { pool_max_idle_per_host: 0, ..connecting.clone() };
     let private = Reachable::Outside(settings.fetch.private.as_slice().into());
     let (secrets, world) = (Arc::new(secrets), world.trusting(store.clock()));
+    let clock = world.clone();
+    let client = client.by_clock(move || clock.now_ms());
     let metrics = Metrics::default();
     metrics.audited(world.steady_ms());
     let ids = Arc::new(ids::Maker::new(world.for_store()));

@@ -14,6 +14,21 @@ impl Secret {
         Secret(value.into().trim().to_owned())
     }
 
+    /// An access key and its secret.
+    pub fn pair(access: &str, secret: &str) -> Self {
+        Secret(format!("{}|{}", access.trim(), secret.trim()))
+    }
+
+    /// The halves of a pair; `None` for a single key.
+    pub(crate) fn halves(&self) -> Option<(&str, &str)> {
+        self.0.split_once('|')
+    }
+
+    /// It is a signed token (JWT), not a key.
+    pub(crate) fn is_token(&self) -> bool {
+        self.0.starts_with("eyJ") && self.0.split('.').count() == 3
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

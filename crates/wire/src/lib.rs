@@ -17,6 +17,7 @@ pub mod multipart;
 pub mod pluck;
 mod problem;
 mod provider_error;
+mod quirks;
 pub mod sse;
 pub mod usage;
 
@@ -33,3 +34,4 @@ pub use dialect::Dialect;
 pub use dropped::Dropped;
 pub use problem::Problem;
 pub use provider_error::{StreamFault, UpstreamError};
+pub use quirks::ChatQuirks;

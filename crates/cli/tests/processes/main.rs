@@ -22,6 +22,7 @@ mod media;
 mod overdraft;
 mod postgres;
 mod process;
+mod providers;
 mod quote;
 mod receipts;
 mod restore;

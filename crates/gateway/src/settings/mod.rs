@@ -7,6 +7,7 @@ mod fit;
 mod images;
 mod pages;
 mod price_list;
+mod providers;
 mod read;
 mod realtime;
 mod social;
@@ -28,6 +29,8 @@ pub use social::SocialSettings;
 pub use storage::StorageSettings;
 pub use tasks::TaskSettings;
 pub use tls::TlsFiles;
+/// Providers that are known by name, for the command line.
+pub use tollgate_upstream::{Ability, AddressSource, KeyNeed, Preset, preset, presets};
 pub use video::{Bucket, CopyTo, Delivery, VideoSettings, WebhookSettings};
 pub use webhooks::webhook_address;
 

@@ -9,12 +9,12 @@ use super::{
     SocialSettings, StorageSettings, TaskSettings, TlsFiles, VideoSettings,
 };
 use ipnet::IpNet;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_catalog::Mistake;
 use tollgate_catalog::form::{Form, Mistakes, Override};
-use tollgate_upstream::{Ability, BaseUrl, KINDS, Provider, ProviderSettings, Secret};
+use tollgate_upstream::BaseUrl;
 
 const PREFIX: &str = "TOLLGATE__";
 
@@ -92,59 +92,6 @@ impl ConfigSource {
         let alone = (settings.database == "sqlite").then(|| CopyTo::Folder(settings.data_dir.join("pictures")));
         let images = ImageSettings::read(form, self, alone);
         Settings { limits, secrets_file, images, ..settings }
-    }
-
-    pub(crate) fn providers(&self, form: &mut Form<'_>) -> HashMap<String, Option<Provider>> {
-        let mut all = HashMap::new();
-        for (name, mut table) in form.named("provider") {
-            let provider = self.provider(&name, &mut table);
-            table.finish();
-            all.insert(name, provider);
-        }
-        all
-    }
-
-    fn provider(&self, name: &str, form: &mut Form<'_>) -> Option<Provider> {
-        let kinds: Vec<_> = KINDS.iter().map(|kind| (kind.name, kind)).collect();
-        let kind = form.choice("kind", &kinds);
-        let base_url = form.text("base_url");
-        let secret = self.secret(form, kind.is_some_and(|kind| kind.key_pair));
-        let habits = habits(form, kind.is_some_and(|kind| kind.has(Ability::Social)));
-        let base_url = match BaseUrl::parse(&base_url) {
-            Ok(base_url) => base_url,
-            Err(bad) if base_url.is_empty() => {
-                tracing::debug!(%bad, "reported as missing already");
-                return None;
-            }
-            Err(bad) => {
-                form.mistake("base_url", bad.to_string());
-                return None;
-            }
-        };
-        Provider::new(name, kind?, base_url, secret, habits).map_err(|bad| form.mistake_here(bad.to_string())).ok()
-    }
-
-    /// The key of a provider. Where it is a pair, both halves are given and joined as the adaptor
-    /// takes them.
-    fn secret(&self, form: &mut Form<'_>, pairs: bool) -> Option<Secret> {
-        let secret = self.hidden(form, "secret");
-        let access = self.hidden(form, "access");
-        let given = ["access_env", "access_file"].into_iter().find(|key| form.has(key));
-        match (secret, access, given) {
-            (secret, None, None) => secret.map(Secret::new),
-            (Some(secret), Some(access), Some(_)) if pairs => {
-                Some(Secret::new(format!("{}|{}", access.trim(), secret.trim())))
-            }
-            (_, _, Some(given)) if !pairs => {
-                form.mistake(given, "this kind takes a single key, in secret_env or secret_file");
-                None
-            }
-            (None, Some(_), Some(given)) => {
-                form.mistake(given, "needs the secret beside it, in secret_env or secret_file");
-                None
-            }
-            _ => None,
-        }
     }
 
     /// A text that does not stand in the file: `NAME_env` names a variable, `NAME_file` a file.
@@ -245,31 +192,6 @@ fn limits(form: &mut Form<'_>) -> ServerLimits {
         connect_time: form.duration_or("connect_time", default.connect_time),
         idle_upstream: default.idle_upstream,
         stream_hold: form.int_or("stream_hold_tokens", default.stream_hold, 1..=1_000_000_000),
-    }
-}
-
-/// What suppliers of social data allow on one route.
-const SOCIAL_RATE: usize = 10;
-
-fn habits(form: &mut Form<'_>, social: bool) -> ProviderSettings {
-    let default = ProviderSettings::default();
-    let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
-    ProviderSettings {
-        bill_on_cancel: form.flag_or("bill_on_cancel", default.bill_on_cancel),
-        first_byte: form.duration_or("first_byte_time", default.first_byte),
-        idle: form.duration_or("idle_time", default.idle),
-        drain_time: form.duration_or("drain_time", default.drain_time),
-        drain_bytes: form.size_or("drain_bytes", default.drain_bytes),
-        max_event_bytes: bytes(form.size_or("event_bytes", default.max_event_bytes as u64)),
-        max_reply_bytes: bytes(form.size_or("reply_bytes", default.max_reply_bytes as u64)),
-        estimated_percent: form.int_or("estimated_percent", default.estimated_percent, 0..=100),
-        estimated_rows: form.int_or("estimated_rows", default.estimated_rows, 1..=1_000_000),
-        pause_time: form.duration_or("pause_time", default.pause_time),
-        poll_every: form.opt_duration("poll_every"),
-        per_second: form.int_or("requests_per_second", if social { SOCIAL_RATE } else { 0 }, 0..=100_000),
-        private_links: form.flag_or("private_links", default.private_links),
-        exclusive: form.flag_or("exclusive", default.exclusive),
-        takes_links: form.flag_or("takes_links", default.takes_links),
     }
 }
 

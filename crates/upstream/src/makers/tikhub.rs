@@ -9,7 +9,7 @@
 use crate::outgoing::outgoing;
 use crate::{Blame, Fault, Outgoing, Provider, SocialAsk, SocialData, WholeReply, safe_text};
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 use tollgate_media::social::{SupplierError, read_refused};
 use tollgate_wire::error::Code;
@@ -35,8 +35,8 @@ impl SocialData for TikHub {
         if has_body {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        if let Some(value) = provider.authorization() {
-            headers.insert(AUTHORIZATION, value);
+        if let Some((name, value)) = provider.authorization() {
+            headers.insert(name, value);
         }
         Some(request)
     }

@@ -148,7 +148,7 @@ impl Conversation {
         let asked = self.asked(call).map_err(Fault::refusal)?.into_owned();
         let request = put_in(asked, files).await.map_err(Fault::refusal)?;
         self.cover(call, &request).await?;
-        self.make(&request, &call.model, route, dialect).map_err(Fault::refusal)
+        self.make(&request, &call.model, route, provider).map_err(Fault::refusal)
     }
 
     /// Fetches what is wanted and not there yet. The first link that fails ends it, for every route

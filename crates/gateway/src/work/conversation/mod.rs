@@ -9,6 +9,7 @@
 mod bound;
 mod desk;
 mod links;
+mod quirks;
 mod reader;
 mod send;
 pub mod stored;
@@ -112,7 +113,7 @@ impl Conversation {
     fn asked(&self, call: &OpenCall) -> Result<Cow<'_, CheckedRequest>, Problem> {
         match call.limit {
             None => Ok(Cow::Borrowed(&self.request)),
-            Some(most) => self.request.limited(most, call.model.chat.current_chat).map(Cow::Owned),
+            Some(most) => self.request.limited(most, call.model.chat.current_chat.unwrap_or(true)).map(Cow::Owned),
         }
     }
 

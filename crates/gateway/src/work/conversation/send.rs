@@ -66,14 +66,14 @@ impl Conversation {
         }
         let asked = self.asked(call).map_err(Fault::refusal)?;
         if from == self.request.dialect && call.model.chat.sampling {
-            let (body, dropped) = self.own(&asked, &call.model, route).map_err(Fault::refusal)?;
+            let (body, dropped) = self.own(&asked, &call.model, route, provider).map_err(Fault::refusal)?;
             call.dropped = dropped;
             return Ok((body, ToolNames::default()));
         }
         let sent = match call.limit {
-            None => self.sent(&call.model, route, provider, from),
+            None => self.sent(&call.model, route, provider),
             // The one that was made before the hold has no limit.
-            Some(_) => self.make(&asked, &call.model, route, from).map(Arc::new),
+            Some(_) => self.make(&asked, &call.model, route, provider).map(Arc::new),
         };
         let sent = sent.map_err(Fault::refusal)?;
         call.dropped = sent.dropped.clone();
@@ -127,6 +127,10 @@ impl Way<'_> {
             return Err(Fault::encoded());
         }
         let body = ReplyBody::new(reply.into_body(), provider.settings.idle);
+        let body = match self.chat.reshape(stream, &call_id) {
+            None => body,
+            Some(shape) => body.reshaped(shape),
+        };
         // Apart, because the reader of a stream is large: every plain call would carry and move
         // room for it.
         if stream { Box::pin(self.stream(call, body)).await } else { self.whole(call, body).await }

@@ -1,6 +1,6 @@
 //! The request as a route's provider gets it.
 
-use super::Conversation;
+use super::{Conversation, quirks};
 use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
@@ -19,7 +19,7 @@ use tollgate_wire::{Dialect, Problem};
 /// Sent to a provider that demands a limit of the output when neither caller nor catalog gives one.
 const USUAL_OUTPUT: u64 = 8_192;
 /// Switches that only Anthropic has.
-const BETA: &str = "anthropic-beta";
+pub(super) const BETA: &str = "anthropic-beta";
 
 impl Conversation {
     /// Can some route of the model take this request? Translated here for the first that can.
@@ -35,12 +35,16 @@ impl Conversation {
             let Some(dialect) = provider.kind.chat.map(|chat| chat.dialect()) else { continue };
             let outcome = if self.wants_data(provider, dialect) {
                 self.check_links(fetcher, provider, dialect)
-                    .and_then(|request| self.make(&request, model, route, dialect))
+                    .and_then(|request| self.make(&request, model, route, provider))
                     .map(|sent| Some(sent.body))
-            } else if dialect == self.request.dialect && model.chat.sampling && !self.strict {
+            } else if dialect == self.request.dialect
+                && model.chat.sampling
+                && !self.strict
+                && !quirks::has_any(model, provider)
+            {
                 Ok(None)
             } else {
-                self.sent(model, route, provider, dialect).map(|sent| Some(sent.body.clone()))
+                self.sent(model, route, provider).map(|sent| Some(sent.body.clone()))
             };
             match outcome {
                 Ok(_) if !runs => return Ok(()),
@@ -71,19 +75,13 @@ impl Conversation {
     }
 
     /// The request for one route, translated once.
-    pub(super) fn sent(
-        &self,
-        model: &Model,
-        route: &Route,
-        provider: &Provider,
-        dialect: Dialect,
-    ) -> Result<Arc<Sent>, Problem> {
+    pub(super) fn sent(&self, model: &Model, route: &Route, provider: &Provider) -> Result<Arc<Sent>, Problem> {
         let mut translated = self.translated.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |one: &&(String, String, Arc<Sent>)| one.0 == provider.name && one.1 == route.upstream_model;
         if let Some((.., sent)) = translated.iter().find(same) {
             return Ok(sent.clone());
         }
-        let sent = Arc::new(self.make(&self.request, model, route, dialect)?);
+        let sent = Arc::new(self.make(&self.request, model, route, provider)?);
         translated.push((provider.name.clone(), route.upstream_model.clone(), sent.clone()));
         Ok(sent)
     }
@@ -96,10 +94,12 @@ impl Conversation {
         request: &CheckedRequest,
         model: &Model,
         route: &Route,
+        provider: &Provider,
     ) -> Result<(Bytes, Dropped), Problem> {
         let mut body = limited(request, model, request.dialect, request.own_body(&route.upstream_model));
         let mut dropped = Dropped::default();
-        let home = SealNeeds { wants_reasoning_back: model.chat.wants_reasoning_back, gemini3: model.chat.gemini3 };
+        let home =
+            SealNeeds { wants_reasoning_back: quirks::reasoning_back(model, provider), gemini3: model.chat.gemini3 };
         if let Some((own, left_out)) = own_seals(request.dialect, &body, home) {
             if left_out {
                 self.leave_out("reasoning", &mut dropped)?;
@@ -110,11 +110,17 @@ impl Conversation {
             // A model that does not think refuses to be asked for its sealed reasoning.
             body = without_storing(body, thinks(model) || request.mentions("reasoning"));
         }
+        let body = self.fitted(model, provider, request.dialect, body, &mut dropped)?;
         Ok((body, dropped))
     }
 
+    /// The client asks for features by a header.
+    pub(super) fn has_betas(&self) -> bool {
+        self.passed.iter().any(|(name, _)| name == BETA)
+    }
+
     /// Notes what the provider does not get; refused where the caller wants nothing left out.
-    fn leave_out(&self, field: &str, dropped: &mut Dropped) -> Result<(), Problem> {
+    pub(super) fn leave_out(&self, field: &str, dropped: &mut Dropped) -> Result<(), Problem> {
         if self.strict {
             let message = format!("`{field}`: the model is served by a provider that has nothing like this.");
             return Err(Problem { code: Code::UnsupportedValue, param: Some(field.to_owned()), message });
@@ -129,15 +135,16 @@ impl Conversation {
         request: &CheckedRequest,
         model: &Model,
         route: &Route,
-        dialect: Dialect,
+        provider: &Provider,
     ) -> Result<Sent, Problem> {
+        let dialect = provider.kind.chat.map_or(request.dialect, |chat| chat.dialect());
         if dialect == request.dialect {
             let stripped = if model.chat.sampling { None } else { request.without_sampling(self.strict)? };
             let (request, unsampled) = match &stripped {
                 Some((stripped, dropped)) => (stripped, Some(dropped)),
                 None => (request, None),
             };
-            let (body, mut dropped) = self.own(request, model, route)?;
+            let (body, mut dropped) = self.own(request, model, route, provider)?;
             unsampled.iter().for_each(|more| dropped.extend(more));
             return Ok(Sent { body, dropped, names: ToolNames::default() });
         }
@@ -146,12 +153,13 @@ impl Conversation {
             // client is held to it on every route.
             request.obeys(&ModelRules { tools_need_effort: Some(effort), ..ModelRules::default() })?;
         }
-        let mut sent = request.upstream_body(&target(model, route, dialect, self.strict))?;
-        if self.passed.iter().any(|(name, _)| name == BETA) {
+        let mut sent = request.upstream_body(&target(model, route, provider, dialect, self.strict))?;
+        if self.has_betas() {
             self.leave_out(BETA, &mut sent.dropped)?;
         }
         priced_is_sent(model, &sent.dropped)?;
         sent.body = limited(request, model, dialect, sent.body);
+        sent.body = self.fitted(model, provider, dialect, sent.body, &mut sent.dropped)?;
         Ok(sent)
     }
 }
@@ -164,7 +172,7 @@ fn limited(request: &CheckedRequest, model: &Model, dialect: Dialect, body: Byte
 
 /// What a price of the model goes by is not left out on the way: it would be charged for and not be
 /// had, or the other way round.
-fn priced_is_sent(model: &Model, dropped: &Dropped) -> Result<(), Problem> {
+pub(super) fn priced_is_sent(model: &Model, dropped: &Dropped) -> Result<(), Problem> {
     let conditions = model.book.tiers.iter().flat_map(|tier| &tier.when);
     let lost = conditions.filter_map(|one| match one {
         Condition::Attribute { path, .. } => dropped.fields().iter().find(|name| *name == path),
@@ -183,7 +191,7 @@ fn thinks(model: &Model) -> bool {
     !model.reasoning_efforts.is_empty()
 }
 
-fn target(model: &Model, route: &Route, dialect: Dialect, strict: bool) -> Target {
+fn target(model: &Model, route: &Route, provider: &Provider, dialect: Dialect, strict: bool) -> Target {
     let rules = &model.chat;
     Target {
         strict,
@@ -195,10 +203,10 @@ fn target(model: &Model, route: &Route, dialect: Dialect, strict: bool) -> Targe
         adaptive_thinking: rules.adaptive_thinking,
         system_turns: rules.system_turns,
         native_schema: rules.native_schema,
-        current_chat: rules.current_chat,
+        current_chat: quirks::current_chat(model, provider),
         cache_marks: rules.cache_marks,
         web_search: rules.web_search,
-        wants_reasoning_back: rules.wants_reasoning_back,
+        wants_reasoning_back: quirks::reasoning_back(model, provider),
         budgets: rules.least_budget..=rules.most_budget.unwrap_or(u64::MAX),
         thinks_always: rules.thinks_always,
         gemini3: rules.gemini3,

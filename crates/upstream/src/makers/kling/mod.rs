@@ -74,8 +74,7 @@ const TAKEN: Table = &[("*", Verdict::Unsure)];
 
 impl Kling {
     fn request(asking: &Asking<'_>, method: Method, path: &str, body: Option<&Value>) -> Option<Outgoing> {
-        let secret = asking.provider.secret().map(|secret| secret.expose());
-        match secret.and_then(|secret| secret.split_once('|')) {
+        match asking.provider.secret().and_then(|secret| secret.halves()) {
             Some((access, secret)) => {
                 let key = jwt::bearer(access, secret, asking.now)?;
                 asking.keyed(method, path, body, Some((AUTHORIZATION, key)))

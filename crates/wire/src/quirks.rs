@@ -1,0 +1,237 @@
+//! What a provider's chat completions do not take although the dialect has it, and how a request is
+//! fitted to that. Flags of a row, not code: a new provider needs none of its own.
+
+use crate::json::{Array, EditChange, EditKey, Node, Object, quoted};
+use crate::{Dropped, Problem};
+
+/// Habits of one provider that speaks chat completions. The default is a provider without any.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChatQuirks {
+    /// Knows `max_tokens`, not `max_completion_tokens`.
+    pub max_tokens_only: bool,
+    /// Knows the role `system`, not `developer`.
+    pub no_developer_role: bool,
+    /// Takes the content of a message as one text, not as a list of parts.
+    pub text_content_only: bool,
+    /// Refuses members that are null.
+    pub no_null_members: bool,
+    /// Refuses `stream_options`.
+    pub no_stream_options: bool,
+    /// Wants its reasoning back as text on turns with tool calls.
+    pub reasoning_back: bool,
+    /// What is sent instead of a `tool_choice`: `(required, any)`, `(named, auto)`.
+    pub tool_choice: Vec<(String, String)>,
+    /// Parameters that are left out, and reported.
+    pub drop: Vec<String>,
+    /// The highest temperature; what is above becomes it, and is reported.
+    pub temperature_max: Option<u8>,
+}
+
+impl ChatQuirks {
+    /// What `tool_choice` can stand for, and what can be sent instead.
+    pub const CHOICES: [&'static str; 5] = ["auto", "none", "required", "any", "named"];
+
+    /// Requests pass as they are.
+    pub fn is_plain(&self) -> bool {
+        !self.max_tokens_only
+            && !self.no_developer_role
+            && !self.text_content_only
+            && !self.no_null_members
+            && !self.no_stream_options
+            && self.tool_choice.is_empty()
+            && self.drop.is_empty()
+            && self.temperature_max.is_none()
+    }
+
+    /// The body as this provider takes it, and what had to be left out.
+    pub fn fit(&self, body: &[u8]) -> Result<(Vec<u8>, Dropped), Problem> {
+        let text = std::str::from_utf8(body).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
+        let node = Node::read(text)?;
+        let mut fitting =
+            Fitting { quirks: self, dropped: Dropped::default(), has_limit: node.get("max_tokens").is_some() };
+        let mut out = Vec::with_capacity(body.len());
+        let mut object = Object::begin(&mut out);
+        for (name, value) in node.members() {
+            fitting.member(&mut object, name, value)?;
+        }
+        object.end();
+        Ok((out, fitting.dropped))
+    }
+
+    fn instead_of(&self, choice: &str) -> Option<&str> {
+        self.tool_choice.iter().find(|(from, _)| from == choice).map(|(_, to)| to.as_str())
+    }
+}
+
+struct Fitting<'q> {
+    quirks: &'q ChatQuirks,
+    dropped: Dropped,
+    /// The request has `max_tokens` already.
+    has_limit: bool,
+}
+
+impl Fitting<'_> {
+    fn member(&mut self, object: &mut Object<'_>, name: &str, value: &Node<'_>) -> Result<(), Problem> {
+        let quirks = self.quirks;
+        if value.is_null() && quirks.no_null_members {
+            return Ok(());
+        }
+        if quirks.drop.iter().any(|one| one == name) {
+            if !value.is_null() {
+                self.dropped.add(name);
+            }
+            return Ok(());
+        }
+        match name {
+            "max_completion_tokens" if quirks.max_tokens_only => {
+                if !self.has_limit {
+                    object.raw("max_tokens", value.raw);
+                }
+            }
+            // The gateway tells its clients what was used, whether or not the provider does.
+            "stream_options" if quirks.no_stream_options => {}
+            "temperature" if quirks.temperature_max.is_some_and(|most| is_above(value, most)) => {
+                self.dropped.add(name);
+                object.number(name, quirks.temperature_max.map_or(0, u64::from));
+            }
+            "tool_choice" => self.tool_choice(object, value),
+            "messages" if self.looks_at_messages() => {
+                let messages = self.messages(value)?;
+                object.raw(name, &messages);
+            }
+            _ => object.raw(name, value.raw),
+        }
+        Ok(())
+    }
+
+    fn looks_at_messages(&self) -> bool {
+        let quirks = self.quirks;
+        quirks.no_developer_role || quirks.text_content_only || quirks.no_null_members
+    }
+
+    fn tool_choice(&mut self, object: &mut Object<'_>, value: &Node<'_>) {
+        let choice = if value.is_map() { "named" } else { value.text().map_or("", |text| text) };
+        match self.quirks.instead_of(choice) {
+            None => object.raw("tool_choice", value.raw),
+            Some(other) => {
+                // Two words for one thing; everything else is less than was asked for.
+                if !matches!((choice, other), ("required", "any") | ("any", "required")) {
+                    self.dropped.add("tool_choice");
+                }
+                object.text("tool_choice", other);
+            }
+        }
+    }
+
+    fn messages(&self, value: &Node<'_>) -> Result<String, Problem> {
+        let mut out = Vec::with_capacity(value.raw.len());
+        let mut list = Array::begin(&mut out);
+        for (at, message) in value.items().iter().enumerate() {
+            let content = match message.get("content") {
+                Some(content) if self.quirks.text_content_only && content.is_list() => Some(one_text(content, at)?),
+                _ => None,
+            };
+            let edited = message.edited(|path, node| match path {
+                [EditKey::Name(_)] if node.is_null() => EditChange::drop_if(self.quirks.no_null_members),
+                [EditKey::Name("role")]
+                    if self.quirks.no_developer_role && node.text().is_some_and(|role| role == "developer") =>
+                {
+                    EditChange::Put("\"system\"".into())
+                }
+                [EditKey::Name("content")] => {
+                    content.clone().map_or(EditChange::Keep, |text| EditChange::Put(text.into()))
+                }
+                _ => EditChange::Keep,
+            });
+            list.raw(&String::from_utf8_lossy(&edited));
+        }
+        list.end();
+        Ok(String::from_utf8_lossy(&out).into_owned())
+    }
+}
+
+/// Parts of text as one text in quotes.
+fn one_text(content: &Node<'_>, at: usize) -> Result<String, Problem> {
+    let mut texts = Vec::with_capacity(content.items().len());
+    for part in content.items() {
+        match part.text_of("text") {
+            Some(text) if part.str_of("type") == "text" => texts.push(text.as_ref()),
+            _ => {
+                let field = format!("messages[{at}].content");
+                let why = format!("`{field}`: the provider of this model takes text only.");
+                return Err(Problem::unsupported(&field, why));
+            }
+        }
+    }
+    Ok(String::from_utf8_lossy(&quoted(&texts.join("\n"))).into_owned())
+}
+
+fn is_above(value: &Node<'_>, most: u8) -> bool {
+    value.decimal().and_then(|digits| digits.parse::<f64>().ok()).is_some_and(|asked| asked > f64::from(most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit(quirks: &ChatQuirks, body: &str) -> (String, String) {
+        let (body, dropped) = quirks.fit(body.as_bytes()).unwrap();
+        (String::from_utf8(body).unwrap(), dropped.to_string())
+    }
+
+    const BODY: &str = r#"{"model":"m","max_completion_tokens":5,"temperature":1.50,"stop":["x"],"user":null,"stream":true,"stream_options":{"include_usage":true},"tool_choice":"required","messages":[{"role":"developer","content":[{"type":"text","text":"a"},{"type":"text","text":"\"b\""}]},{"role":"assistant","content":null,"tool_calls":[]}]}"#;
+
+    #[test]
+    fn a_provider_without_habits_gets_what_was_asked() {
+        let plain = ChatQuirks::default();
+        assert!(plain.is_plain());
+        assert_eq!(fit(&plain, BODY), (BODY.to_owned(), String::new()));
+    }
+
+    #[test]
+    fn every_habit_is_met_and_what_is_lost_is_named() {
+        let quirks = ChatQuirks {
+            max_tokens_only: true,
+            no_developer_role: true,
+            text_content_only: true,
+            no_null_members: true,
+            no_stream_options: true,
+            reasoning_back: true,
+            tool_choice: vec![("required".to_owned(), "any".to_owned())],
+            drop: vec!["stop".to_owned()],
+            temperature_max: Some(1),
+        };
+        let sent = r#"{"model":"m","max_tokens":5,"temperature":1,"stream":true,"tool_choice":"any","messages":[{"role":"system","content":"a\n\"b\""},{"role":"assistant","tool_calls":[]}]}"#;
+        assert_eq!(fit(&quirks, BODY), (sent.to_owned(), "temperature,stop".to_owned()));
+        assert!(!quirks.is_plain());
+        assert!(ChatQuirks { reasoning_back: true, ..ChatQuirks::default() }.is_plain(), "the translation sees to it");
+    }
+
+    #[test]
+    fn a_weaker_choice_of_tools_is_reported() {
+        let to = |from: &str, to: &str| ChatQuirks {
+            tool_choice: vec![(from.to_owned(), to.to_owned())],
+            ..ChatQuirks::default()
+        };
+        let named = r#"{"tool_choice":{"type":"function","function":{"name":"f"}}}"#;
+        assert_eq!(fit(&to("named", "any"), named), (r#"{"tool_choice":"any"}"#.to_owned(), "tool_choice".to_owned()));
+        let auto = r#"{"tool_choice":"auto"}"#;
+        assert_eq!(fit(&to("named", "any"), auto), (auto.to_owned(), String::new()));
+    }
+
+    #[test]
+    fn a_picture_for_a_provider_of_texts_is_refused_by_its_place() {
+        let quirks = ChatQuirks { text_content_only: true, ..ChatQuirks::default() };
+        let body = r#"{"messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"u"}}]}]}"#;
+        let problem = quirks.fit(body.as_bytes()).unwrap_err();
+        assert_eq!(problem.param.as_deref(), Some("messages[1].content"));
+    }
+
+    #[test]
+    fn a_limit_that_is_there_twice_is_sent_once() {
+        let quirks = ChatQuirks { max_tokens_only: true, ..ChatQuirks::default() };
+        let body = r#"{"max_completion_tokens":5,"max_tokens":7}"#;
+        assert_eq!(fit(&quirks, body).0, r#"{"max_tokens":7}"#);
+    }
+}
