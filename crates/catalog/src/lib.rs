@@ -20,6 +20,7 @@ pub mod form;
 mod fraction;
 mod health;
 mod image;
+pub mod import;
 mod labels;
 mod line;
 mod load;

@@ -18,7 +18,7 @@ mod labels;
 mod list;
 mod models;
 mod music;
-mod pages;
+pub(crate) mod pages;
 mod prices;
 mod social;
 mod source;

@@ -1,6 +1,7 @@
 //! What can be typed. The doc comments are the help texts.
 
 mod admin;
+mod models;
 mod pauses;
 mod prices;
 mod providers;
@@ -8,6 +9,7 @@ mod social;
 mod video;
 
 pub use admin::{ActorArgs, AdminKeyCommand};
+pub use models::{EnableArgs, ImportArgs, UpdateArgs};
 pub use pauses::{LogArgs, PauseCommand, PauseNames};
 pub use prices::{CatalogCommand, QuoteArgs};
 pub use providers::{ProviderAddArgs, ProviderCommand, ProviderTestArgs};

@@ -17,6 +17,7 @@ mod http;
 mod keys;
 mod ledger;
 mod mcp;
+mod models;
 mod pauses;
 mod providers;
 mod quote;

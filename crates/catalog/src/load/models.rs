@@ -29,6 +29,8 @@ pub(super) fn read(name: &str, mut form: Form<'_>, names: &CatalogNames<'_>) -> 
     let sold = billing_unit.complete(&book.standard);
     let pictures = supported_endpoint_types.iter().any(|name| name == "image-generation");
     let image = image::read(&mut form, &book, pictures);
+    // Who wrote it matters to the commands that write catalogs, not to who sells it.
+    let _origin = form.opt_text("origin");
     let model = Model {
         name: name.to_owned(),
         description: form.text_or("description", ""),

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_catalog::Mistake;
+use tollgate_catalog::import::LOCK_FILE;
 use tollgate_catalog::form::{Form, Mistakes, Override};
 use tollgate_upstream::BaseUrl;
 
@@ -118,11 +119,13 @@ impl ConfigSource {
     }
 }
 
-/// Every `.toml` of the directory and of the folders in it with its text, by name.
+/// Every `.toml` of the directory and of the folders in it with its text, by name. What the
+/// commands that write catalogs remember is no part of it.
 pub fn catalog_files(dir: &Path) -> std::io::Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     for path in catalog_paths(dir)? {
-        if path.extension().is_some_and(|ending| ending == "toml") {
+        let is_lock = path.file_name().is_some_and(|name| name == LOCK_FILE);
+        if !is_lock && path.extension().is_some_and(|ending| ending == "toml") {
             files.push((path.display().to_string(), std::fs::read_to_string(&path)?));
         }
     }
