@@ -36,7 +36,7 @@ pub use confirm::{Confirmation, items_to_confirm, privacy_digest};
 pub use digest::{canonical_json, semantic_digest};
 pub use evaluate::{RecordSchema, SCHEMA_TEXT, Violation, record_schema};
 pub use inputs::checked_inputs;
-pub use package::{Given, Package, PackageStep, StepModel};
+pub use package::{OutputFrom, Package, PackageStep, StepModel};
 pub use places::PlacedJson;
 pub use record::{
     BindingStatus, ContinueAction, ContractStatus, Discovery, ExecutorQuery, InputKind, PrivacyPreflight, Provenance,

@@ -31,7 +31,7 @@ pub struct PackageStep {
     pub path: Map<String, Value>,
     pub model: Option<StepModel>,
     pub body: Value,
-    pub gives: BTreeMap<String, Given>,
+    pub gives: BTreeMap<String, OutputFrom>,
     pub checks: Vec<OutputCheck>,
     pub schemas: BTreeMap<String, RecordSchema>,
 }
@@ -48,7 +48,7 @@ pub enum StepModel {
 
 /// Where an output is in an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum OutputFrom {
     /// A JSON Pointer.
     At(String),
     /// The answer itself, as a file.
@@ -176,12 +176,12 @@ fn templates(form: &Form<'_>, key: &str, template: &Value, record: &WorkflowReco
     }
 }
 
-fn gives(form: &mut Form<'_>) -> BTreeMap<String, Given> {
+fn gives(form: &mut Form<'_>) -> BTreeMap<String, OutputFrom> {
     let mut gives = BTreeMap::new();
     for (name, at) in object(form, "gives") {
         match at.as_str() {
-            Some("body") => gives.insert(name, Given::Body),
-            Some(pointer) if pointer.starts_with('/') => gives.insert(name, Given::At(pointer.to_owned())),
+            Some("body") => gives.insert(name, OutputFrom::Body),
+            Some(pointer) if pointer.starts_with('/') => gives.insert(name, OutputFrom::At(pointer.to_owned())),
             _ => {
                 form.mistake("gives", format!("{name:?} must be \"body\" or a pointer such as \"/data/0/url\""));
                 None
@@ -194,7 +194,7 @@ fn gives(form: &mut Form<'_>) -> BTreeMap<String, Given> {
     gives
 }
 
-fn schemas(form: &mut Form<'_>, gives: &BTreeMap<String, Given>) -> BTreeMap<String, RecordSchema> {
+fn schemas(form: &mut Form<'_>, gives: &BTreeMap<String, OutputFrom>) -> BTreeMap<String, RecordSchema> {
     let mut schemas = BTreeMap::new();
     for (name, schema) in object(form, "schema") {
         if !gives.contains_key(&name) {

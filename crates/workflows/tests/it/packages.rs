@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tollgate_catalog::form::Mistakes;
-use tollgate_workflows::{Given, MAX_WORKFLOWS, StepModel, Workflow, WorkflowFiles, load_workflows};
+use tollgate_workflows::{MAX_WORKFLOWS, OutputFrom, StepModel, Workflow, WorkflowFiles, load_workflows};
 
 const PACKAGE: &str = r#"version = "2026-11-16.1"
 acceptance = [["nonempty:prompt.text"], ["playable:clip.video", "max_seconds:clip.video:11"]]
@@ -54,8 +54,8 @@ fn a_package_is_read_with_its_record() {
     assert_eq!(package.steps.iter().map(|step| &*step.name).collect::<Vec<_>>(), ["prompt", "clip"]);
     assert_eq!(package.steps[0].model, Some(StepModel::Query));
     assert_eq!(package.steps[1].model, Some(StepModel::Named("clip-model".to_owned())));
-    assert_eq!(package.steps[0].gives["text"], Given::At("/choices/0/message/content".to_owned()));
-    assert_eq!(package.step("clip").unwrap().gives["video"], Given::Body);
+    assert_eq!(package.steps[0].gives["text"], OutputFrom::At("/choices/0/message/content".to_owned()));
+    assert_eq!(package.step("clip").unwrap().gives["video"], OutputFrom::Body);
     assert_eq!(package.steps[0].body["temperature"], json!(0.5));
     assert_eq!(package.acceptance.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(package.acceptance[1][0].about, "clip.video");
