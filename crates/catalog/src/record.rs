@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::decimal::Decimal;
 use crate::vendor::ListRecord;
-use crate::{Face, Faces, Fraction, Group, Model, Snapshot, Tier, Unit, Vendor};
+use crate::{Face, Faces, Fraction, Group, Model, RouteHealth, Snapshot, Tier, Unit, Vendor};
 
 /// For whom a record is written.
 #[derive(Clone, Copy, Debug)]
@@ -100,9 +100,10 @@ pub struct ModelRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     vendor_list: Option<ListRecord<'a>>,
     book_faces: BookRecord<'a>,
-    /// How its routes did lately; for the caller to add, because a catalog has no memory.
+    /// How its routes did lately; for the caller to add, because a catalog has no memory. The last
+    /// member, so that it can be put into a record that is written already.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub route_health: Option<Value>,
+    pub route_health: Option<RouteHealth>,
 }
 
 /// `quota_type`, `model_ratio` (1 = 2 USD per million input tokens) and its relatives, or

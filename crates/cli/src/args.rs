@@ -5,6 +5,7 @@ mod init;
 mod models;
 mod pauses;
 mod prices;
+mod providers;
 mod social;
 mod video;
 
@@ -13,6 +14,7 @@ pub use init::InitArgs;
 pub use models::{EnableArgs, ImportArgs, UpdateArgs};
 pub use pauses::{LogArgs, PauseCommand, PauseNames};
 pub use prices::{CatalogCommand, QuoteArgs};
+pub use providers::{ProviderAddArgs, ProviderCommand, ProviderTestArgs};
 pub use social::{McpArgs, SocialCallArgs, SocialChangeArgs, SocialCommand, SocialExportArgs};
 pub use video::{GatewayArgs, VideoCommand, VideoWaitArgs};
 
@@ -86,10 +88,10 @@ pub enum Command {
         #[command(subcommand)]
         command: PauseCommand,
     },
-    /// Providers: send one nothing new for a while.
+    /// Providers: those that are known by name, those of the configuration, and pauses.
     Provider {
         #[command(subcommand)]
-        command: PauseCommand,
+        command: ProviderCommand,
     },
     /// What operators did to accounts, keys and admin keys, with who did it and why; newest first.
     Log(LogArgs),

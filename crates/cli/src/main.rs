@@ -20,6 +20,7 @@ mod ledger;
 mod mcp;
 mod models;
 mod pauses;
+mod providers;
 mod quote;
 mod real;
 mod receipts;
@@ -71,7 +72,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Key { command } => keys::key(&cli.config, command, &out).await,
         Command::AdminKey { command } => admin_keys::admin_key(&cli.config, command, &out).await,
         Command::Model { command } => pauses::pausable(&cli.config, PauseKind::Model, command, &out).await,
-        Command::Provider { command } => pauses::pausable(&cli.config, PauseKind::Provider, command, &out).await,
+        Command::Provider { command } => providers::provider(&cli.config, command, &out).await,
         Command::Log(log) => pauses::log(&cli.config, log, &out).await,
         Command::Refund(refund) => accounts::refund(&cli.config, refund, &out).await,
         Command::Topup(topup) => accounts::account(&cli.config, args::AccountCommand::Topup(topup), &out).await,

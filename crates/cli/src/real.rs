@@ -98,6 +98,19 @@ pub fn runtime() -> tokio::runtime::Runtime {
     builder.enable_all().build().expect("a runtime")
 }
 
+/// A line that somebody types, or `None` where nobody sits at a terminal.
+pub fn typed(question: &str) -> Option<String> {
+    use std::io::{BufRead as _, IsTerminal as _, Write as _};
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return None;
+    }
+    let mut err = std::io::stderr().lock();
+    write!(err, "{question}").and_then(|()| err.flush()).ok()?;
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).ok()?;
+    Some(line.trim().to_owned())
+}
+
 /// How wide the terminal is, if there is one; `COLUMNS` says it for those who read through a pager.
 #[expect(clippy::disallowed_methods, reason = "this is where the environment enters")]
 pub fn width() -> Option<usize> {

@@ -22,6 +22,7 @@ pub mod secrets;
 pub mod settings;
 pub mod shutdown;
 pub mod start;
+pub mod trial;
 pub mod who;
 pub mod work;
 pub mod workers;

@@ -196,6 +196,8 @@ pub(crate) fn build(
     let passing = ClientSettings { pool_max_idle_per_host: 0, ..connecting.clone() };
     let private = Reachable::Outside(settings.fetch.private.as_slice().into());
     let (secrets, world) = (Arc::new(secrets), world.trusting(store.clock()));
+    let clock = world.clone();
+    let client = client.by_clock(move || clock.now_ms());
     let metrics = Metrics::default();
     metrics.audited(world.steady_ms());
     let ids = Arc::new(ids::Maker::new(world.for_store()));
@@ -277,6 +279,10 @@ impl Running {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         self.app.shutdown.ended.cancel();
+        // A restart forgets nothing of how routes do.
+        if let Err(error) = self.app.flush_health().await {
+            tracing::warn!(%error, "the last counts of route health could not be stored");
+        }
         self.app.tracker.close();
         // Every call is closed; a connection that does not end is of no interest any more.
         let _ = tokio::time::timeout(LAST_CONNECTIONS, self.app.tracker.wait()).await;

@@ -4,7 +4,7 @@
 //! rings every quarter of the idle limit; a reply that was silent for four rings in a row is idle.
 
 use crate::http1::IncomingBody;
-use crate::{Alarm, Fault};
+use crate::{Alarm, Fault, ReplyShape};
 use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
 use std::fmt;
@@ -65,6 +65,26 @@ impl ReplyBody {
     /// A body of pieces that are not one provider's reply. Whoever makes them minds the time.
     pub fn made(pieces: impl Stream<Item = Result<Bytes, Fault>> + Send + 'static) -> ReplyBody {
         ReplyBody { inner: Origin::Made(Box::pin(pieces)), idle: LONGEST, timer: None, silent: 0 }
+    }
+
+    /// The same in another form, made while it comes.
+    pub fn reshaped(self, shape: Box<dyn ReplyShape>) -> ReplyBody {
+        let state = Some((self, shape));
+        ReplyBody::made(futures_util::stream::unfold(state, async |state| {
+            let (mut body, mut shape) = state?;
+            loop {
+                match body.chunk().await {
+                    Ok(Some(piece)) => match shape.feed(&piece) {
+                        // Nothing to say of it yet.
+                        Ok(said) if said.is_empty() => {}
+                        Ok(said) => return Some((Ok(said), Some((body, shape)))),
+                        Err(fault) => return Some((Err(fault), None)),
+                    },
+                    Ok(None) => return Some((shape.end(), None)),
+                    Err(fault) => return Some((Err(fault), None)),
+                }
+            }
+        }))
     }
 
     /// A body without anything in it.

@@ -10,6 +10,7 @@ use hyper_rustls::HttpsConnectorBuilder;
 use hyper_rustls::builderstates::WantsSchemes;
 use hyper_util::client::legacy::connect::HttpConnector;
 use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tower_service::Service as _;
@@ -40,6 +41,17 @@ pub struct Client {
     connector: Connector,
     pool: Arc<Pool>,
     reachable: Reachable,
+    clock: WallClock,
+}
+
+/// Milliseconds since 1970, for signatures.
+#[derive(Clone)]
+struct WallClock(Arc<dyn Fn() -> i64 + Send + Sync>);
+
+impl fmt::Debug for WallClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WallClock")
+    }
 }
 
 /// Which connection a request goes over.
@@ -105,7 +117,21 @@ impl Client {
 
     fn over(connector: Connector, settings: &ClientSettings, reachable: Reachable) -> Client {
         let pool = Pool::new(settings.pool_max_idle_per_host, settings.pool_idle);
-        Client { connector, pool: Arc::new(pool), reachable }
+        Client { connector, pool: Arc::new(pool), reachable, clock: WallClock(Arc::new(|| 0)) }
+    }
+
+    /// The same client, which signs requests by this clock: milliseconds since 1970.
+    pub fn by_clock(self, now: impl Fn() -> i64 + Send + Sync + 'static) -> Client {
+        Client { clock: WallClock(Arc::new(now)), ..self }
+    }
+
+    /// The request as it is sent: signed, where the provider's key is not sent as it is.
+    async fn signed(&self, provider: &Provider, request: Outgoing) -> Result<Outgoing, Fault> {
+        match provider.signer() {
+            None => Ok(request),
+            // Apart: nearly no call is signed, and every one would carry room for it.
+            Some(signer) => Box::pin(signer.sign(self, request, (self.clock.0)())).await,
+        }
     }
 
     /// Whether this client goes to an address that is written out; a name is judged when it is
@@ -121,6 +147,7 @@ impl Client {
 
     /// Sends a request and waits for the headers of the reply, whatever its status.
     pub async fn send(&self, provider: &Provider, request: Outgoing) -> Result<Response<IncomingBody>, Fault> {
+        let request = self.signed(provider, request).await?;
         self.ask(request, provider.settings.first_byte).await
     }
 
@@ -129,6 +156,7 @@ impl Client {
     /// headers prove (`Sec-WebSocket-Accept`) is the caller's to check. The connection is a new
     /// one, and the reply has to come in the time of any other.
     pub async fn upgrade(&self, provider: &Provider, request: Outgoing) -> Result<Upgrade, Fault> {
+        let request = self.signed(provider, request).await?;
         let reply = self.ask_over(request, provider.settings.first_byte, Over::Upgrade).await?;
         if reply.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Ok(Upgrade::Refused(reply));
@@ -142,6 +170,7 @@ impl Client {
     /// provider in the moment it is written to, and then nobody knows whether the request was read:
     /// what must not be sent twice is worth a connection of its own.
     pub async fn send_fresh(&self, provider: &Provider, request: Outgoing) -> Result<Response<IncomingBody>, Fault> {
+        let request = self.signed(provider, request).await?;
         self.ask_over(request, provider.settings.first_byte, Over::New).await
     }
 

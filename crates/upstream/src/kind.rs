@@ -5,11 +5,13 @@
 //! kind is one more row.
 
 use crate::makers::{
-    Anthropic, Ark, CohereEmbeddings, CohereRerank, DashScope, DashScopeRecognition, DashScopeSpeech, ElevenLabsMusic,
-    ElevenLabsSpeech, GeminiChat, GeminiEmbeddings, GeminiImages, GeminiLive, GeminiSpeech, JinaRerank, Kling,
-    KlingImages, MiniMax, MiniMaxImages, MiniMaxMusic, MiniMaxSpeech, OpenAiChat, OpenAiEmbeddings, OpenAiImages,
-    OpenAiRealtime, OpenAiSpeech, OpenAiTranscriber, QwenImages, QwenRealtime, Scribe, Seedream, Sora, TikHub, Veo,
+    Anthropic, Ark, AzureChat, AzureEmbeddings, CohereEmbeddings, CohereRerank, Converse, DashScope,
+    DashScopeRecognition, DashScopeSpeech, ElevenLabsMusic, ElevenLabsSpeech, GeminiChat, GeminiEmbeddings,
+    GeminiImages, GeminiLive, GeminiSpeech, JinaRerank, Kling, KlingImages, MiniMax, MiniMaxImages, MiniMaxMusic,
+    MiniMaxSpeech, OpenAiChat, OpenAiEmbeddings, OpenAiImages, OpenAiRealtime, OpenAiSpeech, OpenAiTranscriber,
+    QwenImages, QwenRealtime, Scribe, Seedream, Sora, TikHub, Veo, VertexAnthropic, VertexGemini, VertexOpenAi,
 };
+use crate::signing::Signing;
 use crate::transcription::Transcriber;
 use crate::video::VideoMaker;
 use crate::{Chat, Decides, Embeddings, ImageMaker, MusicMaker, Realtime, Rerank, SocialData, SpeechMaker};
@@ -24,6 +26,10 @@ pub struct ProviderKind {
     pub name: &'static str,
     /// Its key may be a pair, an access key and a secret, joined by `|`.
     pub key_pair: bool,
+    /// The header of its key; absent: `Authorization: Bearer`, or what its makers do.
+    pub key_header: Option<&'static str>,
+    /// What it takes in the place of a plain key.
+    pub signing: Signing,
     pub chat: Option<&'static dyn Chat>,
     pub video: Option<&'static dyn VideoMaker>,
     pub social: Option<&'static dyn SocialData>,
@@ -123,6 +129,43 @@ pub static KINDS: &[ProviderKind] = &[
         ..ProviderKind::named("jina")
     },
     ProviderKind {
+        key_header: Some("api-key"),
+        chat: Some(&AzureChat { dialect: Dialect::Chat, path: "/chat/completions" }),
+        video: Some(&Sora),
+        speech: Some(&OpenAiSpeech),
+        transcription: Some(&OpenAiTranscriber),
+        image: Some(&OpenAiImages),
+        embeddings: Some(&AzureEmbeddings),
+        realtime: Some(&OpenAiRealtime),
+        ..ProviderKind::named("azure")
+    },
+    ProviderKind {
+        key_header: Some("api-key"),
+        chat: Some(&AzureChat { dialect: Dialect::Responses, path: "/responses" }),
+        ..ProviderKind::named("azure-responses")
+    },
+    ProviderKind {
+        signing: Signing::ServiceAccount,
+        chat: Some(&VertexGemini),
+        ..ProviderKind::named("vertex-gemini")
+    },
+    ProviderKind {
+        signing: Signing::ServiceAccount,
+        chat: Some(&VertexAnthropic),
+        ..ProviderKind::named("vertex-anthropic")
+    },
+    ProviderKind {
+        signing: Signing::ServiceAccount,
+        chat: Some(&VertexOpenAi),
+        ..ProviderKind::named("vertex-openai")
+    },
+    ProviderKind {
+        key_pair: true,
+        signing: Signing::SigV4 { service: "bedrock" },
+        chat: Some(&Converse),
+        ..ProviderKind::named("bedrock")
+    },
+    ProviderKind {
         decides: Some(Decides { form: DecisionForm::SystemOne, path: "/v1/systemone" }),
         ..ProviderKind::named("system-one")
     },
@@ -139,6 +182,8 @@ impl ProviderKind {
         ProviderKind {
             name,
             key_pair: false,
+            key_header: None,
+            signing: Signing::Plain,
             chat: None,
             video: None,
             social: None,
@@ -271,6 +316,12 @@ mod tests {
             "elevenlabs: speech, transcription, music",
             "cohere: embeddings, rerank",
             "jina: embeddings, rerank",
+            "azure: chat, video, images, speech, transcription, embeddings, realtime",
+            "azure-responses: chat",
+            "vertex-gemini: chat",
+            "vertex-anthropic: chat",
+            "vertex-openai: chat",
+            "bedrock: chat",
             "system-one: decisions",
         ];
         assert_eq!(rows, expected);

@@ -114,7 +114,7 @@ impl Preset {
             // One host of Google's stands for no region at all.
             let text_of = |given: &str| text.replace(&format!("{{{name}}}"), given);
             text = match (name, given.as_str()) {
-                ("region", "global") => text.replace("{region}-", ""),
+                ("region", "global") => text.replace("{region}-", "").replace("{region}", "global"),
                 _ => text_of(&given),
             };
         }
@@ -126,7 +126,7 @@ impl Preset {
         match self.kind_name.as_str() {
             "anthropic" => "header x-api-key",
             "gemini" => "header x-goog-api-key",
-            "azure" => "header api-key, or a bearer token of Entra",
+            "azure" | "azure-responses" => "header api-key, or a bearer token of Entra",
             "elevenlabs" => "header xi-api-key",
             "kling" => "a token signed with a pair, access key and secret",
             "bedrock" => "bearer key, or requests signed with a pair (SigV4)",

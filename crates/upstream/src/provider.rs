@@ -1,8 +1,13 @@
 //! A configured provider, with everything a call needs computed beforehand.
 
+use crate::chat::{bearer, key_in};
+use crate::outgoing::outgoing;
+use crate::signing::Signer;
 use crate::{Ability, ChatAsk, Outgoing, ProviderKind, Secret, SocialAsk};
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
 use http::uri::{Authority, Scheme};
-use http::{HeaderValue, Uri};
+use http::{HeaderName, HeaderValue, Method, Uri};
 use std::fmt;
 use std::time::Duration;
 use tollgate_wire::ChatQuirks;
@@ -54,6 +59,12 @@ impl BaseUrl {
             .path_and_query(format!("{}{path}", self.path))
             .build()
             .map_err(|_| BadProvider("base_url gives no valid address"))
+    }
+
+    /// The same without a version at its end.
+    pub(crate) fn without_version(&self) -> BaseUrl {
+        let path = self.path.strip_suffix("/v1").unwrap_or(&self.path).to_owned();
+        BaseUrl { path, ..self.clone() }
     }
 
     pub fn host(&self) -> &str {
@@ -121,6 +132,8 @@ pub struct ProviderSettings {
     pub takes_links: bool,
     /// What its chat completions do not take.
     pub quirks: ChatQuirks,
+    /// Azure: the version of the older form, which has deployments in its paths.
+    pub api_version: Option<String>,
 }
 
 impl Default for ProviderSettings {
@@ -142,6 +155,7 @@ impl Default for ProviderSettings {
             exclusive: false,
             takes_links: true,
             quirks: ChatQuirks::default(),
+            api_version: None,
         }
     }
 }
@@ -155,7 +169,9 @@ pub struct Provider {
     pub settings: ProviderSettings,
     /// Where conversations go, if it takes them.
     chat_uri: Option<Uri>,
-    authorization: Option<HeaderValue>,
+    /// The header that carries the key, where it is sent as it is.
+    authorization: Option<(HeaderName, HeaderValue)>,
+    signer: Option<Signer>,
     secret: Option<Secret>,
     key_print: String,
 }
@@ -169,13 +185,16 @@ impl Provider {
         settings: ProviderSettings,
     ) -> Result<Provider, BadProvider> {
         let chat_uri = kind.chat.map(|chat| base_url.join(chat.path())).transpose()?;
+        if secret.as_ref().is_some_and(Secret::is_empty) {
+            return Err(BadProvider("the secret is empty"));
+        }
+        let signer = Signer::new(kind.signing, secret.as_ref(), &base_url)?;
         let authorization = match &secret {
-            Some(secret) if secret.is_empty() => return Err(BadProvider("the secret is empty")),
-            Some(secret) => Some(secret.bearer().ok_or(BadProvider("the secret cannot stand in a header"))?),
-            None => None,
+            Some(secret) if signer.is_none() => Some(header_of(kind, secret)?),
+            _ => None,
         };
         let key_print = secret.as_ref().map(|secret| secret.print(kind.key_pair)).unwrap_or_default();
-        Ok(Provider { name: name.into(), kind, base_url, settings, chat_uri, authorization, secret, key_print })
+        Ok(Provider { name: name.into(), kind, base_url, settings, chat_uri, authorization, signer, secret, key_print })
     }
 
     /// The request for a conversation; `None` where it takes none.
@@ -187,6 +206,27 @@ impl Provider {
     /// an address.
     pub fn social(&self, ask: &SocialAsk<'_>) -> Option<Outgoing> {
         self.kind.social?.request(self, ask)
+    }
+
+    /// The request for the list of its models, which costs nothing; `None` where its kind has none.
+    pub fn list_of_models(&self) -> Option<Outgoing> {
+        let path = match self.kind.name {
+            "openai" | "openai-responses" | "jina" | "azure" | "azure-responses" => "/models",
+            "anthropic" => "/v1/models",
+            "gemini" => "/v1beta/models",
+            "dashscope" => "/compatible-mode/v1/models",
+            _ => return None,
+        };
+        let mut request = outgoing(Method::GET, self.base_url.join(path).ok()?, "application/json", Bytes::new());
+        match self.kind.name {
+            "anthropic" => {
+                key_in(&mut request, "x-api-key", self);
+                request.headers_mut().insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+            }
+            "gemini" => key_in(&mut request, "x-goog-api-key", self),
+            _ => bearer(&mut request, self),
+        }
+        Some(request)
     }
 
     /// Says what is wrong with a route that needs an ability of a provider that does not have it.
@@ -224,8 +264,23 @@ impl Provider {
         self.secret.as_ref()
     }
 
-    pub(crate) fn authorization(&self) -> Option<HeaderValue> {
+    pub(crate) fn authorization(&self) -> Option<(HeaderName, HeaderValue)> {
         self.authorization.clone()
+    }
+
+    /// Whoever signs its requests, where the key is not sent as it is.
+    pub(crate) fn signer(&self) -> Option<&Signer> {
+        self.signer.as_ref()
+    }
+}
+
+/// The header that carries a key as it is. Where a kind has one of its own, a token that somebody else
+/// signed is a bearer all the same.
+fn header_of(kind: &ProviderKind, secret: &Secret) -> Result<(HeaderName, HeaderValue), BadProvider> {
+    let bad = BadProvider("the secret cannot stand in a header");
+    match kind.key_header.filter(|_| !secret.is_token()) {
+        Some(name) => Ok((HeaderName::from_static(name), secret.bare().ok_or(bad)?)),
+        None => Ok((AUTHORIZATION, secret.bearer().ok_or(bad)?)),
     }
 }
 

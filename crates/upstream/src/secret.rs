@@ -24,6 +24,11 @@ impl Secret {
         self.0.split_once('|')
     }
 
+    /// It is a signed token (JWT), not a key.
+    pub(crate) fn is_token(&self) -> bool {
+        self.0.starts_with("eyJ") && self.0.split('.').count() == 3
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

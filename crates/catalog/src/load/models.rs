@@ -86,11 +86,10 @@ fn check_name(name: &str, form: &Form<'_>) {
 
 /// What a model answers has room in what it can hold at all.
 fn check_limits(form: &Form<'_>, model: &Model) {
-    let Some(window) = model.context_window else { return };
-    for (key, limit) in [("max_input_tokens", model.max_input_tokens), ("max_output_tokens", model.max_output_tokens)] {
-        if limit.is_some_and(|limit| limit > window) {
-            form.mistake(key, format!("is more than context_window, {window}"));
-        }
+    if let (Some(window), Some(output)) = (model.context_window, model.max_output_tokens)
+        && output > window
+    {
+        form.mistake("max_output_tokens", format!("is more than context_window, {window}"));
     }
 }
 

@@ -23,6 +23,7 @@ mod models;
 mod overdraft;
 mod postgres;
 mod process;
+mod providers;
 mod quote;
 mod receipts;
 mod restore;

@@ -245,6 +245,10 @@ fn pauses(tried: &mut Tried) {
         tried.run(&format!("{kind} list"), &["--paused"]);
         tried.run(&format!("{kind} resume"), &[name]);
     }
+    tried.run("provider list --all", &["--endpoint", "speech"]);
+    tried.run("provider add", &["ollama"]);
+    tried.run("provider show", &["ollama"]);
+    tried.run("provider test", &["sim"]);
     tried.run("social pause", &["weibo/search", "--reason", "an incident"]);
     tried.run("social list", &["--paused"]);
     tried.run("social resume", &["weibo/search", "--reason", "it is over"]);

@@ -160,6 +160,7 @@ fn habits(form: &mut Form<'_>, social: bool, known: Option<&Preset>) -> Provider
         private_links: form.flag_or("private_links", default.private_links),
         exclusive: form.flag_or("exclusive", default.exclusive),
         takes_links: form.flag_or("takes_links", links),
+        api_version: form.opt_text("api_version"),
         quirks: quirks(form, known.map(|row| row.quirks.clone()).unwrap_or_default()),
     }
 }

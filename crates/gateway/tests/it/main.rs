@@ -11,6 +11,7 @@ mod watch;
 
 mod dialects;
 mod door;
+mod early_replies;
 mod faults;
 mod gone;
 mod health;

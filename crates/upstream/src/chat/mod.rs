@@ -6,10 +6,9 @@ pub(crate) mod judge;
 use crate::outgoing::outgoing;
 use crate::{Fault, Outgoing, Provider, Secret, WholeReply};
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, Method, Uri};
-use tollgate_wire::Dialect;
-use tollgate_wire::UpstreamError;
+use tollgate_wire::{Dialect, Dropped, Problem, UpstreamError};
 
 /// How one kind of provider takes conversations.
 pub trait Chat: Sync + std::fmt::Debug {
@@ -23,6 +22,26 @@ pub trait Chat: Sync + std::fmt::Debug {
     /// [`Chat::path`].
     fn request(&self, provider: &Provider, uri: Uri, ask: ChatAsk<'_>) -> Outgoing;
 
+    /// Its bodies are not quite those of its dialect, see [`Chat::fit`].
+    fn fits_bodies(&self) -> bool {
+        false
+    }
+
+    /// Headers by which clients of its dialect ask for features reach it.
+    fn takes_headers(&self) -> bool {
+        true
+    }
+
+    /// A body of its dialect as it takes it, and what it does not get of it.
+    fn fit(&self, body: Bytes) -> Result<(Bytes, Dropped), Problem> {
+        Ok((body, Dropped::default()))
+    }
+
+    /// What makes an answer of its dialect out of its own; `None` where it is one.
+    fn reshape(&self, _stream: bool, _call_id: &str) -> Option<Box<dyn ReplyShape>> {
+        None
+    }
+
     /// What an answer with an error status means.
     fn fault(&self, reply: &WholeReply) -> Fault {
         judge::refused(reply)
@@ -32,6 +51,15 @@ pub trait Chat: Sync + std::fmt::Debug {
     fn error_inside(&self, error: &UpstreamError) -> Fault {
         judge::inside(error)
     }
+}
+
+/// An answer on its way from a form of the maker's own into a dialect, in whatever pieces it comes.
+pub trait ReplyShape: Send {
+    /// The next piece; what there is to say of it by now.
+    fn feed(&mut self, piece: &[u8]) -> Result<Bytes, Fault>;
+
+    /// The answer is over; what is left to say.
+    fn end(&mut self) -> Result<Bytes, Fault>;
 }
 
 /// What is asked of a provider.
@@ -60,10 +88,10 @@ pub(crate) fn post(uri: Uri, body: Bytes, call_id: &str) -> Outgoing {
     request
 }
 
-/// Adds the key as a bearer.
+/// Adds the key as a bearer, or in the header that the kind has for it.
 pub(crate) fn bearer(request: &mut Outgoing, provider: &Provider) {
-    if let Some(value) = provider.authorization() {
-        request.headers_mut().insert(AUTHORIZATION, value);
+    if let Some((name, value)) = provider.authorization() {
+        request.headers_mut().insert(name, value);
     }
 }
 

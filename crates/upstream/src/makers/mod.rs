@@ -5,6 +5,8 @@
 
 mod anthropic;
 mod ark;
+mod azure;
+mod bedrock;
 mod cohere;
 mod dashscope;
 mod elevenlabs;
@@ -14,9 +16,12 @@ mod kling;
 mod minimax;
 mod openai;
 mod tikhub;
+mod vertex;
 
 pub(crate) use anthropic::Anthropic;
 pub(crate) use ark::{Ark, Seedream};
+pub(crate) use azure::{AzureChat, AzureEmbeddings};
+pub(crate) use bedrock::Converse;
 pub(crate) use cohere::{CohereEmbeddings, CohereRerank};
 pub(crate) use dashscope::{DashScope, DashScopeRecognition, DashScopeSpeech, QwenImages, QwenRealtime};
 pub(crate) use elevenlabs::{ElevenLabsMusic, ElevenLabsSpeech, Scribe};
@@ -28,3 +33,4 @@ pub(crate) use openai::{
     OpenAiChat, OpenAiEmbeddings, OpenAiImages, OpenAiRealtime, OpenAiSpeech, OpenAiTranscriber, Sora,
 };
 pub(crate) use tikhub::TikHub;
+pub(crate) use vertex::{VertexAnthropic, VertexGemini, VertexOpenAi};

@@ -9,7 +9,7 @@
 use crate::outgoing::outgoing;
 use crate::{Blame, Fault, Outgoing, Provider, SocialAsk, SocialData, WholeReply, safe_text};
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 use tollgate_media::social::{SupplierError, read_refused};
 use tollgate_wire::error::Code;
@@ -35,8 +35,8 @@ impl SocialData for TikHub {
         if has_body {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        if let Some(value) = provider.authorization() {
-            headers.insert(AUTHORIZATION, value);
+        if let Some((name, value)) = provider.authorization() {
+            headers.insert(name, value);
         }
         Some(request)
     }
@@ -218,7 +218,7 @@ mod tests {
             (&Method::GET, "https://x.example/api/v1/a/b?keyword=%E5")
         );
         assert!(get.headers()[USER_AGENT].to_str().expect("text").starts_with("tollgate/"));
-        assert!(!format!("{get:?}").contains("hidden") && get.headers().contains_key(AUTHORIZATION));
+        assert!(!format!("{get:?}").contains("hidden") && get.headers().contains_key("authorization"));
         let post =
             provider.social(&SocialAsk::Post { path: "/c", body: Bytes::from_static(b"{}") }).expect("a request");
         assert_eq!(

@@ -4,7 +4,7 @@ use super::Remembers;
 use crate::outgoing::outgoing;
 use crate::{Outgoing, Provider};
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Uri};
 use serde_json::{Map, Value};
 use tollgate_media::video::{Api, Plan};
@@ -54,7 +54,7 @@ pub struct Sought<'a> {
 impl Asking<'_> {
     /// A request with the provider's bearer key. `None` when the path makes no address.
     pub(crate) fn bearer(&self, method: Method, path: &str, body: Option<&Value>) -> Option<Outgoing> {
-        self.keyed(method, path, body, self.provider.authorization().map(|value| (AUTHORIZATION, value)))
+        self.keyed(method, path, body, self.provider.authorization())
     }
 
     /// A request with a key of another make.

@@ -2,7 +2,7 @@
 //! it.
 
 use super::Conversation;
-use super::target::priced_is_sent;
+use super::target::{BETA, priced_is_sent};
 use bytes::Bytes;
 use tollgate_catalog::Model;
 use tollgate_upstream::Provider;
@@ -15,7 +15,8 @@ pub(super) fn has_any(model: &Model, provider: &Provider) -> bool {
         || rules.text_content_only == Some(true)
         || rules.drop.as_ref().is_some_and(|list| !list.is_empty())
         || rules.temperature_max.is_some();
-    models_own || !provider.settings.quirks.is_plain()
+    let fits = provider.kind.chat.is_some_and(|chat| chat.fits_bodies());
+    fits || models_own || !provider.settings.quirks.is_plain()
 }
 
 pub(super) fn reasoning_back(model: &Model, provider: &Provider) -> bool {
@@ -53,14 +54,28 @@ impl Conversation {
         body: Bytes,
         dropped: &mut Dropped,
     ) -> Result<Bytes, Problem> {
-        if dialect != Dialect::Chat || !has_any(model, provider) {
+        if !has_any(model, provider) {
             return Ok(body);
         }
-        let (body, left_out) = of(model, provider).fit(&body)?;
+        let mut left_out = Dropped::default();
+        let mut body = body;
+        if dialect == Dialect::Chat {
+            let (fitted, more) = of(model, provider).fit(&body)?;
+            left_out.extend(&more);
+            body = Bytes::from(fitted);
+        }
+        if let Some(chat) = provider.kind.chat.filter(|chat| chat.fits_bodies()) {
+            let (fitted, more) = chat.fit(body)?;
+            left_out.extend(&more);
+            body = fitted;
+            if !chat.takes_headers() && self.request.dialect == dialect && self.has_betas() {
+                left_out.add(BETA);
+            }
+        }
         for field in left_out.fields() {
             self.leave_out(field, dropped)?;
         }
         priced_is_sent(model, &left_out)?;
-        Ok(Bytes::from(body))
+        Ok(body)
     }
 }

@@ -127,6 +127,10 @@ impl Way<'_> {
             return Err(Fault::encoded());
         }
         let body = ReplyBody::new(reply.into_body(), provider.settings.idle);
+        let body = match self.chat.reshape(stream, &call_id) {
+            None => body,
+            Some(shape) => body.reshaped(shape),
+        };
         // Apart, because the reader of a stream is large: every plain call would carry and move
         // room for it.
         if stream { Box::pin(self.stream(call, body)).await } else { self.whole(call, body).await }

@@ -19,7 +19,7 @@ use tollgate_wire::{Dialect, Problem};
 /// Sent to a provider that demands a limit of the output when neither caller nor catalog gives one.
 const USUAL_OUTPUT: u64 = 8_192;
 /// Switches that only Anthropic has.
-const BETA: &str = "anthropic-beta";
+pub(super) const BETA: &str = "anthropic-beta";
 
 impl Conversation {
     /// Can some route of the model take this request? Translated here for the first that can.
@@ -114,6 +114,11 @@ impl Conversation {
         Ok((body, dropped))
     }
 
+    /// The client asks for features by a header.
+    pub(super) fn has_betas(&self) -> bool {
+        self.passed.iter().any(|(name, _)| name == BETA)
+    }
+
     /// Notes what the provider does not get; refused where the caller wants nothing left out.
     pub(super) fn leave_out(&self, field: &str, dropped: &mut Dropped) -> Result<(), Problem> {
         if self.strict {
@@ -149,12 +154,12 @@ impl Conversation {
             request.obeys(&ModelRules { tools_need_effort: Some(effort), ..ModelRules::default() })?;
         }
         let mut sent = request.upstream_body(&target(model, route, provider, dialect, self.strict))?;
-        if self.passed.iter().any(|(name, _)| name == BETA) {
+        if self.has_betas() {
             self.leave_out(BETA, &mut sent.dropped)?;
         }
-        sent.body = self.fitted(model, provider, dialect, sent.body, &mut sent.dropped)?;
         priced_is_sent(model, &sent.dropped)?;
         sent.body = limited(request, model, dialect, sent.body);
+        sent.body = self.fitted(model, provider, dialect, sent.body, &mut sent.dropped)?;
         Ok(sent)
     }
 }

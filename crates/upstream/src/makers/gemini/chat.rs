@@ -39,7 +39,7 @@ impl Chat for GeminiChat {
 
 /// A model's name as part of a path; names come from the catalog, which is not asked for clean ones
 /// at providers.
-pub(super) fn in_a_path(model: &str) -> String {
+pub(crate) fn in_a_path(model: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/@:".contains(&byte);
     let mut out = String::with_capacity(model.len());
     for byte in model.trim_start_matches("models/").bytes() {

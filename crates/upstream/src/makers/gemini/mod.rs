@@ -8,7 +8,7 @@ mod realtime;
 mod speech;
 mod veo;
 
-pub(crate) use chat::GeminiChat;
+pub(crate) use chat::{GeminiChat, in_a_path};
 pub(crate) use embed::GeminiEmbeddings;
 pub(crate) use image::GeminiImages;
 pub(crate) use realtime::GeminiLive;
