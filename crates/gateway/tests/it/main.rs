@@ -27,6 +27,7 @@ mod slow;
 mod stop;
 mod tls;
 mod v1 {
+    mod auth_tokens;
     mod balance;
     mod chat_completions;
     mod chat_faults;

@@ -57,6 +57,7 @@ suite!(
     a_pause_of_a_provider_is_not_one_of_a_model,
     a_client_secret_stands_for_its_key_until_it_expires,
     client_secrets_have_a_number,
+    a_client_secret_may_have_a_number_of_uses,
     social_pauses_are_rows,
     a_social_day_is_exact,
     a_social_day_is_taken_and_given_back_at_once,
