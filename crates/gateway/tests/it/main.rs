@@ -11,6 +11,7 @@ mod watch;
 
 mod dialects;
 mod door;
+mod early_replies;
 mod faults;
 mod gone;
 mod health;
@@ -28,6 +29,7 @@ mod slow;
 mod stop;
 mod tls;
 mod v1 {
+    mod auth_tokens;
     mod balance;
     mod chat_completions;
     mod chat_faults;
