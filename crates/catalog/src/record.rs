@@ -1,14 +1,19 @@
 //! The public record of a model (specification 2.6) and the catalog made of them. Ratios are
 //! derived from the faces, digit by digit: there is one definition of a price.
 
+mod book;
+mod ratios;
+mod specs;
+
 use std::collections::BTreeMap;
 
+use book::BookRecord;
+use ratios::Ratios;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::decimal::Decimal;
 use crate::vendor::ListRecord;
-use crate::{Face, Faces, Fraction, Group, Model, RouteHealth, Snapshot, Tier, Unit, Vendor};
+use crate::{Fraction, Group, Model, RouteHealth, Snapshot, Vendor};
 
 /// For whom a record is written.
 #[derive(Clone, Copy, Debug)]
@@ -106,56 +111,6 @@ pub struct ModelRecord<'a> {
     pub route_health: Option<RouteHealth>,
 }
 
-/// `quota_type`, `model_ratio` (1 = 2 USD per million input tokens) and its relatives, or
-/// `model_price` (USD).
-#[derive(Serialize)]
-struct Ratios {
-    quota_type: u8,
-    model_ratio: Decimal,
-    model_price: Decimal,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    completion_ratio: Option<Decimal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_ratio: Option<Decimal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    create_cache_ratio: Option<Decimal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    image_ratio: Option<Decimal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    audio_ratio: Option<Decimal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    audio_completion_ratio: Option<Decimal>,
-}
-
-#[derive(Serialize)]
-struct BookRecord<'a> {
-    standard: &'a Faces,
-    paid: Option<&'a Faces>,
-    route_count: usize,
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    tiers: Option<TiersRecord<'a>>,
-}
-
-#[derive(Serialize)]
-struct TiersRecord<'a> {
-    tier_count: usize,
-    has_request_condition: bool,
-    has_time_condition: bool,
-    tiers: Vec<TierRecord<'a>>,
-}
-
-#[derive(Serialize)]
-struct TierRecord<'a> {
-    tier: &'a str,
-    standard: Faces,
-    paid: Option<Faces>,
-    /// For tiers that are a multiple of the base price: what is charged is that, exactly; the faces
-    /// beside it are rounded up to whole micro-USD.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    multiplier: Option<Fraction>,
-    when: Vec<Value>,
-}
-
 fn is_empty(list: &&[String]) -> bool {
     list.is_empty()
 }
@@ -247,104 +202,5 @@ impl Model {
     /// The format of speech where a request names none and the model says nothing.
     fn usual_format(&self) -> Option<&str> {
         self.speech.as_ref()?.formats.iter().map(String::as_str).find(|format| *format == "mp3")
-    }
-
-    /// The JSON text in `specs`.
-    fn specs(&self) -> String {
-        #[derive(Serialize)]
-        struct Specs<'a> {
-            r#type: &'a str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            context_window: Option<u64>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            max_input_tokens: Option<u64>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            max_output_tokens: Option<u64>,
-            #[serde(skip_serializing_if = "is_empty")]
-            input_modalities: &'a [String],
-            #[serde(skip_serializing_if = "is_empty")]
-            output_modalities: &'a [String],
-            #[serde(skip_serializing_if = "is_empty")]
-            reasoning_efforts: &'a [String],
-            #[serde(skip_serializing_if = "is_empty")]
-            resolutions: &'a [String],
-            #[serde(skip_serializing_if = "Option::is_none")]
-            max_duration_seconds: Option<u64>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pricing_notes: Option<&'a str>,
-            #[serde(skip_serializing_if = "is_empty")]
-            voices: &'a [String],
-            #[serde(skip_serializing_if = "is_empty")]
-            response_formats: &'a [String],
-            #[serde(skip_serializing_if = "Option::is_none")]
-            max_characters: Option<u64>,
-        }
-        let speech = self.speech.as_ref();
-        let specs = Specs {
-            r#type: &self.kind,
-            context_window: self.context_window,
-            max_input_tokens: self.max_input_tokens,
-            max_output_tokens: self.max_output_tokens,
-            input_modalities: &self.input_modalities,
-            output_modalities: &self.output_modalities,
-            reasoning_efforts: &self.reasoning_efforts,
-            resolutions: &self.resolutions,
-            max_duration_seconds: self.max_duration_seconds,
-            pricing_notes: self.pricing_notes.as_deref(),
-            voices: speech.map_or(&[][..], |speech| &speech.voices),
-            response_formats: speech.map_or(&[][..], |speech| &speech.formats),
-            max_characters: speech.map(|speech| speech.max_characters),
-        };
-        serde_json::to_string(&specs).unwrap_or_default()
-    }
-
-    fn ratios(&self, topped_up: bool) -> Ratios {
-        let written = self.book.written(topped_up);
-        let main = self.billing_unit.main_face();
-        let faces = self.billing_unit.complete(written);
-        let price = |face| u128::from(faces.get(face).unwrap_or(0));
-        let by_tokens = main.unit() == Unit::MillionTokens;
-        // Each ratio is relative to another face; without one there is nothing to be relative to.
-        let relative = |face, base| {
-            let shown = by_tokens && (written.has(face) || face == Face::Output) && price(base) > 0;
-            shown.then(|| Decimal::quotient(price(face), price(base)))
-        };
-        let zero = Decimal::zero;
-        Ratios {
-            quota_type: u8::from(!by_tokens),
-            model_ratio: if by_tokens { Decimal::quotient(price(main), 2_000_000) } else { zero() },
-            model_price: if by_tokens { zero() } else { Decimal::quotient(price(main), 1_000_000) },
-            completion_ratio: relative(Face::Output, Face::Input),
-            cache_ratio: relative(Face::CacheRead, Face::Input),
-            create_cache_ratio: relative(Face::CacheWrite, Face::Input),
-            image_ratio: relative(Face::ImageInput, Face::Input),
-            audio_ratio: relative(Face::AudioInput, Face::Input),
-            audio_completion_ratio: relative(Face::AudioOutput, Face::AudioInput),
-        }
-    }
-
-    fn book_faces(&self) -> BookRecord<'_> {
-        let book = &self.book;
-        let mut conditions = book.tiers.iter().flat_map(|tier| &tier.when);
-        let tiers = (!book.tiers.is_empty()).then(|| TiersRecord {
-            tier_count: book.tiers.len(),
-            has_request_condition: conditions.clone().any(|when| when.is_about_request()),
-            has_time_condition: conditions.any(|when| when.is_about_time()),
-            tiers: book.tiers.iter().map(tier_record).collect(),
-        });
-        BookRecord { standard: &book.standard, paid: book.paid.as_ref(), route_count: self.routes.len(), tiers }
-    }
-}
-
-fn tier_record(tier: &Tier) -> TierRecord<'_> {
-    let scaled = |faces: &Faces| {
-        faces.iter().fold(Faces::NONE, |sum, (face, price)| sum.with(face, tier.multiplier.of(price).unwrap_or(price)))
-    };
-    TierRecord {
-        tier: &tier.name,
-        standard: scaled(&tier.standard),
-        paid: tier.paid.as_ref().map(scaled),
-        multiplier: (tier.multiplier != Fraction::ONE).then_some(tier.multiplier),
-        when: tier.when.iter().map(|when| when.record()).collect(),
     }
 }

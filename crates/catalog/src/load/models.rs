@@ -97,7 +97,7 @@ fn vendor(form: &mut Form<'_>, names: &CatalogNames<'_>) -> Option<String> {
     let name = form.opt_text("vendor")?;
     if !names.vendors.contains_key(&name) {
         let hint = did_you_mean(&name, names.vendors.keys().map(String::as_str));
-        form.mistake("vendor", format!("no vendor is called {name:?}{hint}: it needs a table [vendor.{name:?}]"));
+        form.mistake("vendor", format!("no vendor is called {name:?}{hint}"));
     }
     if form.has("vendor_id") {
         form.mistake("vendor_id", "is the number of `vendor`: leave one of them out");

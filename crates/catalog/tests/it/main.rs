@@ -2,6 +2,7 @@
 //! mistakes word by word.
 
 mod again;
+mod bad_catalogs;
 mod bounds;
 mod demo;
 mod difference;
@@ -13,6 +14,7 @@ mod mistakes;
 mod money;
 mod properties;
 mod random;
+mod recomputed;
 mod record;
 mod social;
 mod table;

@@ -59,6 +59,7 @@ suite!(
     client_secrets_have_a_number,
     route_health_is_added_up_over_quarters,
     route_health_of_thousands_of_routes_is_added_in_parts,
+    a_client_secret_may_have_a_number_of_uses,
     social_pauses_are_rows,
     a_social_day_is_exact,
     a_social_day_is_taken_and_given_back_at_once,
