@@ -218,7 +218,7 @@ mod tests {
             (&Method::GET, "https://x.example/api/v1/a/b?keyword=%E5")
         );
         assert!(get.headers()[USER_AGENT].to_str().expect("text").starts_with("tollgate/"));
-        assert!(!format!("{get:?}").contains("hidden") && get.headers().contains_key(AUTHORIZATION));
+        assert!(!format!("{get:?}").contains("hidden") && get.headers().contains_key("authorization"));
         let post =
             provider.social(&SocialAsk::Post { path: "/c", body: Bytes::from_static(b"{}") }).expect("a request");
         assert_eq!(
