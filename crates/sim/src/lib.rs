@@ -46,6 +46,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
 mod ask;
+pub mod clouds;
 mod control;
 mod dialect;
 mod events;

@@ -13,7 +13,7 @@ use crate::scenario::{Choice, Scenario as S};
 use crate::script::{Ending, Script, Step};
 use crate::server::{Reset, World};
 use crate::speech::Speech;
-use crate::{control, dialect, events, fast, fault, hear, image, social, vectors, video, voice};
+use crate::{clouds, control, dialect, events, fast, fault, hear, image, social, vectors, video, voice};
 
 pub(crate) type Outgoing = Either<Full<Bytes>, Script>;
 
@@ -29,6 +29,10 @@ pub(crate) async fn answer(world: &World, reset: Reset, request: Request<Incomin
         (&Method::GET, "/v1/models") => control::models(),
         (&Method::POST, "/v1/chat/completions") => match body.collect().await {
             Ok(body) => return chat(world, reset, &parts, body.to_bytes()).await,
+            Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
+        },
+        (&Method::POST, path) if clouds::is_ours(path) => match body.collect().await {
+            Ok(body) => return Box::pin(clouds::answer(world, reset, &parts, body.to_bytes())).await,
             Err(_) => fault::refuse(&Refusal::new(400, "the body did not arrive")),
         },
         (&Method::POST, path) if vectors::is_ours(path) => match body.collect().await {
@@ -63,7 +67,7 @@ pub(crate) async fn answer(world: &World, reset: Reset, request: Request<Incomin
     whole.map(|body| Either::Left(Full::new(body)))
 }
 
-async fn chat(world: &World, reset: Reset, parts: &http::request::Parts, body: Bytes) -> Response<Outgoing> {
+pub(crate) async fn chat(world: &World, reset: Reset, parts: &http::request::Parts, body: Bytes) -> Response<Outgoing> {
     if fast::is_fast(&body) {
         return quick(&body, reset);
     }

@@ -69,6 +69,7 @@ pub(crate) struct World {
     pub pictures: crate::image::Shelf,
     pub sessions: crate::realtime::Sessions,
     pub recordings: crate::hear::Recordings,
+    pub tokens: crate::clouds::Tokens,
 }
 
 impl Sim {
@@ -87,6 +88,7 @@ impl Sim {
             pictures: crate::image::Shelf::default(),
             sessions: crate::realtime::Sessions::default(),
             recordings: crate::hear::Recordings::default(),
+            tokens: crate::clouds::Tokens::default(),
         });
         let stop = CancellationToken::new();
         let tracker = TaskTracker::new();
@@ -127,6 +129,16 @@ impl Sim {
             "ark" => format!("http://{}/video/ark/api/v3", self.addr),
             other => format!("http://{}/video/{other}", self.addr),
         }
+    }
+
+    /// The address itself: `http://…`. Clouds are below it: `/azure`, `/vertex`, `/bedrock`.
+    pub fn root_url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// How many tokens were given to the service account.
+    pub fn tokens(&self) -> u64 {
+        self.world.tokens.given()
     }
 
     /// How many video tasks were taken on, by all makers.
