@@ -200,6 +200,9 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
             self.unpacked(&mut reader, &mut total, largest, false).await?;
         }
         self.unpacked(&mut reader, &mut total, largest, true).await?;
+        if self.unpacking.take().is_some() {
+            self.room.shrink(self.taken);
+        }
         reader.finish().map_err(unreadable)
     }
 
