@@ -121,3 +121,23 @@ def test_nothing_is_made_twice(house):
             patient.images.generate(model="demo-image", prompt="[[sim:lost]] only once")
     rows = [row for row in house.cli("usage", "--limit", "20") if row["endpoint"] == "/v1/images/generations"]
     assert sum(row["status"] == 502 for row in rows) == 1
+
+
+def test_pictures_in_the_form_of_imagen(house):
+    """`generate_images` of google-genai, which newer versions have for Vertex alone."""
+    from google import genai
+    from google.genai import errors, models, types
+
+    if not hasattr(models, "_GenerateImagesConfig_to_mldev"):
+        pytest.skip("this version asks Vertex only")
+    client = genai.Client(api_key=house.key, http_options=types.HttpOptions(base_url=house.base_url))
+    asked = types.GenerateImagesConfig(number_of_images=2, output_mime_type="image/png")
+    reply = client.models.generate_images(model="demo-image", prompt="a toll gate", config=asked)
+    pictures = [one.image for one in reply.generated_images]
+    assert [one.mime_type for one in pictures] == ["image/png"] * 2
+    assert all(one.image_bytes.startswith(b"\x89PNG") for one in pictures)
+    row = house.newest()
+    assert row["endpoint"].endswith(":predict") and row["charge_nano_usd"] == 2 * EACH, row
+    with pytest.raises(errors.ClientError) as refused:
+        client.models.generate_images(model="demo-image", prompt="a toll gate", config=types.GenerateImagesConfig(number_of_images=99))
+    assert refused.value.code == 400 and "sampleCount" in refused.value.message

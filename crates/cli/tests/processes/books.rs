@@ -1,7 +1,7 @@
 //! Compares three witnesses: what clients saw, what the simulator received, and what the books say.
 
 use crate::house::{House, text};
-use crate::kinds::{CHARACTER, PICTURE, SOCIAL, VECTORS, tag_of};
+use crate::kinds::{CHARACTER, PICTURE, RECORDING, SOCIAL, SONG, TOKEN, tag_of};
 use crate::seen::{Record, Seen};
 use crate::tasks::{self, NEVER_SENT};
 use serde_json::Value;
@@ -66,6 +66,7 @@ async fn sent(house: &House) -> Sent {
         }
         let (call, asked) = match path.strip_prefix("/video/") {
             None if path != "/v1/chat/completions" => media(&one, &path),
+            Some(song) if song.ends_with("/music_generation") => media(&one, &path),
             None => conversation(&one),
             Some(_) if one["method"] == "POST" => creation(&one),
             Some(_) => continue,
@@ -86,14 +87,16 @@ fn conversation(one: &Value) -> (String, Asked) {
     (call, Asked { tag, cost, prompt, taken: one["accepted"] == true, is_video: false })
 }
 
-/// A picture, vectors or speech: what all of it costs.
+/// Pictures, vectors, speech, recordings and songs: what all of it costs. A form is text.
 fn media(one: &Value, path: &str) -> (String, Asked) {
-    let said = [&one["body"]["prompt"], &one["body"]["input"], &one["body"]["input"][0]];
+    let said = [&one["body"]["prompt"], &one["body"]["input"], &one["body"]["input"][0], &one["body"]];
     let said = said.into_iter().find_map(Value::as_str).unwrap_or_default();
     let tag = tag_of(said).unwrap_or_default().to_owned();
     let cost = match path {
         "/v1/images/generations" => PICTURE,
-        "/v1/embeddings" => VECTORS,
+        "/v1/embeddings" => one["prompt_tokens"].as_i64().expect("a number") * TOKEN,
+        "/v1/audio/transcriptions" => RECORDING,
+        path if path.ends_with("/music_generation") => SONG,
         _ => i64::try_from(said.chars().count()).expect("short") * CHARACTER,
     };
     let call = text(&one["headers"]["x-client-request-id"]);

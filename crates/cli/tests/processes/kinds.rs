@@ -3,6 +3,7 @@
 //! all others.
 
 use crate::house::{Plan, chat};
+use crate::media;
 use crate::tasks;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -14,43 +15,26 @@ pub const USD: &str = "100000";
 /// One call that brings social data, in nano-USD.
 pub const SOCIAL: i64 = 2_000_000;
 
+/// Songs have a maker of their own.
+const SINGER: &str = "\n[provider.minimax]\nkind = \"minimax\"\nbase_url = \"{sim}/video/minimax\"\n\
+    secret_env = \"SIM_SECRET\"\nfirst_byte_time = \"2s\"\nidle_time = \"2s\"\n";
+
 /// Nothing stands in the way of social data but what happens to the gateways.
 const OPEN: &str = "requests_per_second = 0\n[social]\nauto_pause = false\nno_results_per_hour = 1_000_000\n";
 
-/// Nano-USD for a picture, for the vectors of a text, and for a character that is spoken.
+/// Nano-USD for a picture, a token of a text, a character that is spoken, a recording and a song.
 pub const PICTURE: i64 = 40_000_000;
-pub const VECTORS: i64 = 2_500_000;
+pub const TOKEN: i64 = 1_000;
 pub const CHARACTER: i64 = 15_000;
+pub const RECORDING: i64 = 2 * 6_000_000;
+pub const SONG: i64 = 30_000_000;
 
 /// A house where every kind is on sale.
 pub fn plan<'a>() -> Plan<'a> {
-    Plan { usd: USD, top: tasks::TASKS, catalog: &CATALOG, social: OPEN, ..Plan::default() }
+    Plan { usd: USD, top: tasks::TASKS, catalog: &CATALOG, limits: SINGER, social: OPEN, ..Plan::default() }
 }
 
-static CATALOG: LazyLock<String> = LazyLock::new(|| [tasks::CATALOG, MEDIA].concat());
-
-const MEDIA: &str = r#"
-[model."pictures"]
-type = "image"
-supported_endpoint_types = ["image-generation"]
-billing_unit = "per_call"
-price = { per_call = 40_000 }
-image = { base64_only = true }
-route = [{ provider = "sim", upstream_model = "sim-image-new" }]
-[model."vectors"]
-type = "embedding"
-supported_endpoint_types = ["embeddings"]
-billing_unit = "per_call"
-price = { per_call = 2_500 }
-route = [{ provider = "sim", upstream_model = "sim-plain" }]
-[model."voice"]
-type = "tts"
-supported_endpoint_types = ["audio-speech"]
-billing_unit = "characters"
-price = { input = 15_000_000 }
-speech = { formats = ["mp3"], max_characters = 100 }
-route = [{ provider = "sim", upstream_model = "x" }]
-"#;
+static CATALOG: LazyLock<String> = LazyLock::new(|| [tasks::CATALOG, media::CATALOG].concat());
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -93,12 +77,20 @@ pub enum Kind {
     Speech,
     SpeechCut,
     SpeechLeaver,
+    Recording,
+    RecordingFails,
+    KeyedRecording,
+    Song,
+    SongCut,
+    KeyedSong,
 }
 
-pub const MIX: [Kind; 40] = [
+pub const MIX: [Kind; 46] = [
     Kind::Whole,
     Kind::Picture,
+    Kind::Song,
     Kind::SlowStream,
+    Kind::KeyedRecording,
     Kind::Speech,
     Kind::KeyedVideo,
     Kind::Stream,
@@ -109,6 +101,7 @@ pub const MIX: [Kind; 40] = [
     Kind::SlowStream,
     Kind::KeyedPicture,
     Kind::KeyedStream,
+    Kind::Recording,
     Kind::Vectors,
     Kind::Social,
     Kind::VideoSlow,
@@ -120,6 +113,7 @@ pub const MIX: [Kind; 40] = [
     Kind::ServerError,
     Kind::SpeechLeaver,
     Kind::LargePicture,
+    Kind::KeyedSong,
     Kind::SocialEmpty,
     Kind::LeaverBilledOn,
     Kind::VideoFails,
@@ -134,6 +128,8 @@ pub const MIX: [Kind; 40] = [
     Kind::Stream,
     Kind::VideoRefused,
     Kind::SpeechCut,
+    Kind::RecordingFails,
+    Kind::SongCut,
     Kind::BadRequest,
     Kind::Hang,
 ];
@@ -163,6 +159,8 @@ enum Ask {
     Picture(&'static str),
     Vectors,
     Speech(&'static str),
+    Recording(&'static str),
+    Song(&'static str),
 }
 
 const SOON: Duration = Duration::from_millis(150);
@@ -170,7 +168,7 @@ const SOON: Duration = Duration::from_millis(150);
 impl Kind {
     /// The table.
     fn row(self) -> (&'static str, Ask, Manner) {
-        use Ask::{Chat, Picture, Social, Speech, Stream, Tool, Vectors, Video};
+        use Ask::{Chat, Picture, Recording, Social, Song, Speech, Stream, Tool, Vectors, Video};
         use Manner::{LeavesAfter, LeavesIn, Once, Persists};
         match self {
             Kind::Whole => ("chat", Chat("plain", "tokens=5"), Once),
@@ -208,6 +206,12 @@ impl Kind {
             Kind::Speech => ("speech", Speech("ms=3000"), Once),
             Kind::SpeechCut => ("speech", Speech("cut ms=3000"), Once),
             Kind::SpeechLeaver => ("speech", Speech("hang_midway ms=3000"), LeavesAfter(1)),
+            Kind::Recording => ("recording", Recording("plain"), Once),
+            Kind::RecordingFails => ("recording", Recording("error500"), Once),
+            Kind::KeyedRecording => ("keyed recording", Recording("plain think_ms=40"), Persists),
+            Kind::Song => ("song", Song("ms=3000"), Once),
+            Kind::SongCut => ("song", Song("cut ms=3000"), Once),
+            Kind::KeyedSong => ("keyed song", Song("ms=3000"), Persists),
         }
     }
 
@@ -232,9 +236,10 @@ impl Kind {
         matches!(self.row().1, Ask::Social(_) | Ask::Tool(_))
     }
 
-    /// Pictures, vectors and speech, which cost all or nothing.
+    /// Pictures, vectors, speech, recordings and songs, which cost all or nothing.
     pub fn is_media(self) -> bool {
-        matches!(self.row().1, Ask::Picture(_) | Ask::Vectors | Ask::Speech(_))
+        let ask = self.row().1;
+        matches!(ask, Ask::Picture(_) | Ask::Vectors | Ask::Speech(_) | Ask::Recording(_) | Ask::Song(_))
     }
 
     /// The request at a gateway, without its key.
@@ -264,6 +269,15 @@ impl Kind {
             Ask::Speech(marker) => {
                 let body = json!({ "model": "voice", "input": marked(marker), "voice": "v" });
                 http.post(format!("{gate}/v1/audio/speech")).json(&body)
+            }
+            Ask::Recording(marker) => {
+                let fields = json!({ "model": "ears", "prompt": marked(marker) });
+                let request = http.post(format!("{gate}/v1/audio/transcriptions")).header("content-type", media::FORM);
+                request.body(media::form(&fields, &media::wav(2)))
+            }
+            Ask::Song(marker) => {
+                let body = json!({ "model": "songs", "prompt": marked(marker), "instrumental": true });
+                http.post(format!("{gate}/v1/music/generations")).json(&body)
             }
             Ask::Tool(marker) => {
                 let params = json!({ "name": "social-zhihu-comments", "arguments": { "answer_id": marked(marker) } });

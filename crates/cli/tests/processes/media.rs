@@ -17,42 +17,9 @@ use tokio::task::JoinSet;
 const FUNDED: i64 = 10_000_000_000;
 
 /// One model for each kind, all at prices that come out even.
-const CATALOG: &str = r#"
-[model."pictures"]
-type = "image"
-supported_endpoint_types = ["image-generation"]
-billing_unit = "per_call"
-price = { per_call = 40_000 }
-image = { base64_only = true }
-route = [{ provider = "sim", upstream_model = "sim-image-new" }]
-[model."ears"]
-type = "asr"
-supported_endpoint_types = ["audio-transcription"]
-billing_unit = "audio_duration"
-price = { input = 360_000_000 }
-route = [{ provider = "sim", upstream_model = "whisper-sim" }]
-[model."vectors"]
-type = "embedding"
-supported_endpoint_types = ["embeddings"]
-price = { input = 1_000_000, output = 0 }
-route = [{ provider = "sim", upstream_model = "sim-plain" }]
-[model."voice"]
-type = "tts"
-supported_endpoint_types = ["audio-speech"]
-billing_unit = "characters"
-price = { input = 15_000_000 }
-speech = { formats = ["mp3"], max_characters = 100 }
-route = [{ provider = "sim", upstream_model = "x" }]
-[model."songs"]
-type = "music"
-supported_endpoint_types = ["music-generation"]
-billing_unit = "per_call"
-price = { per_call = 30_000 }
-music = { formats = ["mp3"], max_prompt = 2_000, max_lyrics = 3_500, instrumental = true }
-route = [{ provider = "minimax", upstream_model = "music-2.0" }]
-"#;
+pub const CATALOG: &str = include_str!("../../../../tests/catalog/media.toml");
 
-/// Songs have a maker of their own. The disk keeps little free, so that a small one will do.
+/// The disk keeps little free, so that a small one will do. Songs have a maker of their own.
 const MAKER: &str = "\n[storage]\ndisk_reserve = \"48MiB\"\n[provider.minimax]\nkind = \"minimax\"\n\
     base_url = \"{sim}/video/minimax\"\nsecret_env = \"SIM_SECRET\"\nfirst_byte_time = \"120s\"\nidle_time = \"120s\"\n";
 
@@ -73,7 +40,7 @@ async fn house() -> House {
 }
 
 /// A recording of so many seconds: 8 bits, 8 kHz.
-fn wav(seconds: u32) -> Vec<u8> {
+pub fn wav(seconds: u32) -> Vec<u8> {
     let data = seconds * 8_000;
     let mut file = b"RIFF".to_vec();
     file.extend((36 + data).to_le_bytes());
@@ -86,7 +53,7 @@ fn wav(seconds: u32) -> Vec<u8> {
 }
 
 /// A form with these fields and a recording.
-fn form(fields: &Value, recording: &[u8]) -> Vec<u8> {
+pub fn form(fields: &Value, recording: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in fields.as_object().expect("an object") {
         let value = value.as_str().expect("text");
@@ -98,7 +65,7 @@ fn form(fields: &Value, recording: &[u8]) -> Vec<u8> {
     out
 }
 
-const FORM: &str = "multipart/form-data; boundary=a-b";
+pub const FORM: &str = "multipart/form-data; boundary=a-b";
 
 /// The request; a recording is long enough to lie on disk.
 fn request(house: &House, path: &str, body: &Value) -> RequestBuilder {

@@ -131,7 +131,10 @@ async fn of_form(
 
 fn no_file(name: &str) -> Refusal {
     let name = tollgate_wire::cut(name, tollgate_wire::NAME);
-    let text = format!("`{name}` is no file: beside `request`, a form has pictures with a file name each.");
+    let text = match name.as_ref() {
+        REQUEST => "`request` is given twice.".to_owned(),
+        _ => format!("`{name}` is no file: beside `request`, a form has pictures with a file name each."),
+    };
     Refusal::about(Code::InvalidParameter, &name, text)
 }
 

@@ -200,6 +200,9 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
             self.unpacked(&mut reader, &mut total, largest, false).await?;
         }
         self.unpacked(&mut reader, &mut total, largest, true).await?;
+        if self.unpacking.take().is_some() {
+            self.room.shrink(self.taken);
+        }
         reader.finish().map_err(unreadable)
     }
 
@@ -275,7 +278,10 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
         self.count(head.name.len()).await?;
         self.open = Some(if head.file_name.is_some() {
             if self.files.len() == self.rules.files {
-                let text = format!("The form has more than {} files.", self.rules.files);
+                let text = match self.rules.files {
+                    1 => "The form has more than one file.".to_owned(),
+                    files => format!("The form has more than {files} files."),
+                };
                 return Err(Refusal::about(Code::InvalidParameter, &head.name, text));
             }
             let TakeFile { watch, most } = (self.begin)(&head, &self.fields)?;

@@ -1,10 +1,10 @@
 //! Gemini's paths: `POST /v1beta/models/{model}:generateContent`, `:streamGenerateContent`,
-//! `:countTokens`, `:embedContent`, `:batchEmbedContents`, and the same under `/v1`, where newer
-//! SDKs look for them. The path says what is asked of which model; the body does not.
+//! `:countTokens`, `:embedContent`, `:batchEmbedContents`, `:predict`, and the same under `/v1`,
+//! where newer SDKs look for them. The path says what is asked of which model; the body does not.
 
 use super::openapi::shapes::{anything, named};
 use super::row::{Access, Errors, Family, Row};
-use super::{chat, count, embeddings, reading};
+use super::{chat, count, embeddings, images, reading};
 use crate::app::App;
 use crate::call::{self, CallRequest, Priced};
 use crate::refusal::Refusal;
@@ -33,6 +33,7 @@ static PLACES: [Place; 2] = [
             "/v1beta/models/{model}:countTokens",
             "/v1beta/models/{model}:embedContent",
             "/v1beta/models/{model}:batchEmbedContents",
+            "/v1beta/models/{model}:predict",
         ],
     },
     Place {
@@ -43,6 +44,7 @@ static PLACES: [Place; 2] = [
             "/v1/models/{model}:countTokens",
             "/v1/models/{model}:embedContent",
             "/v1/models/{model}:batchEmbedContents",
+            "/v1/models/{model}:predict",
         ],
     },
 ];
@@ -51,7 +53,7 @@ struct Place {
     /// What the router knows it by: the name of a model may contain slashes.
     pattern: &'static str,
     /// In the order of [`Verb`].
-    paths: [&'static str; 5],
+    paths: [&'static str; 6],
 }
 
 /// What can be asked of a model.
@@ -62,14 +64,16 @@ enum Verb {
     Count,
     Embed,
     EmbedBatch,
+    Predict,
 }
 
-const VERBS: [(&str, Verb); 5] = [
+const VERBS: [(&str, Verb); 6] = [
     ("generateContent", Verb::Generate),
     ("streamGenerateContent", Verb::Stream),
     ("countTokens", Verb::Count),
     ("embedContent", Verb::Embed),
     ("batchEmbedContents", Verb::EmbedBatch),
+    ("predict", Verb::Predict),
 ];
 
 /// What is asked of a model in a conversation.
@@ -77,7 +81,7 @@ const CONTENTS: &str = "GeminiRequest";
 
 fn rows() -> Vec<Row> {
     let of = |place: &'static Place| {
-        let [generate, stream, count, embed, batch] = place.paths;
+        let [generate, stream, count, embed, batch, predict] = place.paths;
         let post = |path, access, takes: &str, summary| {
             let handler =
                 move |app: State<Arc<App>>, path: InPath<String>, request: Request| ask(app, path, request, place);
@@ -105,6 +109,9 @@ fn rows() -> Vec<Row> {
             post(batch, Access::Paid, "GeminiBatchEmbedRequest", "The vectors of several texts, in Gemini's format")
                 .gives(anything())
                 .quoted(|_, parts, body| embeddings::priced_for_gemini(parts, body, true)),
+            post(predict, Access::Paid, "PredictRequest", "Pictures from a prompt, in the form of Imagen")
+                .gives(named("Predictions"))
+                .quoted(|shop, parts, body| images::priced_predict(shop, parts, &body)),
         ]
     };
     let mut all: Vec<Row> = PLACES.iter().flat_map(of).collect();
@@ -153,6 +160,9 @@ async fn handle(
         let work = EmbeddingCall { asked, spool: app.spool.clone() };
         return Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply());
     }
+    if verb == Verb::Predict {
+        return images::predict(app, caller, id, endpoint, (&parts, model), body, idem).await;
+    }
     let mut asked = Conversation::new(CheckedRequest::read(Dialect::Gemini, body, Some(path))?, &parts.headers);
     asked.array = verb == Verb::Stream && !wants_events(&parts);
     let work = app.conversations.call(asked);
@@ -176,6 +186,18 @@ fn schemas() -> Value {
     json!({
         "GeminiRequest": { "type": "object", "required": ["contents"], "additionalProperties": true, "properties": {
             "contents": { "type": ["array", "object"] }, "generationConfig": { "type": ["object", "null"] },
+        } },
+        "PredictRequest": { "type": "object", "required": ["instances"], "properties": {
+            "instances": { "type": "array", "minItems": 1, "maxItems": 1, "items": {
+                "type": "object", "required": ["prompt"], "properties": { "prompt": { "type": "string", "minLength": 1 } },
+            } },
+            "parameters": { "type": ["object", "null"], "properties": {
+                "sampleCount": { "type": ["integer", "null"], "minimum": 1 },
+                "aspectRatio": { "type": ["string", "null"] }, "sampleImageSize": { "type": ["string", "null"] },
+            } },
+        } },
+        "Predictions": { "type": "object", "required": ["predictions"], "properties": {
+            "predictions": { "type": "array", "items": { "type": "object", "required": ["bytesBase64Encoded", "mimeType"] } },
         } },
     })
 }

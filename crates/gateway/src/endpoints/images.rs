@@ -117,6 +117,34 @@ fn priced(shop: &Shop<'_>, body: &Bytes, edit: bool) -> Result<Box<dyn Priced>, 
     Ok(Box::new(ImageAsk::of(shop.serving, ImageRequest::from_json(body, edit)?, shop.picture_links)))
 }
 
+/// The same for a request in the form of Imagen.
+pub fn priced_predict(shop: &Shop<'_>, parts: &[&str], body: &Bytes) -> Result<Box<dyn Priced>, Refusal> {
+    let request = ImageRequest::from_predict(parts.first().copied().unwrap_or_default(), body)?;
+    Ok(Box::new(ImageAsk::of(shop.serving, request, shop.picture_links)))
+}
+
+/// Answers a request in the form of Imagen.
+pub async fn predict(
+    app: &Arc<App>,
+    caller: Arc<Caller>,
+    id: CallId,
+    endpoint: &'static str,
+    (parts, model): (&Parts, &str),
+    body: Bytes,
+    idem: Option<Idem>,
+) -> Result<Response, Refusal> {
+    let request = ImageRequest::from_predict(model, &body)?;
+    let room = room_of(&request, body);
+    let ask = ImageAsk::of(&app.serving.load(), request, app.images.has_links());
+    let work = app.images.call(ask, Vec::new(), reading::base(app, parts), room);
+    Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply())
+}
+
+/// What is left of a request is a copy; while it is long, the body's room is taken for it.
+fn room_of(request: &ImageRequest, body: Bytes) -> RequestRoom {
+    if request.kept_texts() > SMALL { RequestRoom::Body(body) } else { RequestRoom::None }
+}
+
 async fn of_json(
     app: &App,
     caller: &Caller,
@@ -144,8 +172,7 @@ async fn of_json(
             *source = PictureSource::File(files.len() - 1);
         }
     }
-    // What is left of the request is a copy; while it is long, the body's room is taken for it.
-    let room = if request.kept_texts() > SMALL { RequestRoom::Body(bytes) } else { RequestRoom::None };
+    let room = room_of(&request, bytes);
     Ok(Asked { request, files, idem, room })
 }
 

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::who::caller::Caller;
-use crate::work::{decisions, embeddings};
+use crate::work::{decisions, embeddings, image};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use http::request::Parts;
@@ -132,7 +132,8 @@ fn methods(model: &Model) -> Vec<&'static str> {
     };
     let embeds: &[&str] =
         if model.supports(embeddings::ENDPOINT_TYPE) { &["embedContent", "batchEmbedContents"] } else { &[] };
-    [talks, embeds].concat()
+    let draws: &[&str] = if model.supports(image::ENDPOINT_TYPE) { &["predict"] } else { &[] };
+    [talks, embeds, draws].concat()
 }
 
 fn list_of(shape: ErrorFormat, cards: Vec<Value>) -> Value {

@@ -73,6 +73,7 @@ pub async fn unpacked_body(app: &App, caller: &Caller, parts: &Parts, body: Body
         }
         all.extend_from_slice(&piece);
     }
+    room.shrink(all.len());
     Ok(room.keep(all.freeze()))
 }
 

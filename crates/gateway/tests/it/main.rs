@@ -40,6 +40,7 @@ mod v1 {
     mod every_object;
     mod every_path;
     mod extension;
+    mod foreign_models;
     mod generated_media;
     mod groups;
     mod holds;

@@ -18,27 +18,14 @@ use tower::ServiceExt as _;
 
 const CATALOG: &str = concat!(
     include_str!("../../../../catalog/speech.toml"),
+    include_str!("../../../../tests/catalog/media.toml"),
     r#"
-[model."vec"]
-type = "embedding"
-supported_endpoint_types = ["embeddings"]
-price = { input = 1_000_000, output = 0 }
-route = [{ provider = "sim", upstream_model = "sim-plain" }]
-
 [model."vec-parts"]
 type = "embedding"
 supported_endpoint_types = ["embeddings"]
 embedding = { batch = 40 }
 price = { input = 1_000_000, output = 0 }
 route = [{ provider = "sim", upstream_model = "sim-plain" }]
-
-[model."pictures"]
-type = "image"
-supported_endpoint_types = ["image-generation"]
-billing_unit = "per_call"
-price = { per_call = 40_000 }
-image = { most = 4, base64_only = true, streams = true }
-route = [{ provider = "sim", upstream_model = "sim-image-new" }]
 
 [model."google-pictures"]
 type = "image"
@@ -47,14 +34,6 @@ billing_unit = "per_call"
 price = { per_call = 40_000 }
 image = { most = 4, base64_only = true }
 route = [{ provider = "gemini", upstream_model = "gemini-2.5-flash-image" }]
-
-[model."ears"]
-type = "asr"
-supported_endpoint_types = ["audio-transcription"]
-billing_unit = "audio_duration"
-price = { input = 360_000_000 }
-transcription = { stream = true }
-route = [{ provider = "sim", upstream_model = "gpt-4o-sim" }]
 "#
 );
 
@@ -162,7 +141,7 @@ async fn a_client_that_reads_until_the_time_is_up_pays_as_one_that_leaves() {
         (json_to(speech, spoken), 15_000 * long.len(), slow),
         (json_to(speech, sse), 15_000 * long.len(), slow),
         (json_to(music, song), 8_000_000 * 120, slow),
-        (json_to(embeddings, vectors("vec")), 0, slow),
+        (json_to(embeddings, vectors("vectors")), 0, slow),
         (json_to(embeddings, vectors("vec-parts")), 0, slow),
         (json_to(images, pictures("pictures", json!({}))), 80_000_000, read_on),
         (json_to(images, pictures("pictures", json!({ "stream": true }))), 80_000_000, read_on),

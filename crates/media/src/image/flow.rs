@@ -283,7 +283,7 @@ impl Pass {
         }
         self.entry = Some(Some(self.out.len()));
         self.drawn = self.entry;
-        self.writer.open(&mut self.out);
+        self.writer.open(&mut self.out, Some(kind));
         let mut check = PictureCheck::new(kind);
         check.feed(own);
         self.out.extend_from_slice(own);

@@ -1,5 +1,6 @@
 //! A request held to what its model sells: what is then asked of a provider is what is priced.
 
+use super::predict;
 use super::request::{ImageRequest, PictureFormat};
 use super::size::Shape;
 use serde_json::Value;
@@ -60,7 +61,8 @@ pub struct ImagePlan {
 
 impl ImagePlan {
     pub fn new(asked: ImageRequest, rules: &ImageRules) -> Result<ImagePlan, Problem> {
-        let n = asked.n.unwrap_or(1);
+        let usual = if asked.predicts { predict::USUAL.min(rules.most) } else { 1 };
+        let n = asked.n.unwrap_or(usual);
         if n > rules.most {
             return Err(Problem::wrong("n", &format!("at most {} for this model", rules.most)));
         }

@@ -112,6 +112,22 @@ mod tests {
         }
     }
 
+    /// A picture of 50 MB: what is held of it never grows.
+    #[test]
+    fn a_large_picture_is_taken_out_piece_by_piece() {
+        let letters = BASE64_STANDARD.encode(vec![7; 50 << 20]);
+        let (mut records, mut passed, piece) = (PictureRecords::default(), 0, 64 << 10);
+        for part in letters.as_bytes().chunks(piece) {
+            for found in records.feed(part) {
+                let PicturePart::Bytes(bytes) = found else { panic!("it has not ended") };
+                assert!(bytes.len() <= piece && records.rest.capacity() <= 2 * piece);
+                passed += bytes.len();
+            }
+        }
+        let last = records.feed(b"\n\"\"\n");
+        assert!(passed >= (50 << 20) - 3 && matches!(last.last(), Some(PicturePart::End { whole: true, .. })));
+    }
+
     #[test]
     fn what_is_no_base64_is_not_whole() {
         assert_eq!(read("ab*d\n\"\"\n", 100), [(Vec::new(), false, "\"\"".to_owned())]);

@@ -68,6 +68,10 @@ pub struct ImageRequest {
     pub others: Map<String, Value>,
     /// It changes pictures.
     pub edit: bool,
+    /// It is asked in the form of Imagen, and is answered so.
+    pub predicts: bool,
+    /// Parameters that only Imagen knows.
+    pub imagen: Map<String, Value>,
 }
 
 impl ImageRequest {
@@ -210,7 +214,7 @@ fn text(name: &str, value: Value, most: usize) -> Result<String, Problem> {
     }
 }
 
-fn count(name: &str, value: &Value, wanted: &str) -> Result<u64, Problem> {
+pub(super) fn count(name: &str, value: &Value, wanted: &str) -> Result<u64, Problem> {
     let number = match value {
         Value::Number(number) => number.as_u64(),
         Value::String(text) => text.trim().parse().ok(),

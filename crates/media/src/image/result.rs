@@ -2,6 +2,7 @@
 //! object, or as one event for each picture.
 
 use super::records::SPOILED;
+use super::sniff::PictureKind;
 use serde_json::Value;
 use tollgate_wire::json::{Object, quoted, write_str};
 
@@ -10,6 +11,8 @@ use tollgate_wire::json::{Object, quoted, write_str};
 pub enum ResultStyle {
     /// One JSON object.
     Object,
+    /// One object as Imagen has it.
+    Predictions,
     /// One event for each picture; of an edit or not.
     Events { edit: bool },
     /// For ourselves: the letters of each picture on a line, its prompt on the next
@@ -66,11 +69,28 @@ pub struct ResultWriter {
     created: u64,
     facts: PictureFacts,
     entries: u64,
+    /// What the picture of the open entry is.
+    kind: Option<PictureKind>,
+}
+
+impl ResultStyle {
+    /// What stands between two entries.
+    pub const fn between(self) -> &'static [u8] {
+        match self {
+            ResultStyle::Object | ResultStyle::Predictions => b",",
+            ResultStyle::Events { .. } | ResultStyle::Letters => b"",
+        }
+    }
 }
 
 impl ResultWriter {
     pub fn new(style: ResultStyle, created: u64, facts: PictureFacts) -> ResultWriter {
-        ResultWriter { style, created, facts, entries: 0 }
+        ResultWriter { style, created, facts, entries: 0, kind: None }
+    }
+
+    /// Whether an entry may be a link.
+    pub fn has_links(&self) -> bool {
+        self.style != ResultStyle::Predictions
     }
 
     pub fn entries(&self) -> u64 {
@@ -91,16 +111,24 @@ impl ResultWriter {
     }
 
     pub fn begin(&self, out: &mut Vec<u8>) {
-        if self.style == ResultStyle::Object {
-            out.extend_from_slice(format!("{{\"created\":{},\"data\":[", self.created).as_bytes());
+        match self.style {
+            ResultStyle::Object => {
+                out.extend_from_slice(format!("{{\"created\":{},\"data\":[", self.created).as_bytes());
+            }
+            ResultStyle::Predictions => out.extend_from_slice(b"{\"predictions\":["),
+            ResultStyle::Events { .. } | ResultStyle::Letters => {}
         }
     }
 
-    /// Opens an entry; letters of base64 follow.
-    pub fn open(&mut self, out: &mut Vec<u8>) {
+    /// Opens an entry; letters of base64 follow, of a picture of this kind.
+    pub fn open(&mut self, out: &mut Vec<u8>, kind: Option<PictureKind>) {
+        self.kind = kind;
+        if self.entries > 0 {
+            out.extend_from_slice(self.style.between());
+        }
         match self.style {
-            ResultStyle::Object if self.entries > 0 => out.extend_from_slice(b",{\"b64_json\":\""),
             ResultStyle::Object => out.extend_from_slice(b"{\"b64_json\":\""),
+            ResultStyle::Predictions => out.extend_from_slice(b"{\"bytesBase64Encoded\":\""),
             ResultStyle::Events { edit } => {
                 let name = if edit { "image_edit.completed" } else { "image_generation.completed" };
                 out.extend_from_slice(format!("event: {name}\ndata: {{\"type\":\"{name}\",\"b64_json\":\"").as_bytes());
@@ -116,6 +144,16 @@ impl ResultWriter {
             out.push(b'\n');
             out.extend_from_slice(prompt.unwrap_or(b"\"\""));
             out.push(b'\n');
+            return;
+        }
+        if self.style == ResultStyle::Predictions {
+            let mime = self.kind.map_or("application/octet-stream", PictureKind::mime);
+            out.extend_from_slice(format!("\",\"mimeType\":\"{mime}\"").as_bytes());
+            if let Some(prompt) = prompt.filter(|prompt| prompt.len() > 2) {
+                out.extend_from_slice(b",\"prompt\":");
+                out.extend_from_slice(prompt);
+            }
+            out.push(b'}');
             return;
         }
         out.extend_from_slice(b"\",\"url\":");
@@ -138,14 +176,16 @@ impl ResultWriter {
 
     /// An entry whose picture is at its link.
     pub fn link(&mut self, out: &mut Vec<u8>, url: &str, prompt: &str) {
-        self.open(out);
+        self.open(out, None);
         self.close(out, url, Some(&quoted(prompt)));
     }
 
     /// What stands behind all entries.
     pub fn end(&self, out: &mut Vec<u8>, tally: &PictureTally) {
-        if self.style != ResultStyle::Object {
-            return;
+        match self.style {
+            ResultStyle::Object => {}
+            ResultStyle::Predictions => return out.extend_from_slice(b"]}"),
+            ResultStyle::Events { .. } | ResultStyle::Letters => return,
         }
         out.push(b']');
         let mut rest = Vec::new();

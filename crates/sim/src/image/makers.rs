@@ -216,6 +216,9 @@ fn dashscope_task(call: &Call<'_>, shelf: &Shelf, id: &str) -> Answer {
     if job.choice.is("word") && polls == 1 {
         return status("REVIEWING");
     }
+    if job.choice.is("ended") {
+        return status(job.choice.raw("code"));
+    }
     if job.choice.is("moderated") {
         return whole(
             200,
@@ -279,6 +282,7 @@ fn kling_task(call: &Call<'_>, shelf: &Shelf, id: &str) -> Answer {
     let data = match job.choice.name {
         _ if polls == 0 || job.choice.is("poll_hang") => json!({"task_id": id, "task_status": "processing"}),
         "word" if polls == 1 => json!({"task_id": id, "task_status": "reviewing"}),
+        "ended" => json!({"task_id": id, "task_status": job.choice.raw("code")}),
         "moderated" => {
             json!({"task_id": id, "task_status": "failed", "task_status_msg": "Failure to pass the risk control system"})
         }

@@ -26,6 +26,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("link", "links that answer as `code` says: 404, 403, html, huge"),
     ("one_choice", "DashScope: all pictures in one list of one choice"),
     ("draft", "Gemini: a draft before the picture, marked behind it"),
+    ("ended", "a task that ends with the status `code` and without a picture"),
     ("poll_broken", "questions about the task fail for ever"),
     ("poll_hang", "the task runs for ever"),
     ("word", "a status that nobody knows for one question"),

@@ -69,5 +69,6 @@ pub(crate) fn dropped(job: &ImageJob<'_>, known: &[&str], without: &[&str]) -> V
     let others = job.plan.asked.others.keys().filter(|name| !known.contains(&name.as_str())).cloned();
     let quality =
         job.plan.asked.quality.as_ref().filter(|_| without.contains(&"quality")).map(|_| "quality".to_owned());
-    others.chain(quality).collect()
+    let imagen = job.plan.asked.imagen.keys().filter(|_| job.api != "imagen").cloned();
+    others.chain(quality).chain(imagen).collect()
 }

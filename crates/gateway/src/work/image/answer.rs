@@ -5,7 +5,7 @@ use crate::call::{Begun, Call, Meter, Rewrite, WholeAnswer};
 use crate::work::spooled_answer;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _, stream};
-use tollgate_media::image::{PictureFlow, PictureTally, ResultStyle, ResultWriter};
+use tollgate_media::image::{PictureFlow, PictureTally, ResultWriter};
 use tollgate_upstream::{Fault, ImageMaker, SpooledFile};
 
 /// Entries of the result, and what is known of them.
@@ -43,7 +43,7 @@ impl Making<'_> {
         let (mut begin, mut end) = (Vec::new(), Vec::new());
         writer.begin(&mut begin);
         writer.end(&mut end, &tally);
-        let between: &'static [u8] = if self.style() == ResultStyle::Object { b"," } else { b"" };
+        let between = self.style().between();
         let length: u64 = entries.iter().map(SpooledFile::length).sum();
         let memory: Option<Vec<&Bytes>> = entries.iter().map(SpooledFile::bytes).collect();
         if let Some(memory) = memory.filter(|_| length <= HELD as u64) {
@@ -102,8 +102,9 @@ impl Rewrite for PassedFlow {
             tally.usage = found.usage;
             // Beside large pictures there are no links but strays: they are handed over as they
             // are.
+            let links = writer.has_links();
             for (url, prompt) in found.links {
-                if tally.delivered < tally.asked {
+                if links && tally.delivered < tally.asked {
                     writer.link(&mut out, &url, &prompt);
                     tally.delivered += 1;
                 }

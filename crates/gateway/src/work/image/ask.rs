@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use crate::sale::Serving;
 use std::borrow::Cow;
 use tollgate_catalog::{Face, Model};
-use tollgate_media::image::{ImagePlan, ImageRequest, ImageRules, PictureFormat};
+use tollgate_media::image::{ImagePlan, ImageRequest, ImageRules, PictureFormat, predicted_name};
 use tollgate_store::Counters;
 use tollgate_upstream::video::Asking;
 use tollgate_upstream::{ImageJob, PictureFile};
@@ -24,12 +24,13 @@ pub struct ImageAsk {
 impl ImageAsk {
     /// `links`: the gateway can keep pictures and hand over links to them.
     pub fn of(serving: &Serving, request: ImageRequest, links: bool) -> ImageAsk {
-        let model = request.model.clone();
+        let (model, predicts) = (request.model.clone(), request.predicts);
         let plan = match serving.catalog.model(&model) {
             Some(known) => ImagePlan::new(request, &rules(known, links)).map_err(Refusal::from),
             // Reported by the admission, which looks first.
             None => Err(Refusal::about(Code::ModelNotFound, "model", "No such model.")),
         };
+        let plan = plan.map_err(|refusal| in_words_of(predicts, refusal));
         ImageAsk { model, plan }
     }
 
@@ -60,8 +61,18 @@ impl ImageAsk {
                 Err(problem) => refused = refused.or(Some(problem)),
             }
         }
-        refused.map_or(Ok(()), |problem| Err(problem.into()))
+        refused.map_or(Ok(()), |problem| Err(in_words_of(plan.asked.predicts, problem.into())))
     }
+}
+
+/// A field is named as the caller knows it.
+fn in_words_of(predicts: bool, mut refusal: Refusal) -> Refusal {
+    let named = refusal.param.clone().filter(|_| predicts);
+    if let Some((ours, theirs)) = named.and_then(|ours| predicted_name(&ours).map(|theirs| (ours, theirs))) {
+        refusal.message = refusal.message.replace(&format!("`{ours}`"), &format!("`{theirs}`"));
+        refusal.param = Some(theirs.to_owned());
+    }
+    refusal
 }
 
 impl Priced for ImageAsk {

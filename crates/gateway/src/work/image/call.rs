@@ -156,9 +156,10 @@ impl Making<'_> {
     }
 
     pub fn style(&self) -> ResultStyle {
-        match self.plan.asked.stream {
-            true => ResultStyle::Events { edit: self.plan.asked.edit },
-            false => ResultStyle::Object,
+        match &self.plan.asked {
+            asked if asked.predicts => ResultStyle::Predictions,
+            asked if asked.stream => ResultStyle::Events { edit: asked.edit },
+            _ => ResultStyle::Object,
         }
     }
 

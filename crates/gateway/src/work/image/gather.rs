@@ -163,7 +163,8 @@ impl Making<'_> {
                     gathered.tally.delivered += 1;
                     return;
                 }
-                Err(why) if why.foreign => {
+                // There is no picture, or no place for its link: it is neither shown nor charged.
+                Err(why) if why.foreign || !gathered.writer.has_links() => {
                     gathered.tally.broken += 1;
                     return;
                 }

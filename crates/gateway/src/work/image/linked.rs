@@ -140,7 +140,7 @@ impl Making<'_> {
         match put {
             Ok(name) => {
                 let mut out = Vec::new();
-                writer.open(&mut out);
+                writer.open(&mut out, Some(kind));
                 let url = links.store.link(&self.desk.secrets, links.base, &name, now);
                 writer.close(&mut out, &url, Some(prompt.as_bytes()));
                 return Ok(SpooledFile::in_memory(out.into()));
@@ -151,7 +151,7 @@ impl Making<'_> {
         tally.warn("data".to_owned(), "The gateway could not keep a picture: it is in `b64_json`.");
         let mut spool = self.spooling().await?;
         let (mut out, mut encoder) = (Vec::new(), Base64Encoder::default());
-        writer.open(&mut out);
+        writer.open(&mut out, Some(kind));
         let mut pieces = Box::pin(spooled_answer::pieces(file));
         while let Some(piece) = pieces.next().await {
             encoder.feed(&piece?, &mut out);

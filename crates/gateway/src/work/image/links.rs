@@ -77,11 +77,9 @@ impl Making<'_> {
                 if head.len() < 64 && !ended {
                     continue;
                 }
-                if picture_kind(&head).is_none() {
-                    return Err(NotFetched { foreign: true });
-                }
+                let kind = picture_kind(&head).ok_or(NotFetched { foreign: true })?;
                 known = true;
-                writer.open(&mut out);
+                writer.open(&mut out, Some(kind));
                 encoder.feed(&std::mem::take(&mut head), &mut out);
             } else {
                 encoder.feed(&piece, &mut out);

@@ -48,18 +48,19 @@ async fn attempt(outside: &Outside, router: &Router, number: usize, slot: usize)
     let request = outside.requests()[number].clone();
     let customer = &outside.customers[request.customer];
     let text = format!("tell me {number}");
-    let (path, mut body) = match media::is_media(request.model) {
+    let (path, kind, body) = match media::is_media(request.model) {
         true => media::asked(request.model, &text),
         false => {
             let messages = json!([{ "role": "user", "content": text }]);
-            ("/v1/chat/completions", json!({ "model": request.model, "max_tokens": 40, "messages": messages }))
+            let mut body = json!({ "model": request.model, "max_tokens": 40, "messages": messages });
+            if request.streams {
+                body["stream"] = json!(true);
+            }
+            media::json_to("/v1/chat/completions", &body)
         }
     };
-    if request.streams {
-        body["stream"] = json!(true);
-    }
     let key = request.idem.then(|| format!("key-{number}"));
-    let asked = asking(Method::POST, path, &customer.secret, Some(&body), key);
+    let asked = asking(Method::POST, path, &customer.secret, Some((kind, body)), key);
     let reply = router.clone().oneshot(asked).await;
     let reply = reply.expect("a router never fails");
     let (parts, mut body) = reply.into_parts();
@@ -101,7 +102,13 @@ async fn attempt(outside: &Outside, router: &Router, number: usize, slot: usize)
     }
 }
 
-fn asking(method: Method, path: &str, secret: &str, body: Option<&Value>, idem: Option<String>) -> http::Request<Body> {
+fn asking(
+    method: Method,
+    path: &str,
+    secret: &str,
+    body: Option<(&str, Vec<u8>)>,
+    idem: Option<String>,
+) -> http::Request<Body> {
     let mut request = http::Request::builder()
         .method(method)
         .uri(path)
@@ -110,10 +117,10 @@ fn asking(method: Method, path: &str, secret: &str, body: Option<&Value>, idem: 
     if let Some(key) = idem {
         request = request.header("idempotency-key", key);
     }
-    if body.is_some() {
-        request = request.header("content-type", "application/json");
+    if let Some((kind, _)) = &body {
+        request = request.header("content-type", *kind);
     }
-    request.body(body.map_or_else(Body::empty, |body| Body::from(body.to_string()))).expect("a request")
+    request.body(body.map_or_else(Body::empty, |(_, body)| Body::from(body))).expect("a request")
 }
 
 /// Asks for something small: the status, and the JSON that came.
@@ -125,6 +132,7 @@ pub async fn ask(
     body: Option<&Value>,
     idem: Option<String>,
 ) -> (u16, Value) {
+    let body = body.map(|body| ("application/json", body.to_string().into_bytes()));
     let reply = router.clone().oneshot(asking(method, path, secret, body, idem)).await.expect("a router never fails");
     let status = reply.status().as_u16();
     let bytes = reply.into_body().collect().await.expect("a body").to_bytes();

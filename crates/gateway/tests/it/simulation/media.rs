@@ -1,15 +1,16 @@
-//! Pictures, vectors and speech in a simulation: how they are asked for, what the provider sends,
-//! and what they may have cost in the end. A picture and vectors come whole; speech passes piece by
-//! piece, and half of it is none.
+//! Pictures, vectors, speech, recordings and songs in a simulation: how they are asked for, what
+//! the provider sends, and what they may have cost in the end. Pictures, vectors and transcripts
+//! come whole; speech and songs pass piece by piece, and half of one is none.
 
 use super::outside::{Attempt, Fate, Request, Seen};
 use super::provider::{Ending, Plan, Script};
+use crate::v1::transcriptions::{KIND, form, wav};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tollgate_store::UsageRow;
 
 /// The models, beside those of conversations.
-pub const MODELS: [&str; 3] = ["vectors", "pictures", "voice"];
+pub const MODELS: [&str; 5] = ["vectors", "pictures", "voice", "ears", "songs"];
 /// Tokens of every text, as the provider counts them.
 const TOKENS: i64 = 4;
 
@@ -17,16 +18,40 @@ pub fn is_media(model: &str) -> bool {
     MODELS.contains(&model)
 }
 
+/// A request's path, type and body.
+pub type Posted = (&'static str, &'static str, Vec<u8>);
+
+pub fn json_to(path: &'static str, body: &Value) -> Posted {
+    (path, "application/json", body.to_string().into_bytes())
+}
+
 /// Where and how a request is made.
-pub fn asked(model: &str, text: &str) -> (&'static str, Value) {
+pub fn asked(model: &str, text: &str) -> Posted {
     match model {
-        "vectors" => ("/v1/embeddings", json!({ "model": model, "input": text })),
-        "pictures" => ("/v1/images/generations", json!({ "model": model, "prompt": text })),
+        "vectors" => json_to("/v1/embeddings", &json!({ "model": model, "input": text })),
+        "pictures" => json_to("/v1/images/generations", &json!({ "model": model, "prompt": text })),
+        "ears" => {
+            let fields = [("model", model), ("prompt", text), ("file", "")];
+            ("/v1/audio/transcriptions", KIND, form(&fields, "a.wav", &wav(1_500)))
+        }
+        "songs" => {
+            let body = json!({ "model": model, "prompt": text, "instrumental": true, "response_format": "wav" });
+            json_to("/v1/music/generations", &body)
+        }
         _ => {
             let body = json!({ "model": model, "input": text, "voice": "v", "response_format": "pcm" });
-            ("/v1/audio/speech", body)
+            json_to("/v1/audio/speech", &body)
         }
     }
+}
+
+/// A request that the provider got, as JSON; of a form, its prompt.
+pub fn read(body: &[u8]) -> Value {
+    serde_json::from_slice(body).unwrap_or_else(|_| {
+        let text = String::from_utf8_lossy(body);
+        let (_, prompt) = text.split_once("name=\"prompt\"\r\n\r\n").expect("a prompt");
+        json!({ "prompt": prompt.split("\r\n").next() })
+    })
 }
 
 /// The text of a request that the provider got, whichever kind it is of.
@@ -48,6 +73,17 @@ pub fn reply(path: &str, plan: &Plan) -> Option<(&'static str, Script)> {
             Some((json, whole(&reply, plan)))
         }
         "/v1/images/generations" => Some((json, whole(&json!({ "created": 1, "data": [{ "b64_json": PNG }] }), plan))),
+        "/v1/audio/transcriptions" => Some((json, whole(&json!({ "text": "what was said" }), plan))),
+        "/v1/music_generation" => {
+            let hex: String = wav(1_000).iter().map(|byte| format!("{byte:02x}")).collect();
+            let reply = json!({ "data": { "audio": hex, "status": 2 }, "base_resp": { "status_code": 0 } }).to_string();
+            let (half, rest) = reply.split_at(reply.len() / 2);
+            let pieces = match plan.ending {
+                Ending::Cut | Ending::Silence => vec![half.to_owned()],
+                _ => vec![half.to_owned(), rest.to_owned()],
+            };
+            Some((json, Script::of(pieces).paced(Duration::from_millis(plan.delay_ms), plan.ending)))
+        }
         "/v1/audio/speech" => {
             let cut = matches!(plan.ending, Ending::Cut | Ending::Silence);
             let pieces = if cut { plan.words / 2 } else { plan.words };
@@ -71,7 +107,9 @@ const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+
 fn cost(attempt: &Attempt, request: &Request) -> i64 {
     match request.model {
         "vectors" => TOKENS * 1_000,
-        "pictures" => super::oracle::PER_CALL,
+        "pictures" | "songs" => super::oracle::PER_CALL,
+        // Two seconds that have begun.
+        "ears" => 2 * 100_000,
         _ => i64::try_from(format!("tell me {}", attempt.request).len()).expect("short") * 1_000,
     }
 }

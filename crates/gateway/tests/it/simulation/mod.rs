@@ -46,6 +46,11 @@ base_url = "http://sim/v1"
 first_byte_time = "4s"
 idle_time = "4s"
 bill_on_cancel = true
+[provider.singer]
+kind = "minimax"
+base_url = "http://sim"
+first_byte_time = "4s"
+idle_time = "4s"
 [provider.maker]
 kind = "dashscope"
 base_url = "http://maker"
@@ -102,6 +107,19 @@ billing_unit = "characters"
 price = { input = 1_000_000 }
 speech = { formats = ["pcm"], max_characters = 100 }
 route = [{ provider = "sim", upstream_model = "u" }]
+[model.ears]
+type = "asr"
+supported_endpoint_types = ["audio-transcription"]
+billing_unit = "audio_duration"
+price = { input = 6_000_000 }
+route = [{ provider = "sim", upstream_model = "u" }]
+[model.songs]
+type = "music"
+supported_endpoint_types = ["music-generation"]
+billing_unit = "per_call"
+price = { per_call = 90 }
+music = { formats = ["wav"], max_prompt = 100, instrumental = true }
+route = [{ provider = "singer", upstream_model = "u" }]
 [model.film]
 type = "video"
 supported_endpoint_types = ["openai-video"]

@@ -259,7 +259,18 @@ impl Outside {
 
 fn request(draw: &mut Draw, lives: u32) -> Request {
     use provider::Ending::{Cut, Fine, NoReport, Reset, ServerError, Silence};
-    let model = draw.one(&["plain", "plain", "stubborn", "by-the-call", "vectors", "pictures", "voice"]);
+    let model = draw.one(&[
+        "plain",
+        "plain",
+        "plain",
+        "stubborn",
+        "by-the-call",
+        "vectors",
+        "pictures",
+        "voice",
+        "ears",
+        "songs",
+    ]);
     let media = media::is_media(model);
     let streams = draw.percent(60) && !media;
     let idem = draw.percent(40);
@@ -270,7 +281,7 @@ fn request(draw: &mut Draw, lives: u32) -> Request {
         streams,
         idem,
         copies: if idem { draw.between(1, 3) } else { 1 },
-        leaves_after: ((streams || model == "voice") && !idem && draw.percent(30))
+        leaves_after: ((streams || model == "voice" || model == "songs") && !idem && draw.percent(30))
             .then(|| usize::try_from(draw.below(words)).expect("few")),
         born: u32::try_from(draw.below(u64::from(lives))).expect("few"),
         wait_ms: draw.below(3_000),

@@ -74,7 +74,7 @@ async fn answer(outside: Arc<Outside>, request: Request<Incoming>) -> io::Result
     let call = request.headers()["x-client-request-id"].to_str().map_err(io::Error::other)?.to_owned();
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
-    let body: Value = serde_json::from_slice(&body)?;
+    let body = media::read(&body);
     let prompt = media::text_of(&body);
     let number: usize = prompt.rsplit(' ').next().and_then(|tag| tag.parse().ok()).expect("a tagged request");
     let plan = outside.requests()[number].plan.clone();

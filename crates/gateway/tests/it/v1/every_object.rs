@@ -44,6 +44,7 @@ fn body(path: &str) -> Value {
         path if path.ends_with(":batchEmbedContents") => {
             json!({ "requests": [{ "content": { "parts": [{ "text": SAID }] } }] })
         }
+        path if path.ends_with(":predict") => json!({ "instances": [{ "prompt": "a secret of mine" }] }),
         "/v1/responses" | "/v1/responses/compact" => json!({ "model": MODEL, "input": SAID }),
         "/v1/videos" | "/v1/video/generations" => json!({ "model": "sora-2", "prompt": "a secret of mine" }),
         "/v1/images/generations" => json!({ "model": "demo-image", "prompt": "a secret of mine" }),
@@ -98,7 +99,11 @@ async fn every_paid_post_is_paid_once_for_one_key() {
     let mut walked = 0;
     let paid = rows().iter().filter(|row| row.method == Method::POST && row.access == Access::Paid);
     for (number, pattern) in paid.map(|row| row.path).enumerate() {
-        let model = if pattern.contains("mbedContent") { "vec" } else { MODEL };
+        let model = match () {
+            () if pattern.contains("mbedContent") => "vec",
+            () if pattern.ends_with(":predict") => "demo-image",
+            () => MODEL,
+        };
         let path = pattern.replace("{model}", model).replace("{id}", &source);
         let key = format!("key {number}");
         let ask = |who: &str| {
@@ -148,7 +153,7 @@ async fn every_paid_post_is_paid_once_for_one_key() {
         }
         walked += 1;
     }
-    assert_eq!(walked, 27, "every paid POST of the table");
+    assert_eq!(walked, 29, "every paid POST of the table");
     let theirs = house.all_rows().await.into_values().filter(|row| row.account == other).count();
     assert_eq!(theirs, walked - 1);
 }

@@ -128,9 +128,12 @@ impl QwenImages {
                     task: None,
                 })
             }
-            "FAILED" => Err(said(output)),
-            // Cancelled, or an id that nobody knows any more: there will be no pictures.
-            "CANCELED" | "UNKNOWN" => Err(Fault { maybe_charged: false, try_other: false, ..Fault::garbage() }),
+            "FAILED" if output["code"].is_string() => Err(said(output)),
+            // Cancelled, an id that nobody knows any more, or a failure without a word: there will
+            // be no pictures.
+            "FAILED" | "CANCELED" | "UNKNOWN" => {
+                Err(Fault { maybe_charged: false, try_other: false, ..Fault::garbage() })
+            }
             _ => {
                 let task = id(&output["task_id"]).ok_or_else(Fault::garbage)?;
                 Ok(PictureReply { task: Some(task), ..PictureReply::default() })

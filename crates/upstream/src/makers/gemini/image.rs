@@ -8,7 +8,7 @@ use crate::video::Asking;
 use crate::{Fault, Outgoing, WholeReply, making};
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tollgate_media::image::Layout;
+use tollgate_media::image::{Layout, imagen_parameters};
 use tollgate_wire::Problem;
 
 /// The base address has no path.
@@ -24,6 +24,8 @@ const PARTS: Layout = Layout {
 const PREDICTIONS: Layout = Layout { picture: &["predictions", "*", "bytesBase64Encoded"], prompt: None, draft: None };
 /// The way of Imagen.
 const IMAGEN: &str = "imagen";
+/// What it is sent of other members of a request.
+const IMAGEN_KNOWS: &[&str] = &["negative_prompt", "seed", "output_format", "output_compression"];
 /// Why there is no picture, in an answer of 200.
 const REFUSALS: &[&str] = &[
     "IMAGE_SAFETY",
@@ -53,7 +55,10 @@ impl ImageMaker for GeminiImages {
     }
 
     fn drops(&self, job: &ImageJob<'_>) -> Vec<String> {
-        dropped(job, &[], &["quality"])
+        match job.api {
+            IMAGEN => dropped(job, IMAGEN_KNOWS, &["quality"]),
+            _ => dropped(job, &[], &["quality"]),
+        }
     }
 
     fn repeats(&self, api: &str) -> bool {
@@ -129,7 +134,8 @@ fn predict(job: &ImageJob<'_>) -> Result<Value, Problem> {
             "This model does not edit images; send the request to /v1/images/generations.",
         ));
     }
-    let mut parameters = json!({ "sampleCount": job.n });
+    let mut parameters = Value::Object(imagen_parameters(&job.plan.asked));
+    parameters["sampleCount"] = json!(job.n);
     put_shape(&mut parameters, job)?;
     Ok(json!({"instances": [{"prompt": job.plan.asked.prompt}], "parameters": parameters}))
 }

@@ -39,8 +39,8 @@ impl ImageMaker for OpenAiImages {
     }
 
     /// Whoever copies OpenAI may know what we do not.
-    fn drops(&self, _: &ImageJob<'_>) -> Vec<String> {
-        Vec::new()
+    fn drops(&self, job: &ImageJob<'_>) -> Vec<String> {
+        job.plan.asked.imagen.keys().cloned().collect()
     }
 
     fn streams(&self) -> bool {

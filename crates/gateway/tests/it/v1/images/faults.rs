@@ -136,10 +136,13 @@ async fn a_task_that_is_never_over_ends_at_the_limit() {
     let house = house_with(Plan { patience: "400ms", ..Plan::default() }).await;
     for model in ["wan-pictures", "kling-pictures"] {
         for scenario in ["poll_broken", "poll_hang"] {
+            house.sim.clear();
             let reply = make(&house, model, &format!("[[sim:{scenario}]]"), json!({})).await;
             assert_eq!(reply.headers()["x-should-retry"], "false", "{model}");
             let (status, error) = free(&house, reply).await;
             assert_eq!((status, &error["code"]), (504, &json!("upstream_timeout")), "{model} {scenario}");
+            let begun = house.sim.received().iter().filter(|one| one.method == "POST").count();
+            assert_eq!(begun, 1, "{model} {scenario}: never begun again");
         }
     }
     assert_eq!(house.available().await, 10_000_000_000, "nothing stays held");
@@ -154,6 +157,14 @@ async fn every_last_word_of_a_task_ends_the_call() {
         let reply = make(&house, model, "[[sim:moderated]]", json!({})).await;
         assert_eq!(free(&house, reply).await.1["code"], "content_policy_violation", "{model}");
         assert_eq!(house.sim.received().iter().filter(|one| one.method == "GET").count(), 2, "{model}");
+        // Whatever the word is, there is one question while it runs and one that tells.
+        let words: &[&str] = if model == "wan-pictures" { &["FAILED", "CANCELED", "UNKNOWN"] } else { &["failed"] };
+        for word in words {
+            house.sim.clear();
+            let reply = make(&house, model, &format!("[[sim:ended code={word}]]"), json!({})).await;
+            assert_eq!(free(&house, reply).await.0, 502, "{model} {word}");
+            assert_eq!(house.sim.received().iter().filter(|one| one.method == "GET").count(), 2, "{model} {word}");
+        }
         // A word that nobody knows is a task that runs.
         let (_, row) = made(&house, model, "[[sim:word]]", json!({})).await;
         assert_eq!(row.charge.nano(), EACH, "{model}");

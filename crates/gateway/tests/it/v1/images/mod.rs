@@ -1,10 +1,11 @@
-//! Pictures: POST /v1/images/generations and POST /v1/images/edits.
+//! Pictures: POST /v1/images/generations, POST /v1/images/edits, and Imagen's `:predict`.
 
 mod edits;
 mod faults;
 mod generations;
 mod makers;
 mod own_links;
+mod predict;
 mod prices;
 mod streams;
 
