@@ -5,6 +5,7 @@ use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Uri};
 use std::fmt;
 use std::time::Duration;
+use tollgate_media::realtime::GeminiUsage;
 
 /// A checked base address: scheme, host, optional path; no user, query or fragment.
 #[derive(Clone, PartialEq, Eq)]
@@ -118,6 +119,8 @@ pub struct ProviderSettings {
     pub exclusive: bool,
     /// It takes pictures and documents by their address; else the gateway fetches them.
     pub takes_links: bool,
+    /// How the usage of Gemini Live is to be read.
+    pub live_usage: GeminiUsage,
 }
 
 impl Default for ProviderSettings {
@@ -138,6 +141,7 @@ impl Default for ProviderSettings {
             private_links: false,
             exclusive: false,
             takes_links: true,
+            live_usage: GeminiUsage::EachResponse,
         }
     }
 }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_catalog::Mistake;
 use tollgate_catalog::form::{Form, Mistakes, Override};
+use tollgate_media::realtime::GeminiUsage;
 use tollgate_upstream::{Ability, BaseUrl, KINDS, Provider, ProviderSettings, Secret};
 
 const PREFIX: &str = "TOLLGATE__";
@@ -250,6 +251,9 @@ fn limits(form: &mut Form<'_>) -> ServerLimits {
 /// What suppliers of social data allow on one route.
 const SOCIAL_RATE: usize = 10;
 
+/// How reports of Gemini Live are read.
+const LIVE_USAGE: &[(&str, GeminiUsage)] = &[("response", GeminiUsage::EachResponse), ("turn", GeminiUsage::WholeTurn)];
+
 fn habits(form: &mut Form<'_>, social: bool) -> ProviderSettings {
     let default = ProviderSettings::default();
     let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
@@ -269,6 +273,7 @@ fn habits(form: &mut Form<'_>, social: bool) -> ProviderSettings {
         private_links: form.flag_or("private_links", default.private_links),
         exclusive: form.flag_or("exclusive", default.exclusive),
         takes_links: form.flag_or("takes_links", default.takes_links),
+        live_usage: form.choice_or("live_usage", default.live_usage, LIVE_USAGE),
     }
 }
 
