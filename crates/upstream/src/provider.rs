@@ -10,6 +10,7 @@ use http::uri::{Authority, Scheme};
 use http::{HeaderName, HeaderValue, Method, Uri};
 use std::fmt;
 use std::time::Duration;
+use tollgate_media::realtime::GeminiUsage;
 use tollgate_wire::ChatQuirks;
 
 /// A checked base address: scheme, host, optional path; no user, query or fragment.
@@ -134,6 +135,8 @@ pub struct ProviderSettings {
     pub quirks: ChatQuirks,
     /// Azure: the version of the older form, which has deployments in its paths.
     pub api_version: Option<String>,
+    /// How the usage of Gemini Live is to be read.
+    pub live_usage: GeminiUsage,
 }
 
 impl Default for ProviderSettings {
@@ -156,6 +159,7 @@ impl Default for ProviderSettings {
             takes_links: true,
             quirks: ChatQuirks::default(),
             api_version: None,
+            live_usage: GeminiUsage::EachResponse,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::{Fault, Outgoing, Provider, WholeReply};
 use bytes::Bytes;
 use http::header::{SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
 use http::{HeaderName, HeaderValue, Method};
-use tollgate_media::realtime::LiveForm;
+use tollgate_media::realtime::{GeminiUsage, LiveForm};
 
 /// How one kind of provider is spoken to in sessions.
 pub trait Realtime: Sync + std::fmt::Debug {
@@ -28,6 +28,8 @@ pub struct RealtimeAsk<'a> {
     pub call_id: &'a str,
     /// The session only writes down what it hears.
     pub transcription: bool,
+    /// How the usage of Gemini Live is to be read.
+    pub live_usage: GeminiUsage,
 }
 
 const CALL_ID: HeaderName = HeaderName::from_static("x-client-request-id");
@@ -75,7 +77,8 @@ mod tests {
         let base = BaseUrl::parse(base).unwrap();
         let secret = Some(Secret::new("sk-x"));
         let provider = Provider::new("p", kind("openai").unwrap(), base, secret, ProviderSettings::default()).unwrap();
-        let ask = RealtimeAsk { model, call_id: "call_1", transcription: false };
+        let live_usage = GeminiUsage::EachResponse;
+        let ask = RealtimeAsk { model, call_id: "call_1", transcription: false, live_usage };
         provider.realtime(&ask, "bm9uY2U=").expect("a request")
     }
 

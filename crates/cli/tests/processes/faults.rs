@@ -11,6 +11,7 @@ use crate::media::{
 use crate::postgres::{Own, Server};
 use crate::process::{HANG, signal};
 use crate::seen::{Seen, read};
+use crate::sessions::killed_with_sessions_open;
 use crate::tasks;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -42,6 +43,7 @@ cases!(
     killed_while_media_are_made,
     killed_while_media_pass,
     killed_after_media,
+    killed_with_sessions_open,
     the_disk_fills_up_while_an_upload_arrives,
     killed_while_it_settles,
     terminated_with_streams_open,

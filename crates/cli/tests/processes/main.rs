@@ -30,6 +30,7 @@ mod restore;
 mod revoked;
 mod secrets;
 mod seen;
+mod sessions;
 mod shapes;
 mod social;
 mod stop;

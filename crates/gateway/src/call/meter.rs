@@ -104,7 +104,7 @@ pub fn within(used: Counters, ceiling: u64) -> Counters {
 }
 
 /// The one place where what a provider reported becomes what is priced.
-fn counters(usage: &Usage) -> Counters {
+pub fn counters(usage: &Usage) -> Counters {
     Counters {
         input: usage.input,
         cache_read: usage.cache_read,

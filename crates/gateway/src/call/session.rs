@@ -10,7 +10,7 @@ use super::begin::{Beginning, Begins, begin};
 use super::bought::Bought;
 use super::cover::{Cover, Covered};
 use super::dispatch::{Attempts, dispatch};
-use super::meter::Meter;
+use super::meter::{Meter, counters};
 use super::need::Priced;
 use super::open::Call;
 use super::refused::{Needed, why_refused};
@@ -62,6 +62,8 @@ pub struct SessionCall {
     /// Input as estimated and output as counted: what is charged when nobody reports.
     counted: Counters,
     report: Option<(Option<Usage>, String)>,
+    /// The client has stopped it: what it has read is charged, whether or not it said anything.
+    stopped: bool,
     marked_at: Option<Instant>,
     marked_tokens: u64,
 }
@@ -137,6 +139,7 @@ impl SessionTerms {
             response: None,
             counted: Counters::default(),
             report: None,
+            stopped: false,
             marked_at: None,
             marked_tokens: 0,
         })
@@ -199,11 +202,11 @@ impl SessionCall {
     /// So much was produced by now: text and audio. May it go out? More is asked for when it is
     /// time.
     pub fn produced(&mut self, text: u64, audio: u64) -> Covered {
-        self.counted.output = text;
-        self.counted.audio_output = audio;
         let all = text.saturating_add(audio);
         let covered = self.cover.as_mut().map_or(Covered::Never, |cover| cover.check(all, all, &self.call));
         if covered == Covered::Yes {
+            // What is withheld is not charged for.
+            (self.counted.output, self.counted.audio_output) = (text, audio);
             self.mark_when_due(all);
         }
         covered
@@ -224,6 +227,11 @@ impl SessionCall {
         why_refused(refused, Needed { amount: more, lower: "" }, self.call.till.world.now_ms())
     }
 
+    /// Evidence is left also while nothing more comes.
+    pub fn look(&mut self) {
+        self.mark_when_due(self.counted.output.saturating_add(self.counted.audio_output));
+    }
+
     fn mark_when_due(&mut self, produced: u64) {
         let now = Instant::now();
         let old = |at| now - at >= MARK_EVERY && produced > self.marked_tokens;
@@ -238,6 +246,12 @@ impl SessionCall {
     /// can be true.
     pub fn report(&mut self, usage: Option<Usage>, raw: String) {
         self.report = Some((usage, raw));
+    }
+
+    /// It was stopped before its end. Else a client could let a provider read for nothing, again
+    /// and again.
+    pub fn stopped(&mut self) {
+        self.stopped = true;
     }
 
     /// It is charged for this, whatever passed.
@@ -280,8 +294,12 @@ impl SessionCall {
         };
         let reported = self.report.as_ref().and_then(|(usage, _)| *usage);
         tokens.reported = reported;
-        let says_nothing = reported.is_some_and(|usage| usage.output_total() == 0) && produced == 0;
-        self.call.meter = if tokens.believes(reported.as_ref()) || says_nothing {
+        let silent = reported.filter(|usage| usage.output_total() == 0 && produced == 0);
+        if let Some(usage) = silent.filter(|usage| self.stopped && usage.input_total() <= tokens.input_limit) {
+            self.call.meter = Meter::Known { used: counters(&usage), estimated: false, raw_usage: Some(raw) };
+            return;
+        }
+        self.call.meter = if tokens.believes(reported.as_ref()) || silent.is_some() {
             Meter::Tokens(tokens)
         } else if produced == 0 {
             Meter::Nothing

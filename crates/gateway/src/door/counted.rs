@@ -33,6 +33,11 @@ impl<T> Counted<T> {
         self.room.take()
     }
 
+    /// The connection, and the room of what was read since the last message.
+    pub fn into_parts(self) -> (T, Option<BodyShare>) {
+        (self.inner, self.room)
+    }
+
     /// Whether the connection ended because there was no room.
     pub fn is_full(&self) -> bool {
         self.full

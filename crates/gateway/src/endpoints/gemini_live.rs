@@ -6,6 +6,8 @@ use super::auth_tokens::LiveToken;
 use super::upgrade::SocketRequest;
 use super::{chat, reading};
 use crate::app::App;
+use crate::door::bodies::{BodyShare, Whose};
+use crate::door::counted::Counted;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
 use crate::who::client_secret::{RealtimeCaller, open_realtime};
@@ -38,6 +40,8 @@ pub const ENDPOINTS: [&str; 4] = [
 /// The longest first frame, and how long it is waited for.
 const SETUP_BYTES: usize = 1 << 20;
 const SETUP_TIME: Duration = Duration::from_secs(30);
+/// Most first frames are small.
+const READ_AT_ONCE: usize = 8 << 10;
 /// The last words are given so long.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// The longest reason that fits into a close frame.
@@ -61,8 +65,10 @@ async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Respons
         let _place = place;
         let Ok(io) = upgraded.await else { return };
         let stopping = app.realtime.till.shutdown.stopping.clone();
-        let listening = tokio::time::timeout(SETUP_TIME, first_frame(TokioIo::new(io)));
-        let (frame, io) = tokio::select! {
+        let whose = Whose::Account(caller.account.id);
+        let io = Counted::new(TokioIo::new(io), app.bodies.clone(), whose, SETUP_BYTES);
+        let listening = tokio::time::timeout(SETUP_TIME, first_frame(io));
+        let (frame, room, io) = tokio::select! {
             () = stopping.cancelled() => return,
             heard = listening => match heard {
                 Ok(Some(heard)) => heard,
@@ -79,7 +85,11 @@ async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Respons
             app.realtime.open(id, opening).await
         };
         match reading::guarded(opening).await {
-            Ok(session) => session.run(io.again()).await,
+            Ok(session) => {
+                // The session counts what it reads by itself.
+                drop(room);
+                session.run(io.again()).await;
+            }
             Err(refusal) => {
                 app.metrics.refused(refusal.code.code());
                 let code = if refusal.code.status() >= 500 { CloseCode::Error } else { CloseCode::Policy };
@@ -104,10 +114,15 @@ async fn opening(app: &App, caller: Arc<Caller>, model: String, token: Option<Li
     Ok(Opening { caller, model, transcription: false, configured: None, longest, form })
 }
 
-/// The first frame, with the connection on which it came.
-async fn first_frame<T: AsyncRead + AsyncWrite + Unpin>(io: T) -> Option<(LiveFrame, Replay<T>)> {
+/// The first frame, with its room and the connection on which it came.
+async fn first_frame<T: AsyncRead + AsyncWrite + Unpin>(
+    io: Counted<T>,
+) -> Option<(LiveFrame, Option<BodyShare>, Replay<T>)> {
     let io = Replay { io, seen: Vec::new(), at: 0, records: true };
-    let limits = WebSocketConfig::default().max_message_size(Some(SETUP_BYTES)).max_frame_size(Some(SETUP_BYTES));
+    let limits = WebSocketConfig::default()
+        .max_message_size(Some(SETUP_BYTES))
+        .max_frame_size(Some(SETUP_BYTES))
+        .read_buffer_size(READ_AT_ONCE);
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(limits)).await;
     let frame = loop {
         match socket.next().await? {
@@ -117,7 +132,9 @@ async fn first_frame<T: AsyncRead + AsyncWrite + Unpin>(io: T) -> Option<(LiveFr
             Ok(Message::Close(_) | Message::Frame(_)) | Err(_) => return None,
         }
     };
-    Some((frame, socket.into_inner()))
+    let Replay { io, seen, at, records } = socket.into_inner();
+    let (io, room) = io.into_parts();
+    Some((frame, room, Replay { io, seen, at, records }))
 }
 
 async fn turn_away<T: AsyncRead + AsyncWrite + Unpin>(io: Replay<T>, code: CloseCode, reason: &str) {
@@ -188,6 +205,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Replay<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::door::bodies::Bodies;
     use futures_util::SinkExt as _;
 
     #[tokio::test]
@@ -197,8 +215,13 @@ mod tests {
         for text in ["one", "two"] {
             client.send(Message::text(text)).await.expect("sent");
         }
-        let (frame, io) = first_frame(ours).await.expect("a frame");
+        let bodies = Bodies::new(1 << 20, 1 << 20);
+        let ours = Counted::new(ours, bodies.clone(), Whose::Penniless, SETUP_BYTES);
+        let (frame, room, io) = first_frame(ours).await.expect("a frame");
         assert_eq!(frame, LiveFrame::Text("one".to_owned()));
+        assert!(room.is_some() && bodies.used() > 0, "it is counted among all bodies");
+        drop(room);
+        assert_eq!(bodies.used(), 0);
         let mut again = WebSocketStream::from_raw_socket(io.again(), Role::Server, None).await;
         client.send(Message::text("three")).await.expect("sent");
         for text in ["one", "two", "three"] {

@@ -4,6 +4,7 @@
 use super::ConfigSource;
 use std::collections::HashMap;
 use tollgate_catalog::form::{Form, did_you_mean};
+use tollgate_media::realtime::GeminiUsage;
 use tollgate_upstream::{
     Ability, BaseUrl, KINDS, KeyNeed, Preset, Provider, ProviderKind, ProviderSettings, Secret, preset, presets,
 };
@@ -139,6 +140,9 @@ fn address(form: &mut Form<'_>, known: Option<&Preset>) -> String {
 /// What suppliers of social data allow on one route.
 const SOCIAL_RATE: usize = 10;
 
+/// How reports of Gemini Live are read.
+const LIVE_USAGE: &[(&str, GeminiUsage)] = &[("response", GeminiUsage::EachResponse), ("turn", GeminiUsage::WholeTurn)];
+
 fn habits(form: &mut Form<'_>, social: bool, known: Option<&Preset>) -> ProviderSettings {
     let default = ProviderSettings::default();
     let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
@@ -160,6 +164,7 @@ fn habits(form: &mut Form<'_>, social: bool, known: Option<&Preset>) -> Provider
         private_links: form.flag_or("private_links", default.private_links),
         exclusive: form.flag_or("exclusive", default.exclusive),
         takes_links: form.flag_or("takes_links", links),
+        live_usage: form.choice_or("live_usage", default.live_usage, LIVE_USAGE),
         api_version: form.opt_text("api_version"),
         quirks: quirks(form, known.map(|row| row.quirks.clone()).unwrap_or_default()),
     }

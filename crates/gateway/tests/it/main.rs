@@ -34,7 +34,7 @@ mod v1 {
     mod chat_completions;
     mod chat_faults;
     mod chat_streams;
-    mod client_secrets;
+    pub mod client_secrets;
     mod decisions;
     pub mod embeddings;
     mod every_object;

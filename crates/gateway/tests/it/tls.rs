@@ -148,8 +148,7 @@ async fn a_websocket_opens_inside() {
     house.quiet().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn plain_http_is_pointed_to_tls() {
+pub async fn plain_http_is_pointed_to_tls() {
     let (house, _dir, _) = encrypted("", "").await;
     let mut socket = connected(&house).await;
     socket.write_all(request(&house, &chat("hi"), "").as_bytes()).await.expect("sent");
@@ -163,8 +162,7 @@ async fn plain_http_is_pointed_to_tls() {
 /// The record that begins a handshake, and less of it than it says.
 const HALF: &[u8] = &[0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00];
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_handshake_that_does_not_end_is_ended() {
+pub async fn a_handshake_that_does_not_end_is_ended() {
     let (house, _dir, trusted) = encrypted("[limits]\nheader_time = \"200ms\"\n", "").await;
     let metrics = house.running().app.metrics.connections.clone();
     for part in [&[][..], HALF] {
@@ -206,8 +204,7 @@ async fn unfinished_handshakes_give_way_to_new_ones() {
     assert!(app.metrics.connections.open.get() <= 4 + 3);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn changed_files_are_taken_over_and_a_stream_goes_on() {
+pub async fn changed_files_are_taken_over_and_a_stream_goes_on() {
     let (house, dir, first) = encrypted("", "").await;
     let meter = house.running().app.metrics.tls.clone();
     let mut running = shake(&house, &first, &["http/1.1"]).await.expect("a handshake");

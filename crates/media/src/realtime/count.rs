@@ -1,5 +1,6 @@
 //! Our own count of what a response has produced, for the case that nobody reports it.
 
+use std::time::Duration;
 use tollgate_wire::count::TokenCounter;
 
 /// Tokens of one second of produced audio.
@@ -29,9 +30,20 @@ impl AudioFormat {
         }
     }
 
-    /// Tokens of so many bytes that a model hears, rounded up.
-    pub fn heard(self, bytes: u64) -> u64 {
-        bytes.saturating_mul(AUDIO_IN).div_ceil(self.bytes_per_second)
+    /// The one of two in which the same bytes last longer.
+    pub fn longer(self, other: AudioFormat) -> AudioFormat {
+        AudioFormat { bytes_per_second: self.bytes_per_second.min(other.bytes_per_second) }
+    }
+
+    /// How long so many bytes last.
+    pub fn length(self, bytes: u64) -> Duration {
+        Duration::from_micros(bytes.saturating_mul(1_000_000) / self.bytes_per_second)
+    }
+
+    /// Tokens of so much audio that a model hears, rounded up.
+    pub fn heard(length: Duration) -> u64 {
+        let micros = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
+        micros.saturating_mul(AUDIO_IN).div_ceil(1_000_000)
     }
 
     /// Tokens of so many bytes that it says, rounded up.
@@ -79,9 +91,11 @@ mod tests {
 
     #[test]
     fn audio_counts_by_its_length() {
-        assert_eq!((AudioFormat::PCM.said(48_000), AudioFormat::PCM.heard(48_000)), (20, 10));
+        assert_eq!(AudioFormat::PCM.said(48_000), 20);
+        assert_eq!(AudioFormat::heard(AudioFormat::PCM.length(48_000)), 10);
+        assert_eq!(AudioFormat::PCM.longer(AudioFormat::TELEPHONE), AudioFormat::TELEPHONE);
         assert_eq!((AudioFormat::PCM.said(1), AudioFormat::PCM.said(0)), (1, 0));
-        assert_eq!(AudioFormat::named("audio/pcm", Some(16_000)).heard(32_000), 10);
+        assert_eq!(AudioFormat::named("audio/pcm", Some(16_000)).length(32_000), Duration::from_secs(1));
         assert_eq!(AudioFormat::named("audio/pcm", Some(1)), AudioFormat::PCM, "no rate at all");
         assert_eq!(AudioFormat::named("audio/pcmu", None).said(8_000), 20);
     }

@@ -31,6 +31,11 @@ pub trait LiveForm: Send {
         (Vec::new(), Vec::new())
     }
 
+    /// The model of the session writes down what it hears, and bills that with its responses.
+    fn hears_itself(&self) -> bool {
+        false
+    }
+
     /// Which form it is, where two sides of one form can do without the middle's words.
     fn kind(&self) -> &'static str {
         ""

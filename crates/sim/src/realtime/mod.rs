@@ -153,6 +153,10 @@ fn admit(
             return Err(Refusal::new(401, "Incorrect API key provided."));
         }
     }
+    // As Azure has it: a key of its own name, or somebody's token.
+    if parts.uri.path().starts_with("/openai/") && header("api-key").is_empty() && !received.has_authorization() {
+        return Err(Refusal::new(401, "Access denied due to invalid subscription key."));
+    }
     let upgrades = header("upgrade").eq_ignore_ascii_case("websocket") && header("sec-websocket-version") == "13";
     if !upgrades || header("sec-websocket-key").is_empty() {
         return Err(Refusal::new(426, "This endpoint speaks WebSocket only."));

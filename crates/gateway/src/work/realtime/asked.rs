@@ -2,20 +2,23 @@
 //! session or add to what a response reads is looked at first.
 
 use super::checks;
+use super::context::BufferCut;
 use super::ending::{LastWords, error_event};
-use super::session::Talk;
+use super::talk::{AskedResponse, LAST_RESPONSE, Talk};
 use crate::refusal::Refusal;
 use serde_json::{Map, Value};
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tollgate_media::realtime::{AudioFormat, BadEvent, base64_bytes, strict_event_type};
+use tollgate_wire::count::TokenCounter;
 use tollgate_wire::error::Code;
 
 /// Letters of an append that are not audio.
 const AROUND_AUDIO: usize = 50;
 /// Events that cannot be taken, before the session is closed.
 const MOST_ERRORS: u64 = 256;
+const TRANSCRIBER: &str = "session.audio.input.transcription.model";
 
 impl Talk {
     /// An event of the client. Gives it back where it has to wait for the response before it.
@@ -23,10 +26,8 @@ impl Talk {
         let kind = match strict_event_type(&event) {
             Ok(kind) => kind,
             Err(BadEvent::Shape) => {
-                self.refuse(
-                    &Refusal::about(Code::InvalidJson, "type", "An event is a JSON object with a `type`."),
-                    None,
-                );
+                let refusal = Refusal::about(Code::InvalidJson, "type", "An event is a JSON object with a `type`.");
+                self.refuse(&refusal, None);
                 return None;
             }
             Err(BadEvent::TwoTypes) => {
@@ -37,17 +38,23 @@ impl Talk {
         };
         match kind {
             "input_audio_buffer.append" => {
-                self.context.audio(base64_bytes(event.len().saturating_sub(AROUND_AUDIO)));
+                self.context.append(base64_bytes(event.len().saturating_sub(AROUND_AUDIO)));
                 if self.covers_input().await {
                     self.to_provider.push(event);
                 }
             }
             "input_audio_buffer.clear" => {
-                self.context.cleared();
+                self.context.cut_asked(BufferCut::Clear);
+                self.to_provider.push(event);
+            }
+            "input_audio_buffer.commit" => {
+                self.context.cut_asked(BufferCut::Commit);
                 self.to_provider.push(event);
             }
             "conversation.item.create" => {
-                self.count_item(&event);
+                if let Ok(read) = serde_json::from_str::<Value>(&event) {
+                    self.count(&read["item"]);
+                }
                 if self.covers_input().await {
                     self.to_provider.push(event);
                 }
@@ -63,8 +70,7 @@ impl Talk {
                 }
                 Box::pin(self.response_create(&event)).await;
             }
-            "input_audio_buffer.commit"
-            | "response.cancel"
+            "response.cancel"
             | "output_audio_buffer.clear"
             | "conversation.item.retrieve"
             | "conversation.item.truncate"
@@ -86,26 +92,16 @@ impl Talk {
         self.to_client.push(error_event(self.errors, refusal, about).to_string().into());
         self.shared.terms.till.metrics.refused(refusal.code.code());
         if self.errors == MOST_ERRORS {
-            self.end_soon(
-                LastWords::fault(Code::InvalidRequest, "Too many events could not be taken."),
-                Duration::ZERO,
-            );
-        }
-    }
-
-    /// The session ends when what runs has ended, or when this time is over.
-    pub fn end_soon(&mut self, words: LastWords, within: Duration) {
-        if self.ending.is_none() {
-            self.ending = Some((words, Instant::now() + within));
+            let words = LastWords::fault(Code::InvalidRequest, "Too many events could not be taken.");
+            self.end_soon(words, Duration::ZERO);
         }
     }
 
     /// Is what the next response would read held for? If not, and there is no more money, the
     /// session ends.
     pub async fn covers_input(&mut self) -> bool {
-        let seconds = self.context.uncommitted().div_ceil(self.context.format.bytes_per_second);
-        if let Err(refusal) = self.listening.cover(seconds).await {
-            self.end_soon(LastWords::refused(refusal), super::session::LAST_RESPONSE);
+        if let Err(refusal) = self.listening.cover(self.context.uncommitted()).await {
+            self.end_soon(LastWords::refused(refusal), LAST_RESPONSE);
             return false;
         }
         let Some(standing) = self.standing.as_mut() else { return self.ending.is_none() };
@@ -117,32 +113,32 @@ impl Talk {
         match Box::pin(standing.cover_input(more)).await {
             Ok(()) => true,
             Err(refusal) => {
-                self.end_soon(LastWords::refused(refusal), super::session::LAST_RESPONSE);
+                self.end_soon(LastWords::refused(refusal), LAST_RESPONSE);
                 false
             }
         }
     }
 
-    fn count_item(&mut self, event: &str) {
-        let Ok(read) = serde_json::from_str::<Value>(event) else { return };
-        self.count_one(&read["item"]);
-    }
-
-    fn count_one(&mut self, item: &Value) {
-        for name in ["arguments", "output", "name"] {
-            self.context.text(item[name].as_str().unwrap_or_default().as_bytes());
-        }
-        for part in item["content"].as_array().map(Vec::as_slice).unwrap_or_default() {
-            for name in ["text", "transcript"] {
-                self.context.text(part[name].as_str().unwrap_or_default().as_bytes());
+    /// Everything in it is read by the next response: names and texts, pictures, audio.
+    fn count(&mut self, value: &Value) {
+        match value {
+            Value::Object(members) => {
+                for (name, value) in members {
+                    match (name.as_str(), value) {
+                        (_, Value::Null) => {}
+                        ("audio", Value::String(audio)) => self.context.audio_item(base64_bytes(audio.len())),
+                        ("image_url", _) => self.context.image(),
+                        _ => {
+                            self.context.text(name.as_bytes());
+                            self.count(value);
+                        }
+                    }
+                }
             }
-            if let Some(audio) = part["audio"].as_str() {
-                self.context.audio(base64_bytes(audio.len()));
-                self.context.committed();
-            }
-            if !part["image_url"].is_null() {
-                self.context.image();
-            }
+            Value::Array(all) => all.iter().for_each(|one| self.count(one)),
+            Value::String(text) => self.context.text(text.as_bytes()),
+            Value::Bool(_) | Value::Number(_) => self.context.text(b"0"),
+            Value::Null => {}
         }
     }
 
@@ -174,18 +170,13 @@ impl Talk {
         checks::check(session, "session", &self.names)?;
         let limit = checks::limit(session, "session", self.most_output)?;
         self.listens(session).await?;
-        if let Some(limit) = limit {
-            self.limit = limit;
-        }
-        let format = |side: &str| {
-            let format = session.get("audio")?.get(side)?.get("format")?;
-            Some(AudioFormat::named(format["type"].as_str()?, format["rate"].as_u64()))
-        };
-        self.context.format = format("input").unwrap_or(self.context.format);
-        self.spoken = format("output").unwrap_or(self.spoken);
-        self.context.text(session.get("instructions").and_then(Value::as_str).unwrap_or_default().as_bytes());
-        if let Some(tools) = session.get("tools").filter(|tools| !tools.is_null()) {
-            self.context.text(tools.to_string().as_bytes());
+        self.warnings.extend(checks::leave_out(session));
+        // The provider may refuse the event: until it has answered, the dearer of both holds.
+        self.limit = self.limit.max(limit.unwrap_or(0));
+        self.context.format = self.context.format.longer(format_of(session, "input").unwrap_or(self.context.format));
+        self.spoken = self.spoken.longer(format_of(session, "output").unwrap_or(self.spoken));
+        for name in ["instructions", "tools", "tool_choice"] {
+            self.count(session.get(name).unwrap_or(&Value::Null));
         }
         Ok(())
     }
@@ -194,16 +185,21 @@ impl Talk {
     async fn listens(&mut self, session: &mut Map<String, Value>) -> Result<(), Refusal> {
         let asked = session.get_mut("audio").and_then(|audio| audio.get_mut("input"));
         let Some(asked) = asked.and_then(|input| input.get_mut("transcription")) else { return Ok(()) };
-        if asked.is_null() {
-            self.listening.stop();
+        if self.hears_itself {
             return Ok(());
         }
-        let param = "session.audio.input.transcription.model";
+        if asked.is_null() {
+            self.listening.ask_to_stop();
+            return Ok(());
+        }
         let Some(name) = asked["model"].as_str().map(str::to_owned) else {
-            return Err(Refusal::about(Code::MissingParameter, param, "`transcription` names the model that listens."));
+            let text = "`transcription` names the model that listens.";
+            return Err(Refusal::about(Code::MissingParameter, TRANSCRIBER, text));
         };
-        let upstream = self.listening.begin(&self.shared, &self.provider, &name).await;
-        let upstream = upstream.map_err(|refusal| Refusal { param: Some(param.to_owned()), ..refusal })?;
+        let mut prompt = TokenCounter::default();
+        prompt.json(asked["prompt"].as_str().unwrap_or_default().as_bytes());
+        let upstream = self.listening.begin(&self.shared, &self.provider, &name, prompt.tokens()).await;
+        let upstream = upstream.map_err(|refusal| Refusal { param: Some(TRANSCRIBER.to_owned()), ..refusal })?;
         asked["model"] = Value::from(upstream);
         Ok(())
     }
@@ -213,7 +209,7 @@ impl Talk {
             return self.refuse(&Refusal::new(Code::InvalidJson, "The event is not JSON."), None);
         };
         let about = id_of(&whole);
-        let mut limit = None;
+        let mut asked = AskedResponse::default();
         if let Some(response) = whole.get_mut("response").filter(|response| !response.is_null()) {
             let Value::Object(response) = response else {
                 let refusal = Refusal::about(Code::InvalidParameter, "response", "`response` is an object.");
@@ -221,33 +217,29 @@ impl Talk {
             };
             let checked = checks::check(response, "response", &self.names)
                 .and_then(|()| checks::limit(response, "response", self.most_output));
-            limit = match checked {
-                Ok(limit) => limit,
+            asked = match checked {
+                Ok(limit) => AskedResponse { limit, spoken: format_of(response, "output") },
                 Err(refusal) => return self.refuse(&refusal, about.as_deref()),
             };
-            self.context.text(response.get("instructions").and_then(Value::as_str).unwrap_or_default().as_bytes());
-            for item in response.get("input").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default() {
-                self.count_one(item);
+            for name in ["instructions", "tools", "tool_choice", "input"] {
+                self.count(response.get(name).unwrap_or(&Value::Null));
             }
         }
         if self.standing.is_none() || !self.covers_input().await {
             return;
         }
-        self.asked_limit = limit;
+        self.asked = asked;
         self.promised = Some(Instant::now());
         self.to_provider.push(Value::Object(whole).to_string().into());
-    }
-
-    /// The key was revoked, or the account suspended.
-    pub fn key_is_gone(&mut self) -> Option<LastWords> {
-        let till = &self.shared.terms.till;
-        let known = till.keys.known(&self.shared.caller.key.hash)?;
-        let gone = !known.works_at(till.world.now_ms()) || known.account.suspended_at.is_some();
-        self.shared.caller = known;
-        gone.then(|| LastWords::fault(Code::InvalidApiKey, "The API key of this session does not work any more."))
     }
 }
 
 fn id_of(event: &Map<String, Value>) -> Option<String> {
     event.get("event_id").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// How audio of one side is to be written, where that is said.
+fn format_of(object: &Map<String, Value>, side: &str) -> Option<AudioFormat> {
+    let format = object.get("audio")?.get(side)?.get("format")?;
+    Some(AudioFormat::named(format["type"].as_str()?, format["rate"].as_u64()))
 }

@@ -44,6 +44,16 @@ pub fn check(object: &mut Map<String, Value>, place: &str, names: &ModelNames) -
     Ok(())
 }
 
+/// Members that concern the operator's account at the provider and change nothing for the client.
+const OPERATORS: &[(&str, &str)] = &[("tracing", "session.tracing belongs to the provider's account and was left out")];
+
+/// Takes out what is not the client's to set, and says so.
+pub fn leave_out(session: &mut Map<String, Value>) -> impl Iterator<Item = &'static str> {
+    let mut given = |name: &str| session.remove(name).is_some_and(|value| !value.is_null());
+    let left_out: Vec<_> = OPERATORS.iter().filter(|(name, _)| given(name)).map(|(_, text)| *text).collect();
+    left_out.into_iter()
+}
+
 /// Checks a session that is fixed before it is opened, by whoever makes a client secret.
 pub fn check_fixed(session: &Map<String, Value>, model: &str) -> Result<(), Refusal> {
     let (mut session, place) = (session.clone(), "session");
@@ -101,6 +111,15 @@ mod tests {
         );
         assert_eq!(checked(json!({ "prompt": { "id": "pmpt_1" } })).expect_err("hosted"), "session.prompt");
         assert!(checked(json!({ "prompt": null, "tools": null })).is_ok());
+    }
+
+    #[test]
+    fn traces_in_the_operators_account_are_left_out_and_said_so() {
+        let Value::Object(mut session) = json!({ "tracing": "auto", "instructions": "x" }) else { panic!("an object") };
+        assert_eq!(leave_out(&mut session).count(), 1);
+        assert_eq!(Value::Object(session), json!({ "instructions": "x" }));
+        let Value::Object(mut session) = json!({ "tracing": null }) else { panic!("an object") };
+        assert_eq!(leave_out(&mut session).count(), 0);
     }
 
     #[test]

@@ -32,7 +32,12 @@ impl Attempts for SessionDial {
         call.till.world.fill(&mut nonce);
         let nonce = STANDARD.encode(nonce);
         let id = call.id.to_string();
-        let ask = RealtimeAsk { model: &route.upstream_model, call_id: &id, transcription: self.transcription };
+        let ask = RealtimeAsk {
+            model: &route.upstream_model,
+            call_id: &id,
+            transcription: self.transcription,
+            live_usage: provider.settings.live_usage,
+        };
         let request = provider.realtime(&ask, &nonce).ok_or_else(unable)?;
         let reply = match call.till.client.upgrade(provider, request).await? {
             Upgrade::Switched(reply) => reply,

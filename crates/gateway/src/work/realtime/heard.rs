@@ -3,17 +3,18 @@
 
 use super::ending::LastWords;
 use super::needs::NextResponse;
-use super::session::{CANCELLED, OWN_UPDATE, RunningResponse, Talk};
+use super::talk::{LAST_RESPONSE, OWN_UPDATE, RunningResponse, Talk, cancel};
 use crate::call::Covered;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
-use tollgate_media::realtime::{OutputCount, event_parts, event_type, live_usage};
+use tollgate_media::realtime::{AudioFormat, OutputCount, event_parts, event_type, live_usage};
 use tollgate_store::{Counters, Ending};
 use tollgate_upstream::safe_text;
 use tollgate_wire::error::Code;
 
-/// Responses that run at once.
+/// Responses that run at once, and items of each that are remembered.
 const MOST_RUNNING: usize = 16;
+const MOST_ITEMS: usize = 256;
 const TRANSCRIPT: &str = "conversation.item.input_audio_transcription.";
 
 /// Output that has to wait for money: its response, and the event.
@@ -27,22 +28,26 @@ impl Talk {
         let read = || serde_json::from_str::<Value>(&event).map_err(|_| garbage());
         match kind {
             "rate_limits.updated" => {}
-            "session.created" | "session.updated" => {
-                let own = kind == "session.updated" && std::mem::take(&mut self.own_update);
-                if !own {
-                    let read = self.named_here(read()?);
-                    self.to_client.push(read.to_string().into());
-                }
-            }
+            "session.created" | "session.updated" => self.session_said(kind == "session.updated", read()?),
             "response.created" => {
                 let read = read()?;
-                Box::pin(self.response_created(&read, event)).await?;
+                Box::pin(self.response_created(&read, event)).await;
             }
             "response.done" => {
                 let read = read()?;
-                Box::pin(self.response_done(&read, event)).await;
+                Box::pin(self.response_done(read, event)).await;
             }
             "error" => self.provider_error(read()?),
+            "input_audio_buffer.speech_stopped" => {
+                if let Some(end) = read()?["audio_end_ms"].as_u64() {
+                    self.context.turn_heard(end);
+                }
+                self.to_client.push(event);
+            }
+            "input_audio_buffer.cleared" => {
+                self.context.cleared();
+                self.to_client.push(event);
+            }
             "input_audio_buffer.committed" => {
                 let read = read()?;
                 Box::pin(self.committed(read["item_id"].as_str().unwrap_or_default())).await;
@@ -52,20 +57,44 @@ impl Talk {
                 let id = event_parts(&event).ok_or_else(garbage)?.response_id.to_owned();
                 return Ok(self.pass_output(&id, event));
             }
-            _ => {
-                if let Some(what) = kind.strip_prefix(TRANSCRIPT) {
-                    let read = read()?;
-                    let item = read["item_id"].as_str().unwrap_or_default();
-                    match what {
-                        "completed" => self.listening.completed(item, &read["usage"]),
-                        "failed" => self.listening.failed(item),
-                        _ => {}
-                    }
+            _ if kind.starts_with("conversation.item.") => {
+                let what = kind.strip_prefix(TRANSCRIPT);
+                if what.is_some() || !self.unpaid_items.is_empty() {
+                    self.item_said(what, &read()?, event.clone());
+                } else {
+                    self.to_client.push(event);
                 }
-                self.to_client.push(event);
             }
+            _ => self.to_client.push(event),
         }
         Ok(None)
+    }
+
+    /// Something about an item. What nobody pays for is not passed on. `transcript`: what became of
+    /// its transcript.
+    fn item_said(&mut self, transcript: Option<&str>, read: &Value, event: Utf8Bytes) {
+        let item = read["item_id"].as_str().or_else(|| read["item"]["id"].as_str()).unwrap_or_default();
+        if self.unpaid_items.contains(item) {
+            return;
+        }
+        match transcript {
+            Some("completed") => self.listening.completed(item, &read["usage"], self.context.appended()),
+            Some("failed") => self.listening.failed(item),
+            Some(_) => self.listening.begun(item),
+            None => {}
+        }
+        self.to_client.push(event);
+    }
+
+    fn session_said(&mut self, updated: bool, read: Value) {
+        if updated {
+            self.confirmed(&read["session"]);
+            if std::mem::take(&mut self.own_update) {
+                return;
+            }
+        }
+        let named = self.named_here(read, updated);
+        self.to_client.push(named.to_string().into());
     }
 
     /// Output of a response, if it is held for; else it is given back.
@@ -73,6 +102,9 @@ impl Talk {
         if id.is_empty() {
             self.to_client.push(event);
             return None;
+        }
+        if event_type(&event) == Some("response.output_item.added") {
+            self.item_added(id, &event);
         }
         // What belongs to no response that is paid for is not passed on.
         let one = self.running.get_mut(id).filter(|one| !one.cancelled)?;
@@ -83,7 +115,7 @@ impl Talk {
         }
         let before = one.count.clone();
         one.count.delta(event_type(&event).unwrap_or_default(), parts.delta.as_bytes());
-        let (text, audio) = one.count.tokens(self.spoken);
+        let (text, audio) = one.count.tokens(one.spoken);
         match one.call.produced(text, audio) {
             Covered::Yes => {
                 self.to_client.push(event);
@@ -101,10 +133,26 @@ impl Talk {
         }
     }
 
+    /// A response has an item, of which events speak that do not name the response.
+    fn item_added(&mut self, id: &str, event: &str) {
+        let Ok(read) = serde_json::from_str::<Value>(event) else { return };
+        let Some(item) = read["item"]["id"].as_str().map(str::to_owned) else { return };
+        match self.running.get_mut(id).filter(|one| !one.cancelled) {
+            Some(one) if one.items.len() < MOST_ITEMS => one.items.push(item),
+            Some(_) => {}
+            None => self.unpaid_item(item),
+        }
+    }
+
     /// Our own names of session and models; the provider's id of the session is nobody's business.
-    fn named_here(&self, mut event: Value) -> Value {
+    fn named_here(&mut self, mut event: Value, updated: bool) -> Value {
         let session = &mut event["session"];
         if session.is_object() {
+            if updated && !self.warnings.is_empty() {
+                let mut warnings = session["warnings"].as_array().cloned().unwrap_or_default();
+                warnings.extend(self.warnings.drain(..).map(Value::from));
+                session["warnings"] = Value::Array(warnings);
+            }
             session["id"] = json!(&*self.session_id);
             if !self.transcription {
                 session["model"] = json!(self.names.public);
@@ -121,24 +169,42 @@ impl Talk {
 
     /// The standing hold is this response's, and the next one is taken at once: a provider that
     /// listens by itself may begin again at any time.
-    async fn response_created(&mut self, read: &Value, event: Utf8Bytes) -> Result<(), LastWords> {
+    async fn response_created(&mut self, read: &Value, event: Utf8Bytes) {
         self.promised = None;
-        let id = read["response"]["id"].as_str().unwrap_or_default().to_owned();
-        let Some(mut call) = self.standing.take().filter(|_| self.running.len() < MOST_RUNNING) else {
+        let asked = std::mem::take(&mut self.asked);
+        let response = &read["response"];
+        let id = response["id"].as_str().unwrap_or_default().to_owned();
+        if self.running.contains_key(&id) {
+            // It has begun before.
+            return;
+        }
+        let room = self.running.len() < MOST_RUNNING;
+        let Some(mut call) = room.then(|| self.standing.take()).flatten() else {
             // There is no money for it: it is stopped before it has said anything.
             self.to_provider.push(cancel(&id));
-            return Ok(());
+            return;
         };
-        let asked = self.asked_limit.take().unwrap_or(self.limit);
-        let stated = read["response"]["max_output_tokens"].as_u64();
-        let limit = stated.filter(|stated| *stated <= self.most_output).unwrap_or(asked);
-        let heard = self.context.new_audio();
-        let input = self.context.estimate().saturating_sub(heard);
-        call.bind(Some(id.clone()), Counters { input, audio_input: heard, ..Counters::default() }, limit);
-        self.running.insert(id, RunningResponse { call, count: OutputCount::default(), cancelled: false });
+        let stated = response["max_output_tokens"].as_u64();
+        let limit = stated.filter(|stated| *stated <= self.most_output).unwrap_or(asked.limit.unwrap_or(self.limit));
+        let format = &response["audio"]["output"]["format"];
+        let spoken = match format["type"].as_str() {
+            Some(kind) => AudioFormat::named(kind, format["rate"].as_u64()),
+            None => asked.spoken.map_or(self.spoken, |asked| asked.longer(self.spoken)),
+        };
+        let audio_input = self.context.new_audio();
+        let input = self.context.estimate().saturating_sub(audio_input);
+        call.bind(Some(id.clone()), Counters { input, audio_input, ..Counters::default() }, limit);
+        let running = RunningResponse {
+            call,
+            count: OutputCount::default(),
+            cancelled: false,
+            spoken,
+            in_conversation: response["conversation_id"].is_string(),
+            items: Vec::new(),
+        };
+        self.running.insert(id, running);
         self.to_client.push(event);
         self.stand(self.shared.settings.first_hold).await;
-        Ok(())
     }
 
     /// Holds for the next response, which may read so much more than is known now. Without money
@@ -160,23 +226,26 @@ impl Talk {
         );
         match held.await {
             Ok(call) => self.standing = Some(call),
-            Err(refusal) => self.end_soon(LastWords::refused(refusal), super::session::LAST_RESPONSE),
+            Err(refusal) => self.end_soon(LastWords::refused(refusal), LAST_RESPONSE),
         }
     }
 
     /// The response is over: its call is closed by what it used.
-    async fn response_done(&mut self, read: &Value, event: Utf8Bytes) {
+    async fn response_done(&mut self, read: Value, event: Utf8Bytes) {
         let response = &read["response"];
         let id = response["id"].as_str().unwrap_or_default();
-        let Some(RunningResponse { mut call, count, .. }) = self.running.remove(id) else {
+        let Some(RunningResponse { mut call, count, cancelled, spoken, in_conversation, .. }) = self.running.remove(id)
+        else {
             // One that was never begun here, because nobody could pay for it.
             return;
         };
         let usage = &response["usage"];
         let used = live_usage(usage);
-        let (text, audio) = count.tokens(self.spoken);
+        let (text, audio) = count.tokens(spoken);
         match used {
-            Some(used) => self.context.reported(used.input_total().saturating_add(used.output_total())),
+            Some(used) => {
+                self.context.reported(used.input_total().saturating_add(used.output_total()), in_conversation);
+            }
             None => self.context.made(text.saturating_add(audio)),
         }
         let status = response["status"].as_str().unwrap_or_default();
@@ -184,6 +253,9 @@ impl Talk {
             call.let_go(Ending::UpstreamFault, "response_failed");
         } else {
             call.report(used, usage.to_string());
+            if status == "cancelled" {
+                call.stopped();
+            }
             match status {
                 "failed" => call.settle(Ending::UpstreamFault, "response_failed"),
                 "cancelled" => call.settle(Ending::Answered, "cancelled"),
@@ -191,9 +263,11 @@ impl Talk {
                 _ => call.settle(Ending::Answered, "completed"),
             }
         }
-        self.to_client.push(match status {
-            "failed" => without_ids(read.clone()),
-            _ => event,
+        let failed = status == "failed";
+        self.to_client.push(match (cancelled, failed) {
+            (true, _) => without_output(read),
+            (false, true) => without_ids(read),
+            (false, false) => event,
         });
         // What the next one reads is known now.
         if self.ending.is_none() {
@@ -202,10 +276,11 @@ impl Talk {
     }
 
     async fn committed(&mut self, item: &str) {
-        let seconds = self.context.committed().div_ceil(self.context.format.bytes_per_second);
-        let committed = self.listening.committed(&self.shared, &self.provider, item, seconds).await;
+        let length = self.context.committed();
+        let left = self.context.uncommitted();
+        let committed = self.listening.committed(&self.shared, &self.provider, item, length, left).await;
         if let Err(refusal) = committed {
-            self.end_soon(LastWords::refused(refusal), super::session::LAST_RESPONSE);
+            self.end_soon(LastWords::refused(refusal), LAST_RESPONSE);
         }
     }
 
@@ -224,35 +299,12 @@ impl Talk {
         }
         self.to_client.push(event.to_string().into());
     }
+}
 
-    /// Tells a response to stop.
-    pub fn cancel(&mut self, id: &str) {
-        if let Some(one) = self.running.get_mut(id) {
-            one.cancelled = true;
-            self.to_provider.push(cancel(id));
-        }
-    }
-
-    /// A response is stopped, and the session ends with it.
-    pub fn stop_response(&mut self, id: &str, words: LastWords) {
-        self.cancel(id);
-        self.end_soon(words, CANCELLED);
-    }
-
-    /// All calls are closed: what was produced is charged, what only waited is not.
-    pub fn close_calls(&mut self, ending: Ending, reason: &str) {
-        for (_, RunningResponse { call, count, .. }) in self.running.drain() {
-            if count.is_empty() {
-                call.let_go(ending, reason);
-            } else {
-                call.settle(ending, reason);
-            }
-        }
-        if let Some(call) = self.standing.take() {
-            call.let_go(Ending::ClientLeft, "no_response");
-        }
-        self.listening.end("session_ended");
-    }
+/// A response that was stopped because nobody paid for more of it: what it has said is not told.
+fn without_output(mut event: Value) -> Utf8Bytes {
+    event["response"]["output"] = json!([]);
+    without_ids(event)
 }
 
 /// A response that failed, in the provider's words but without its ids and addresses.
@@ -261,8 +313,4 @@ fn without_ids(mut event: Value) -> Utf8Bytes {
         *message = json!(safe_text(message.as_str().unwrap_or_default(), 1_024));
     }
     event.to_string().into()
-}
-
-fn cancel(id: &str) -> Utf8Bytes {
-    json!({ "type": "response.cancel", "response_id": id }).to_string().into()
 }

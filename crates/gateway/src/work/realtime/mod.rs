@@ -1,9 +1,10 @@
 //! Realtime sessions as work: a WebSocket on which a client and a model talk, and on which each
 //! response is a call of its own.
 //!
-//! `session.rs` relays between the two sides (`socket.rs`). Events pass unread but for those that
-//! say what is to be done (`asked.rs`) and those that say what was done (`heard.rs`). Before a
-//! response may begin there is a hold for it; nothing here knows a price.
+//! `session.rs` opens a session, `relay.rs` passes on between its two sides (`socket.rs`). Events
+//! pass unread but for those that say what is to be done (`asked.rs`) and those that say what was
+//! done (`heard.rs`); `talk.rs` is what is known of the session. Before a response may begin there
+//! is a hold for it; nothing here knows a price.
 
 mod asked;
 mod checks;
@@ -15,8 +16,10 @@ mod listening;
 mod needs;
 mod pace;
 mod places;
+mod relay;
 mod session;
 mod socket;
+mod talk;
 
 pub use checks::check_fixed;
 pub use needs::NextResponse;

@@ -67,6 +67,8 @@ impl Priced for NextResponse {
 pub struct NextTranscript {
     pub model: String,
     pub seconds: u64,
+    /// Tokens that the model is told beside the audio.
+    pub prompt: u64,
 }
 
 impl NextTranscript {
@@ -78,7 +80,7 @@ impl NextTranscript {
             let text = format!("The model `{model}` does not listen in sessions; send it whole recordings.");
             return Err(Refusal::about(Code::UnsupportedValue, "model", text));
         }
-        Ok(NextTranscript { model: model.to_owned(), seconds: FIRST_SECONDS })
+        Ok(NextTranscript { model: model.to_owned(), seconds: FIRST_SECONDS, prompt: 0 })
     }
 
     /// What so many seconds are charged for, where nobody reports tokens.
@@ -104,10 +106,11 @@ impl Priced for NextTranscript {
         let too_long = || Refusal::about(Code::InvalidParameter, "audio", "The audio is too long to be priced.");
         if model.billing_unit == BillingUnit::Tokens {
             let tokens = self.seconds.checked_mul(LISTENED).ok_or_else(too_long)?;
-            let most = Counters { input: tokens, output: tokens, calls: 1, ..Counters::default() };
+            let input = tokens.checked_add(self.prompt).ok_or_else(too_long)?;
+            let most = Counters { input, output: tokens, calls: 1, ..Counters::default() };
             return Ok(Need {
-                context_len: tokens,
-                context_max: tokens,
+                context_len: input,
+                context_max: input,
                 most,
                 output_ceiling: tokens,
                 ..Need::default()

@@ -1,48 +1,29 @@
-//! One session, from its first hold to its last word: two sockets, one task, one loop.
-//!
-//! A side is read only while the other side's queue has room, so a slow reader stops the one that
-//! speaks to it and nothing piles up here. Whoever leaves, whatever breaks and whoever runs out of
-//! money, the calls that run are closed by what they produced, and both sides hear of it.
+//! Opening a session: the first hold, the provider, and then everything that its loop needs.
 
 use super::checks::ModelNames;
 use super::context::InputEstimate;
 use super::dial::{Dialled, SessionDial};
-use super::ending::{LastWords, error_event};
 use super::listening::Listening;
 use super::needs::{NextResponse, NextTranscript};
-use super::pace::ClientPace;
 use super::places::SessionPlace;
-use super::socket::{SessionSocket, SocketInput};
+use super::relay::Relay;
+use super::socket::SessionSocket;
+use super::talk::{AskedResponse, Shared, Talk};
 use super::{ENDPOINT, RealtimeDesk};
 use crate::call::{SessionCall, SessionTerms};
-use crate::door::bodies::{BodyShare, Whose};
+use crate::door::bodies::Whose;
 use crate::door::counted::Counted;
 use crate::refusal::Refusal;
 use crate::settings::RealtimeSettings;
 use crate::who::caller::Caller;
-use serde_json::{Value, json};
-use std::collections::{HashMap, VecDeque};
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::protocol::Role;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
-use tollgate_media::realtime::{AudioFormat, LiveForm, LiveFrame, OutputCount};
-use tollgate_store::{CallId, Ending, ids};
-use tollgate_upstream::{Provider, Upgraded};
-use tollgate_wire::error::Code;
-
-/// How often clocks and keys are looked at.
-const TICK: Duration = Duration::from_secs(1);
-/// A response that was cancelled is given so long to say what it used: one that nobody pays for
-/// any more, and one that nobody hears any more.
-pub(super) const CANCELLED: Duration = Duration::from_secs(3);
-const ABANDONED: Duration = Duration::from_secs(5);
-/// Responses that end by themselves before a session is closed have so long.
-pub(super) const LAST_RESPONSE: Duration = Duration::from_secs(60);
+use tollgate_media::realtime::{AudioFormat, LiveForm};
+use tollgate_store::CallId;
+use tollgate_upstream::Provider;
 
 /// What a client asks for when it opens a session.
 pub struct Opening {
@@ -58,14 +39,6 @@ pub struct Opening {
     pub form: Option<Box<dyn LiveForm>>,
 }
 
-/// What all calls of a session share.
-pub(super) struct Shared {
-    pub terms: SessionTerms,
-    pub caller: Arc<Caller>,
-    pub ids: Arc<ids::Maker>,
-    pub settings: RealtimeSettings,
-}
-
 /// A session that is paid for and open at its provider; its client is not answered yet.
 pub struct OpenSession {
     desk: Arc<RealtimeDesk>,
@@ -74,44 +47,6 @@ pub struct OpenSession {
     call: SessionCall,
     dialled: Dialled,
     opening: Opening,
-}
-
-/// A response that runs.
-pub(super) struct RunningResponse {
-    pub call: SessionCall,
-    pub count: OutputCount,
-    /// It is to stop: nothing more of it goes out.
-    pub cancelled: bool,
-}
-
-/// The session, its sockets apart.
-pub(super) struct Talk {
-    pub shared: Shared,
-    pub names: ModelNames,
-    pub provider: Arc<Provider>,
-    pub session_id: Arc<str>,
-    /// The hold for the next response.
-    pub standing: Option<SessionCall>,
-    /// A response was asked for that has not begun: the hold is its.
-    pub promised: Option<Instant>,
-    pub running: HashMap<String, RunningResponse>,
-    pub context: InputEstimate,
-    pub spoken: AudioFormat,
-    /// The most output of a response: the session's, and of the one that was asked for last.
-    pub limit: u64,
-    pub asked_limit: Option<u64>,
-    pub most_output: u64,
-    pub listening: Listening,
-    /// There are no responses, only transcripts.
-    pub transcription: bool,
-    /// Our own configuration, which the client did not ask for, is not answered yet.
-    pub own_update: bool,
-    /// What goes to each side.
-    pub to_client: Vec<Utf8Bytes>,
-    pub to_provider: Vec<Utf8Bytes>,
-    pub errors: u64,
-    /// The session ends when the last response has.
-    pub ending: Option<(LastWords, Instant)>,
 }
 
 impl RealtimeDesk {
@@ -151,38 +86,8 @@ impl OpenSession {
         let Some((provider, upstream)) = call.provider().map(|(provider, name)| (provider, name.to_owned())) else {
             return;
         };
-        let settings = shared.settings.clone();
-        let whose = Whose::Account(shared.caller.account.id);
-        let client = Counted::new(io, desk.bodies.clone(), whose, settings.message_bytes);
-        let server = Counted::new(dialled.io, desk.bodies.clone(), whose, settings.provider_message_bytes);
-        let model = call.model().clone();
-        let most_output = model.max_output_tokens.unwrap_or(u64::MAX).max(1);
-        let (standing, listening) = match opening.transcription {
-            true => (None, Listening::with(call, upstream.clone())),
-            false => (Some(call), Listening::default()),
-        };
-        let talk = Talk {
-            names: ModelNames { public: model.name.clone(), upstream },
-            session_id: shared.terms.session.clone(),
-            provider,
-            standing,
-            promised: None,
-            running: HashMap::new(),
-            context: InputEstimate::new(model.chat.image_tokens),
-            spoken: AudioFormat::PCM,
-            limit: settings.max_output_tokens.min(most_output),
-            asked_limit: None,
-            most_output: most_output.min(settings.max_output_tokens.max(4_096)),
-            listening,
-            transcription: opening.transcription,
-            own_update: false,
-            to_client: Vec::new(),
-            to_provider: Vec::new(),
-            errors: 0,
-            ending: None,
-            shared,
-        };
-        let (mut client_form, mut server_form) = (opening.form, dialled.form);
+        let Dialled { io: server, form: mut server_form } = dialled;
+        let Opening { transcription, configured, form: mut client_form, .. } = opening;
         if let (Some(ours), Some(theirs)) = (&mut client_form, &mut server_form)
             && !ours.kind().is_empty()
             && ours.kind() == theirs.kind()
@@ -190,402 +95,63 @@ impl OpenSession {
             ours.pair();
             theirs.pair();
         }
-        let relay = Relay {
-            client: SessionSocket::new(client, Role::Server, settings.message_bytes).await,
-            server: SessionSocket::new(server, Role::Client, settings.provider_message_bytes).await,
-            client_form,
-            server_form,
-            pace: ClientPace::new(&settings, Instant::now()),
-            resume_at: None,
-            unasked: VecDeque::new(),
-            withheld: None,
-            unheard: VecDeque::new(),
-            room_to_client: None,
-            room_to_server: None,
-            said_at: Instant::now(),
-            began: Instant::now(),
-            settings,
+        let settings = shared.settings.clone();
+        let whose = Whose::Account(shared.caller.account.id);
+        let client = Counted::new(io, desk.bodies.clone(), whose, settings.message_bytes);
+        let server = Counted::new(server, desk.bodies.clone(), whose, settings.provider_message_bytes);
+        let hears_itself = server_form.as_ref().is_some_and(|form| form.hears_itself());
+        let talk = first_talk(shared, call, provider, upstream, transcription, hears_itself);
+        let relay = Relay::new(
+            SessionSocket::new(client, Role::Server, settings.message_bytes).await,
+            SessionSocket::new(server, Role::Client, settings.provider_message_bytes).await,
+            [client_form, server_form],
             talk,
-        };
-        relay.run(opening.configured).await;
+        );
+        relay.run(configured).await;
         drop(place);
     }
 }
 
-/// Both sockets and what lies between them.
-struct Relay<T> {
-    client: SessionSocket<T>,
-    server: SessionSocket<Upgraded>,
-    client_form: Option<Box<dyn LiveForm>>,
-    server_form: Option<Box<dyn LiveForm>>,
-    settings: RealtimeSettings,
-    talk: Talk,
-    pace: ClientPace,
-    /// The client sent too fast and is read again from then on.
-    resume_at: Option<Instant>,
-    /// Events of the client that wait, the first of them for a response that was asked for before.
-    unasked: VecDeque<Utf8Bytes>,
-    /// Output that waits for money, with its response, and what came after it.
-    withheld: Option<(String, Utf8Bytes)>,
-    unheard: VecDeque<Utf8Bytes>,
-    /// What the message that is being read takes of the budget, by the side that it goes to.
-    room_to_client: Option<BodyShare>,
-    room_to_server: Option<BodyShare>,
-    /// When anybody last said something.
-    said_at: Instant,
-    began: Instant,
-}
-
-/// How the loop goes on.
-enum Next {
-    Go,
-    Over(LastWords),
-    /// The client is not there any more.
-    ClientGone,
-    /// The provider is not there any more.
-    ProviderGone(LastWords),
-}
-
-impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
-    async fn run(mut self, configured: Option<Value>) {
-        // The first thing that a provider hears: no response without an end.
-        self.talk.own_update = true;
-        let session = match self.talk.transcription {
-            true => {
-                json!({ "type": "transcription", "audio": { "input": { "transcription": { "model": self.talk.names.upstream } } } })
-            }
-            false => json!({ "type": "realtime", "max_output_tokens": self.talk.limit }),
-        };
-        let update = json!({ "type": "session.update", "event_id": OWN_UPDATE, "session": session });
-        self.talk.to_provider.push(update.to_string().into());
-        if let Some(session) = configured {
-            let update = json!({ "type": "session.update", "session": session }).to_string();
-            self.talk.client_said(update.into()).await;
-        }
-        let next = loop {
-            match self.follow().await {
-                Next::Go => {}
-                over => break over,
-            }
-            match self.step().await {
-                Next::Go => {}
-                over => break over,
-            }
-        };
-        self.finish(next).await;
+/// A session in which nothing was said, with the hold for what is said first.
+fn first_talk(
+    shared: Shared,
+    call: SessionCall,
+    provider: Arc<Provider>,
+    upstream: String,
+    transcription: bool,
+    hears_itself: bool,
+) -> Talk {
+    let model = call.model().clone();
+    let settings = &shared.settings;
+    let most_output = model.max_output_tokens.unwrap_or(u64::MAX).max(1);
+    let limit = settings.max_output_tokens.min(most_output);
+    let most_output = most_output.min(settings.max_output_tokens.max(4_096));
+    let (standing, listening) = match transcription {
+        true => (None, Listening::with(call, upstream.clone())),
+        false => (Some(call), Listening::default()),
+    };
+    Talk {
+        names: ModelNames { public: model.name.clone(), upstream },
+        session_id: shared.terms.session.clone(),
+        provider,
+        standing,
+        promised: None,
+        asked: AskedResponse::default(),
+        running: HashMap::new(),
+        unpaid_items: HashSet::new(),
+        context: InputEstimate::new(model.chat.image_tokens),
+        spoken: AudioFormat::PCM,
+        limit,
+        most_output,
+        listening,
+        hears_itself,
+        transcription,
+        own_update: false,
+        warnings: Vec::new(),
+        to_client: Vec::new(),
+        to_provider: Vec::new(),
+        errors: 0,
+        ending: None,
+        shared,
     }
-
-    /// Delivers what there is, and what the forms of both sides say by themselves after it.
-    async fn follow(&mut self) -> Next {
-        loop {
-            self.ask_on().await;
-            match self.deliver() {
-                Next::Go => {}
-                over => return over,
-            }
-            let more = |form: &mut Option<Box<dyn LiveForm>>| form.as_mut().map(|form| form.more()).unwrap_or_default();
-            let (asked, to_client) = more(&mut self.client_form);
-            let (said, to_server) = more(&mut self.server_form);
-            to_client.into_iter().for_each(|frame| self.client.say(message(frame)));
-            to_server.into_iter().for_each(|frame| self.server.say(message(frame)));
-            if asked.is_empty() && said.is_empty() {
-                return Next::Go;
-            }
-            self.unasked.extend(asked.into_iter().map(Utf8Bytes::from));
-            self.unheard.extend(said.into_iter().map(Utf8Bytes::from));
-            match self.hear().await {
-                Next::Go => {}
-                over => return over,
-            }
-        }
-    }
-
-    /// Puts what the talk has to say into the queues of both sides.
-    fn deliver(&mut self) -> Next {
-        for event in self.talk.to_provider.drain(..) {
-            match self.server_form.as_mut().map(|form| form.write(event.as_str().to_owned())) {
-                None => self.server.say_text(event),
-                Some(Ok(frames)) => frames.into_iter().for_each(|frame| self.server.say(message(frame))),
-                Some(Err(fault)) => {
-                    self.talk.errors += 1;
-                    let refusal = Refusal::new(Code::UnsupportedValue, fault.0);
-                    self.talk.to_client.push(error_event(self.talk.errors, &refusal, None).to_string().into());
-                }
-            }
-        }
-        for event in self.talk.to_client.drain(..) {
-            match self.client_form.as_mut().map(|form| form.write(event.as_str().to_owned())) {
-                None => self.client.say_text(event),
-                Some(Ok(frames)) => frames.into_iter().for_each(|frame| self.client.say(message(frame))),
-                // There is no other way to say it in this form.
-                Some(Err(fault)) => {
-                    return Next::Over(LastWords::plain(CloseCode::Invalid, &fault.0));
-                }
-            }
-        }
-        self.client.keep(self.room_to_client.take());
-        self.server.keep(self.room_to_server.take());
-        match &self.talk.ending {
-            Some((_, until)) if self.talk.running.is_empty() || Instant::now() >= *until => {
-                let (words, _) = self.talk.ending.take().expect("looked at just now");
-                Next::Over(words)
-            }
-            _ => Next::Go,
-        }
-    }
-
-    async fn step(&mut self) -> Next {
-        let now = Instant::now();
-        let paced = self.resume_at.is_none_or(|at| now >= at);
-        let hears_client = self.unasked.is_empty() && paced && self.talk.ending.is_none() && self.server.has_room();
-        let hears_server = self.withheld.is_none() && self.client.has_room();
-        let shutdown = self.talk.shared.terms.till.shutdown.clone();
-        let wake = self.wake_at(now);
-        let stopping = self.talk.ending.is_none();
-        tokio::select! {
-            heard = self.client.heard(hears_client) => self.client_frame(heard).await,
-            heard = self.server.heard(hears_server) => self.server_frame(heard).await,
-            (response, extended) = extended(&mut self.talk.running) => {
-                self.extended(&response, extended);
-                self.hear().await
-            }
-            () = tokio::time::sleep_until(wake) => self.tick(hears_client, hears_server),
-            () = shutdown.stopping.cancelled(), if stopping => {
-                let words = LastWords::fault(Code::ServerDraining, "The server is stopping; open the session again.");
-                self.talk.end_soon(words, self.talk.shared.terms.till.limits.drain_time);
-                Next::Go
-            }
-            () = shutdown.cut.cancelled() => {
-                Next::Over(LastWords::fault(Code::ServerDraining, "The server is stopping; open the session again."))
-            }
-        }
-    }
-
-    fn wake_at(&self, now: Instant) -> Instant {
-        let ending = self.talk.ending.as_ref().map(|(_, until)| *until);
-        [self.resume_at, ending].into_iter().flatten().filter(|at| *at > now).fold(now + TICK, Instant::min)
-    }
-
-    async fn client_frame(&mut self, heard: SocketInput) -> Next {
-        let now = Instant::now();
-        let (frame, room) = match heard {
-            SocketInput::Text(text, room) => (Message::Text(text), room),
-            SocketInput::Binary(..) if self.client_form.is_none() => {
-                let words = LastWords::plain(CloseCode::Unsupported, "events are text");
-                return Next::Over(words);
-            }
-            SocketInput::Binary(bytes, room) => (Message::Binary(bytes), room),
-            SocketInput::Closed(_) | SocketInput::Gone => return Next::ClientGone,
-            SocketInput::TooLarge => {
-                let text = format!("A message has at most {} bytes.", self.settings.message_bytes);
-                return Next::Over(LastWords::fault(Code::BodyTooLarge, &text));
-            }
-            SocketInput::NoRoom => {
-                let text = "Too many large messages are being served; open the session again.";
-                return Next::Over(LastWords::fault(Code::Overloaded, text));
-            }
-            SocketInput::Garbage => {
-                return Next::Over(LastWords::plain(CloseCode::Protocol, "not a WebSocket message"));
-            }
-        };
-        self.said_at = now;
-        self.room_to_server = room;
-        self.resume_at = self.pace.came(frame.len(), now);
-        match read(self.client_form.as_deref_mut(), frame) {
-            Ok(events) => self.unasked.extend(events),
-            Err(text) => self.talk.refuse(&Refusal::new(Code::InvalidRequest, text), None),
-        }
-        Next::Go
-    }
-
-    /// Takes the client's events one by one, up to one that has to wait.
-    async fn ask_on(&mut self) {
-        while self.talk.ending.is_none()
-            && let Some(event) = self.unasked.pop_front()
-        {
-            if let Some(waiting) = self.talk.client_said(event).await {
-                self.unasked.push_front(waiting);
-                return;
-            }
-        }
-    }
-
-    async fn server_frame(&mut self, heard: SocketInput) -> Next {
-        let garbage = || LastWords::fault(Code::UpstreamInvalidReply, "The provider sent what is no event.");
-        let (frame, room) = match heard {
-            SocketInput::Text(text, room) => (Message::Text(text), room),
-            SocketInput::Binary(..) if self.server_form.is_none() => return Next::ProviderGone(garbage()),
-            SocketInput::Binary(bytes, room) => (Message::Binary(bytes), room),
-            SocketInput::Closed(frame) => return Next::ProviderGone(LastWords::closed_by_provider(frame.as_ref())),
-            SocketInput::Gone => return Next::ProviderGone(LastWords::closed_by_provider(None)),
-            SocketInput::NoRoom => {
-                let text = "There is no room for what the provider sends; open the session again.";
-                return Next::ProviderGone(LastWords::fault(Code::Overloaded, text));
-            }
-            SocketInput::TooLarge | SocketInput::Garbage => return Next::ProviderGone(garbage()),
-        };
-        self.said_at = Instant::now();
-        let Ok(events) = read(self.server_form.as_deref_mut(), frame) else { return Next::ProviderGone(garbage()) };
-        self.room_to_client = room;
-        self.unheard.extend(events);
-        self.hear().await
-    }
-
-    /// Takes the provider's events one by one, up to one that has to wait for money.
-    async fn hear(&mut self) -> Next {
-        while self.withheld.is_none()
-            && let Some(event) = self.unheard.pop_front()
-        {
-            match self.talk.provider_said(event).await {
-                Ok(withheld) => self.withheld = withheld,
-                Err(words) => return Next::ProviderGone(words),
-            }
-        }
-        Next::Go
-    }
-
-    /// More is held for a response, or is not.
-    fn extended(&mut self, response: &str, extended: Result<(), Refusal>) {
-        match extended {
-            Ok(()) => {
-                if let Some((id, event)) = self.withheld.take() {
-                    self.withheld = self.talk.pass_output(&id, event);
-                }
-            }
-            Err(refusal) => {
-                self.withheld = None;
-                self.talk.stop_response(response, LastWords::refused(refusal));
-            }
-        }
-    }
-
-    /// Looks at the clocks, the sockets and the key.
-    fn tick(&mut self, hears_client: bool, hears_server: bool) -> Next {
-        let now = Instant::now();
-        let (every, silence) = (self.settings.ping_every, self.settings.silence);
-        let client = self.client.look(now, hears_client, every, silence);
-        if !self.server.look(now, hears_server, every, silence) {
-            let text = "The provider does not answer any more.";
-            return Next::ProviderGone(LastWords::fault(Code::UpstreamTimeout, text));
-        }
-        if !client {
-            return Next::ClientGone;
-        }
-        if self.talk.promised.is_some_and(|at| now - at > ABANDONED) {
-            self.talk.promised = None;
-        }
-        if self.talk.ending.is_some() {
-            return Next::Go;
-        }
-        if let Some(words) = self.talk.key_is_gone() {
-            self.talk.end_soon(words, CANCELLED);
-        } else if now - self.began >= self.settings.longest {
-            let text = "The session is as long as a session may be; open another one.";
-            self.talk.end_soon(over_time("session_expired", text), LAST_RESPONSE);
-        } else if now - self.said_at >= self.settings.idle_time {
-            let text = "Nothing was said for a long time; open another session.";
-            self.talk.end_soon(over_time("session_idle", text), LAST_RESPONSE);
-        }
-        Next::Go
-    }
-
-    /// Whatever still runs is closed, and both sides hear of it.
-    async fn finish(mut self, next: Next) {
-        let (ending, reason, words) = match next {
-            Next::Go => return,
-            Next::ClientGone => {
-                self.hear_out().await;
-                (Ending::ClientLeft, "client_gone", None)
-            }
-            Next::ProviderGone(words) => (Ending::UpstreamFault, "upstream_gone", Some(words)),
-            Next::Over(words) => (Ending::Refused, "session_ended", Some(words)),
-        };
-        self.talk.close_calls(ending, reason);
-        let closing = self.server.close(CloseCode::Normal, String::new());
-        match words {
-            Some(words) => {
-                if let Some(refusal) = &words.error {
-                    self.talk.refuse(refusal, None);
-                }
-                for event in self.talk.to_client.drain(..) {
-                    match self.client_form.as_mut().map(|form| form.write(event.as_str().to_owned())) {
-                        None => self.client.say_text(event),
-                        Some(frames) => {
-                            frames.into_iter().flatten().for_each(|frame| self.client.say(message(frame)));
-                        }
-                    }
-                }
-                tokio::join!(self.client.close(words.code, words.short_reason()), closing);
-            }
-            None => closing.await,
-        }
-    }
-
-    /// The client has left: what runs is cancelled, and has a moment to say what it used.
-    async fn hear_out(&mut self) {
-        let ids: Vec<String> = self.talk.running.keys().cloned().collect();
-        for id in &ids {
-            self.talk.cancel(id);
-        }
-        let until = Instant::now() + ABANDONED;
-        let cut = self.talk.shared.terms.till.shutdown.cut.clone();
-        while !self.talk.running.is_empty() {
-            self.talk.to_client.clear();
-            if !matches!(self.deliver(), Next::Go | Next::Over(_)) {
-                return;
-            }
-            let heard = tokio::select! {
-                heard = self.server.heard(true) => heard,
-                () = tokio::time::sleep_until(until) => return,
-                () = cut.cancelled() => return,
-            };
-            if !matches!(self.server_frame(heard).await, Next::Go) {
-                return;
-            }
-        }
-    }
-}
-
-/// The name of our own first event.
-pub(super) const OWN_UPDATE: &str = "event_gateway_limit";
-
-fn over_time(reason: &str, text: &str) -> LastWords {
-    let refusal = Refusal::new(Code::InvalidRequest, text);
-    LastWords { code: CloseCode::Away, reason: reason.to_owned(), error: Some(Box::new(refusal)) }
-}
-
-fn message(frame: LiveFrame) -> Message {
-    match frame {
-        LiveFrame::Text(text) => Message::Text(text.into()),
-        LiveFrame::Binary(bytes) => Message::Binary(bytes),
-    }
-}
-
-/// The events of a frame; where it is one already, as it came.
-fn read(form: Option<&mut (dyn LiveForm + 'static)>, frame: Message) -> Result<Vec<Utf8Bytes>, String> {
-    match (form, frame) {
-        (None, Message::Text(text)) => Ok(vec![text]),
-        (Some(form), Message::Text(text)) => {
-            let events = form.read(LiveFrame::Text(text.as_str().to_owned())).map_err(|fault| fault.0)?;
-            Ok(events.into_iter().map(Utf8Bytes::from).collect())
-        }
-        (Some(form), Message::Binary(bytes)) => {
-            let events = form.read(LiveFrame::Binary(bytes)).map_err(|fault| fault.0)?;
-            Ok(events.into_iter().map(Utf8Bytes::from).collect())
-        }
-        _ => Ok(Vec::new()),
-    }
-}
-
-/// The answer to what the first of all running responses asked for.
-async fn extended(running: &mut HashMap<String, RunningResponse>) -> (String, Result<(), Refusal>) {
-    std::future::poll_fn(|cx| {
-        for (id, one) in running.iter_mut() {
-            if let Poll::Ready(answer) = one.call.poll_extended(cx) {
-                return Poll::Ready((id.clone(), answer));
-            }
-        }
-        Poll::Pending
-    })
-    .await
 }

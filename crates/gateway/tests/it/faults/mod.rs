@@ -19,6 +19,9 @@ mod vectors;
 mod videos;
 
 use crate::house::{House, call_id, error_of};
+use crate::tls;
+use crate::v1::client_secrets;
+use crate::v1::realtime::{closes, limits, money};
 use reqwest::Response;
 use std::collections::BTreeSet;
 use tollgate_store::{CallId, Ending, UsagePage, UsageRow};
@@ -60,7 +63,18 @@ cases! {
         an_answer_with_pictures_is_lost, a_task_of_pictures_is_never_over, a_stream_of_pictures_breaks,
         a_picture_cannot_be_stored;
     sessions: a_session_without_money, the_handshake_of_a_session_fails, the_provider_breaks_a_session_off, the_client_leaves_a_session,
-        the_money_runs_out_in_a_session, a_stop_with_sessions_open;
+        the_money_runs_out_in_a_session, a_stop_with_sessions_open, the_provider_of_a_session_is_silent,
+        the_handshake_of_a_session_hangs, a_compressed_message_in_a_session, the_client_leaves_while_it_is_written_down;
+    closes: garbage_of_a_provider_ends_the_session_by_name, an_endless_frame_of_a_provider_is_cut,
+        what_a_client_may_not_send_has_its_code, a_message_may_come_in_pieces, a_slow_reader_stops_its_provider,
+        the_close_of_a_provider_reaches_the_client;
+    limits: a_key_and_an_account_have_so_many_sessions, a_revoked_key_ends_its_sessions,
+        a_session_ends_at_its_longest_when_its_response_has, a_provider_that_ignores_the_limit_is_stopped_at_the_operators_cost;
+    money: usage_that_cannot_be_true_is_not_believed, a_response_that_fails_is_free_and_says_nothing_of_the_provider,
+        a_session_ends_with_the_response_after_which_there_is_no_money;
+    client_secrets: what_holds_for_the_key_holds_for_its_secrets, a_key_has_so_many_secrets_at_a_time,
+        a_client_secret_has_expired;
+    tls: plain_http_is_pointed_to_tls, a_handshake_that_does_not_end_is_ended, changed_files_are_taken_over_and_a_stream_goes_on;
     videos: a_creation_without_an_answer, a_task_fails, a_task_is_completed, the_poller_dies_before_the_commit,
         two_replicas_poll_one_task, a_replica_writes_after_its_lease, success_after_we_said_failed, the_state_goes_back,
         the_link_has_expired;
@@ -69,7 +83,7 @@ cases! {
 }
 
 /// Rows of the table.
-const ROWS: usize = 112;
+const ROWS: usize = 135;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];

@@ -6,6 +6,7 @@ use super::actors;
 use super::oracle;
 use super::outside::{Actor, Outside, lock};
 use super::provider;
+use super::sessions;
 use super::tasks;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -316,6 +317,11 @@ fn let_in(outside: &Arc<Outside>, app: &Arc<App>, life: u32) -> Arc<AtomicUsize>
                 join(Box::pin(tasks::client(outside.clone(), router.clone(), slot)));
             }
         }
+    }
+    let talks = outside.draw().below(4);
+    for _ in 0..talks {
+        let plan = sessions::plan(outside);
+        join(Box::pin(sessions::client(outside.clone(), app.clone(), plan)));
     }
     outside.join(actors::auditor(app.clone()));
     let raws = outside.draw().between(1, 8);

@@ -13,6 +13,7 @@ mod media;
 mod oracle;
 mod outside;
 mod provider;
+mod sessions;
 mod tasks;
 
 use draw::Draw;
@@ -35,6 +36,12 @@ database = "sqlite"
 catalog_dir = "catalog"
 [limits]
 stream_time = "60s"
+[realtime]
+first_hold = 20
+idle_time = "20s"
+longest = "60s"
+ping_every = "2s"
+silence = "10s"
 [provider.sim]
 kind = "openai"
 base_url = "http://sim/v1"
@@ -120,6 +127,12 @@ billing_unit = "per_call"
 price = { per_call = 90 }
 music = { formats = ["wav"], max_prompt = 100, instrumental = true }
 route = [{ provider = "singer", upstream_model = "u" }]
+[model.talker]
+context_window = 32_000
+max_output_tokens = 4_096
+supported_endpoint_types = ["realtime"]
+price = { input = 1_000_000, output = 2_000_000, audio_input = 1_000_000, audio_output = 2_000_000, cache_read = 1_000_000 }
+route = [{ provider = "sim", upstream_model = "u" }]
 [model.film]
 type = "video"
 supported_endpoint_types = ["openai-video"]

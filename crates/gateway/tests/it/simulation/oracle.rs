@@ -5,6 +5,7 @@
 use super::media;
 use super::outside::{Attempt, Fate, Outside, Raw, Request, Seen, lock};
 use super::provider::{Ending, PROMPT};
+use super::sessions;
 use super::tasks;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tollgate_gateway::app::App;
@@ -12,8 +13,8 @@ use tollgate_store::testing::Crash;
 use tollgate_store::{EventPage, UsagePage, UsageRow};
 
 /// Nano-USD per token, and per call of the model that is sold by the call.
-const INPUT: i64 = 1_000;
-const OUTPUT: i64 = 2_000;
+pub const INPUT: i64 = 1_000;
+pub const OUTPUT: i64 = 2_000;
 pub const PER_CALL: i64 = 90_000;
 /// A mark is at most this old.
 const MARK_MS: i64 = 5_000;
@@ -41,6 +42,7 @@ pub async fn check(outside: &Outside, app: &App, when: &str) {
         );
     }
     check_keys(outside, &rows, when);
+    sessions::check(outside, app, &rows, when).await;
     let held = tasks::check(outside, app, &rows, when).await;
     check_balances(outside, app, &rows, &held, when).await;
 }

@@ -5,6 +5,7 @@
 use super::draw::Draw;
 use super::media;
 use super::provider::{self, Plan, Received};
+use super::sessions::{self, Sessions};
 use super::tasks::Ordered;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -115,6 +116,7 @@ pub struct Outside {
     pub raws: Mutex<Vec<Raw>>,
     pub gifts: Mutex<Vec<Gift>>,
     pub orders: Mutex<Vec<Ordered>>,
+    pub sessions: Mutex<Sessions>,
     /// Whether videos are ordered.
     pub sells_videos: bool,
     received: Mutex<Vec<Received>>,
@@ -146,6 +148,7 @@ impl Outside {
             raws: Mutex::default(),
             gifts: Mutex::default(),
             orders: Mutex::default(),
+            sessions: Mutex::default(),
             sells_videos: seed.is_multiple_of(2),
             received: Mutex::default(),
             joining: Mutex::default(),
@@ -238,6 +241,7 @@ impl Outside {
                 Some(_) => {}
             }
         }
+        sessions::crashed(self, how, safe);
         // A hold that was not safe is lost with the power, and so is the call's row.
         for one in lock(&self.received).iter_mut().filter(|one| how == Crash::PowerCut && one.event >= safe) {
             one.event = 0;

@@ -2,7 +2,7 @@
 //! each request's plan says, and remembers what it was asked and what it gave.
 
 use super::outside::Outside;
-use super::{media, tasks};
+use super::{media, sessions, tasks};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Sleep;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tollgate_upstream::Dial;
 
 /// Tokens of every prompt, as this provider counts them.
@@ -61,7 +62,8 @@ pub fn dial(outside: &Arc<Outside>) -> Dial {
         let of_connection = outside.clone();
         let service = service_fn(move |request| answer(of_connection.clone(), request));
         outside.join(async move {
-            let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(theirs), service).await;
+            let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(theirs), service);
+            let _ = connection.with_upgrades().await;
         });
         Ok(ours)
     })
@@ -73,6 +75,9 @@ async fn answer(outside: Arc<Outside>, request: Request<Incoming>) -> io::Result
     }
     let call = request.headers()["x-client-request-id"].to_str().map_err(io::Error::other)?.to_owned();
     let path = request.uri().path().to_owned();
+    if path == sessions::PATH {
+        return Ok(changed(&outside, call, request));
+    }
     let body = request.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
     let body = media::read(&body);
     let prompt = media::text_of(&body);
@@ -98,6 +103,19 @@ async fn answer(outside: Arc<Outside>, request: Request<Incoming>) -> io::Result
     let otherwise = if streams && status == 200 { "text/event-stream" } else { "application/json" };
     let kind = kind.unwrap_or(otherwise);
     Ok(Response::builder().status(status).header("content-type", kind).body(script).expect("a reply"))
+}
+
+/// The connection becomes a session's.
+fn changed(outside: &Arc<Outside>, call: String, mut request: Request<Incoming>) -> Response<Script> {
+    let accept = derive_accept_key(request.headers()["sec-websocket-key"].as_bytes());
+    outside.join(sessions::serve(outside.clone(), call, hyper::upgrade::on(&mut request)));
+    Response::builder()
+        .status(101)
+        .header("upgrade", "websocket")
+        .header("connection", "upgrade")
+        .header("sec-websocket-accept", accept)
+        .body(Script::of([]))
+        .expect("a reply")
 }
 
 fn whole(plan: &Plan) -> Value {

@@ -190,8 +190,7 @@ async fn a_secret_is_good_for_nothing_else() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_holds_for_the_key_holds_for_its_secrets() {
+pub async fn what_holds_for_the_key_holds_for_its_secrets() {
     let house = house(Plan::default()).await;
     let (app, at) = (house.running().app.clone(), house.running().address);
     let first = made(&house, json!({})).await;
@@ -254,8 +253,7 @@ async fn what_cannot_be_opened_gets_no_secret() {
     assert_eq!(error_of(reply).await.1["code"], "model_not_allowed");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_key_has_so_many_secrets_at_a_time() {
+pub async fn a_key_has_so_many_secrets_at_a_time() {
     let house = house(Plan::default()).await;
     let body = json!({ "session": { "model": "voice" } });
     for number in 0..500 {
@@ -304,4 +302,16 @@ async fn every_replica_knows_a_secret_at_once() {
     assert_eq!(closed, Some(1008));
     assert_eq!(refused(other.address, "", value(&made)).await, 401);
     other.stop().await;
+}
+
+pub async fn a_client_secret_has_expired() {
+    let house = house(Plan::default()).await;
+    let at = house.running().address;
+    let secret = value(&made(&house, json!({})).await).to_owned();
+    leave(open(at, "", &secret, false).await.expect("a session")).await;
+    house.quiet().await;
+    let before = house.all_rows().await.len();
+    house.later(11 * 60_000).await;
+    assert_eq!(refused(at, "", &secret).await, 401);
+    assert_eq!(house.all_rows().await.len(), before);
 }

@@ -201,6 +201,66 @@ async fn what_is_said_to_gemini_is_answered_and_interrupts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_to_gemini_is_written_down_by_itself() {
+    let house = house().await;
+    let mut caller = Caller::openai(&house, "gemini-demo-live", &[]).await;
+    let transcription = json!({"model": "gpt-4o-transcribe"});
+    let updated =
+        caller.update(json!({"type": "realtime", "audio": {"input": {"transcription": transcription}}})).await;
+    assert!(updated["session"]["warnings"].to_string().contains("transcription.model"), "{updated}");
+    for audio in [tone(300, 24_000), silence(600, 24_000)] {
+        caller.send(json!({"type": "input_audio_buffer.append", "audio": audio})).await;
+    }
+    let events = caller.until_type("response.done").await;
+    let written = "conversation.item.input_audio_transcription.completed";
+    let completed = events.iter().find(|event| event["type"] == written).expect("a transcript");
+    assert_eq!(completed["transcript"], "hello toll", "{completed}");
+    let committed = events.iter().find(|event| event["type"] == "input_audio_buffer.committed").expect("an item");
+    assert_eq!(completed["item_id"], committed["item_id"]);
+    caller.leave().await;
+    let setup = &house.sim.sessions()[0].events()[0]["setup"];
+    assert!(setup["inputAudioTranscription"].is_object(), "{setup}");
+    assert_eq!(charged(&house).await.len(), 1, "it is part of the response");
+}
+
+/// Whether reports add up is the provider's habit, and a setting of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn reports_of_gemini_are_read_as_the_provider_is_set() {
+    let tool = json!({"type": "function", "name": "weather", "parameters": {"type": "object"}});
+    let mut sums = Vec::new();
+    for setting in ["response", "turn"] {
+        let config = format!(
+            "[provider.live]\nkind = \"gemini\"\nbase_url = \"{{host}}/video/gemini\"\nsecret_file = \"sim.key\"\n\
+             live_usage = \"{setting}\"\n"
+        );
+        let catalog = r#"
+[model."gemini-live-set"]
+supported_endpoint_types = ["realtime"]
+price = { input = 500_000, output = 2_000_000, audio_input = 3_000_000, audio_output = 12_000_000, image_input = 3_000_000, cache_read = 500_000 }
+route = [{ provider = "live", upstream_model = "gemini-live-sim" }]
+"#;
+        let house = House::with(Plan { catalog, config, ..Plan::default() }).await;
+        let mut caller = Caller::openai(&house, "gemini-live-set", &[]).await;
+        let session = json!({
+            "type": "realtime", "output_modalities": ["text"], "tools": [tool], "instructions": "[[sim:cumulative=1]]",
+        });
+        caller.update(session).await;
+        let events = caller.ask("what is it like? [[sim:tool cumulative=1]]").await;
+        let call =
+            events.iter().find(|event| event["type"] == "response.function_call_arguments.done").expect("a call");
+        let item = json!({"type": "function_call_output", "call_id": call["call_id"], "output": "{}"});
+        caller.send(json!({"type": "conversation.item.create", "item": item})).await;
+        caller.send(json!({"type": "response.create"})).await;
+        caller.until_type("response.done").await;
+        caller.leave().await;
+        let rows = charged(&house).await;
+        assert_eq!(rows.len(), 2, "{rows:?}");
+        sums.push(rows.iter().map(|row| row.charge.nano()).sum::<i64>());
+    }
+    assert!(sums[1] < sums[0], "what was billed for the call is not billed again: {sums:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn gemini_calls_functions_of_an_openai_client() {
     let house = house().await;
     let mut caller = Caller::openai(&house, "gemini-demo-live", &[]).await;

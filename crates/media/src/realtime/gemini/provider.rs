@@ -18,6 +18,8 @@ use super::{CARRIED, FORM, RAW};
 
 /// Frames that wait for the provider to be set up.
 const WAITING: usize = 4 << 20;
+/// Bytes of what was heard in one turn that are remembered.
+const HEARD: usize = 1 << 20;
 /// Functions whose answers may still come.
 const CALLS: usize = 1_000;
 
@@ -382,6 +384,9 @@ impl GeminiProvider {
             self.heard = Some((self.turn.new_id("item"), String::new()));
         }
         let Some((id, heard)) = &mut self.heard else { return };
+        if heard.len() + text.len() > HEARD {
+            return;
+        }
         heard.push_str(text);
         let event = json!({
             "type": "conversation.item.input_audio_transcription.delta", "item_id": id, "content_index": 0,
@@ -488,6 +493,10 @@ impl LiveForm for GeminiProvider {
             (None, None) if ours => self.client_event(&event),
             (None, None) => Ok(Vec::new()),
         }
+    }
+
+    fn hears_itself(&self) -> bool {
+        true
     }
 
     fn kind(&self) -> &'static str {

@@ -3,7 +3,7 @@
 use crate::chat::{judge, key_in};
 use crate::realtime::{Realtime, RealtimeAsk, opening};
 use crate::{Fault, Outgoing, Provider, WholeReply};
-use tollgate_media::realtime::{GeminiProvider, GeminiProviderSettings, GeminiUsage, LiveForm};
+use tollgate_media::realtime::{GeminiProvider, GeminiProviderSettings, LiveForm};
 
 const PATH: &str = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent";
 
@@ -18,11 +18,8 @@ impl Realtime for GeminiLive {
     }
 
     fn form(&self, ask: &RealtimeAsk<'_>) -> Option<Box<dyn LiveForm>> {
-        let settings = GeminiProviderSettings {
-            id: ask.call_id.to_owned(),
-            model: ask.model.to_owned(),
-            usage: GeminiUsage::EachResponse,
-        };
+        let settings =
+            GeminiProviderSettings { id: ask.call_id.to_owned(), model: ask.model.to_owned(), usage: ask.live_usage };
         Some(Box::new(GeminiProvider::new(settings)))
     }
 

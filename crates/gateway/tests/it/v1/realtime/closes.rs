@@ -11,8 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_close_of_a_provider_reaches_the_client() {
+pub async fn the_close_of_a_provider_reaches_the_client() {
     let house = house().await;
     for code in [1000, 1001, 1008, 1011, 1013, 4000] {
         let mut talker = Talker::open(&house).await;
@@ -26,8 +25,7 @@ async fn the_close_of_a_provider_reaches_the_client() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn garbage_of_a_provider_ends_the_session_by_name() {
+pub async fn garbage_of_a_provider_ends_the_session_by_name() {
     for kind in ["text", "json", "binary", "utf8", "type", "empty"] {
         let house = house().await;
         let mut talker = Talker::open(&house).await;
@@ -39,8 +37,7 @@ async fn garbage_of_a_provider_ends_the_session_by_name() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_endless_frame_of_a_provider_is_cut() {
+pub async fn an_endless_frame_of_a_provider_is_cut() {
     let config = "[realtime]\nprovider_message_bytes = \"1MiB\"".to_owned();
     let house = house_with(Plan { config, ..Plan::default() }).await;
     let mut talker = Talker::open(&house).await;
@@ -52,8 +49,7 @@ async fn an_endless_frame_of_a_provider_is_cut() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_client_may_not_send_has_its_code() {
+pub async fn what_a_client_may_not_send_has_its_code() {
     let config = "[realtime]\nmessage_bytes = \"64KiB\"".to_owned();
     let house = house_with(Plan { config, ..Plan::default() }).await;
     let mut large = Talker::open(&house).await;
@@ -74,8 +70,7 @@ async fn what_a_client_may_not_send_has_its_code() {
     assert_eq!(house.sim.sessions().iter().map(|seen| seen.frames.len()).max(), Some(1), "none of it was passed on");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_message_may_come_in_pieces() {
+pub async fn a_message_may_come_in_pieces() {
     let house = house().await;
     let mut talker = Talker::open(&house).await;
     let event = json!({ "type": "input_audio_buffer.append", "audio": audio(600, 600) }).to_string();
@@ -157,8 +152,7 @@ async fn sessions_that_are_opened_and_cut_leave_nothing() {
     house.quiet().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_slow_reader_stops_its_provider() {
+pub async fn a_slow_reader_stops_its_provider() {
     let catalog = r#"
 [model."voice"]
 supported_endpoint_types = ["realtime"]

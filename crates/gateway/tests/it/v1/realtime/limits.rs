@@ -6,8 +6,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Error;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_key_and_an_account_have_so_many_sessions() {
+pub async fn a_key_and_an_account_have_so_many_sessions() {
     let config = "[realtime]\nsessions_per_key = 2\nsessions_per_account = 3".to_owned();
     let house = house_with(Plan { config, ..Plan::default() }).await;
     let other = house.new_key(|_| {}).await;
@@ -29,8 +28,7 @@ async fn a_key_and_an_account_have_so_many_sessions() {
     house.quiet().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_revoked_key_ends_its_sessions() {
+pub async fn a_revoked_key_ends_its_sessions() {
     let house = house_with(Plan::default()).await;
     let mut talker = Talker::open(&house).await;
     talker.until("session.created").await;
@@ -42,8 +40,7 @@ async fn a_revoked_key_ends_its_sessions() {
     assert_eq!((code, events.last().expect("an event")["error"]["code"].as_str()), (1008, Some("invalid_api_key")));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_session_ends_at_its_longest_when_its_response_has() {
+pub async fn a_session_ends_at_its_longest_when_its_response_has() {
     let config = "[realtime]\nlongest = \"1s\"".to_owned();
     let house = house_with(Plan { config, ..Plan::default() }).await;
     let mut talker = Talker::open(&house).await;
@@ -95,8 +92,7 @@ async fn a_limit_of_the_client_is_kept_and_no_limit_becomes_ours() {
     house.quiet().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_ignores_the_limit_is_stopped_at_the_operators_cost() {
+pub async fn a_provider_that_ignores_the_limit_is_stopped_at_the_operators_cost() {
     let house: House = house_with(Plan::default()).await;
     let mut talker = Talker::open(&house).await;
     let session = json!({ "type": "realtime", "output_modalities": ["text"], "max_output_tokens": 5 });

@@ -1,8 +1,9 @@
 //! `GET /v1/realtime`: sessions over a WebSocket, through the real door and the simulator.
 
-mod closes;
-mod limits;
-mod money;
+pub mod closes;
+mod holes;
+pub mod limits;
+pub mod money;
 mod talk;
 
 use crate::house::{House, Plan};
@@ -42,6 +43,13 @@ accepted_upload_formats = ["wav"]
 billing_unit = "audio_duration"
 price = { input = 1_000_000 }
 route = [{ provider = "sim", upstream_model = "gpt-transcribe" }]
+
+[model."listener-two"]
+supported_endpoint_types = ["audio-transcription"]
+accepted_upload_formats = ["wav"]
+billing_unit = "audio_duration"
+price = { input = 2_000_000 }
+route = [{ provider = "sim", upstream_model = "gpt-transcribe-two" }]
 
 [model."listener-elsewhere"]
 supported_endpoint_types = ["audio-transcription"]

@@ -131,8 +131,7 @@ async fn a_response_that_nobody_can_pay_any_more_is_stopped() {
     assert!(house.available().await >= 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_session_ends_with_the_response_after_which_there_is_no_money() {
+pub async fn a_session_ends_with_the_response_after_which_there_is_no_money() {
     let config = "[realtime]\nfirst_hold = 100\nmax_output_tokens = 100".to_owned();
     // The first hold and not the second.
     let plan = Plan { usd: "0.00015", catalog: FIXED, config, ..Plan::default() };
@@ -193,8 +192,7 @@ async fn a_provider_that_breaks_off_is_paid_for_what_came() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn usage_that_cannot_be_true_is_not_believed() {
+pub async fn usage_that_cannot_be_true_is_not_believed() {
     for script in
         ["no_usage", "wrong_usage", "wrong_usage kind=negative", "wrong_usage kind=huge", "wrong_usage kind=cached"]
     {
@@ -209,8 +207,7 @@ async fn usage_that_cannot_be_true_is_not_believed() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_response_that_fails_is_free_and_says_nothing_of_the_provider() {
+pub async fn a_response_that_fails_is_free_and_says_nothing_of_the_provider() {
     let house = house().await;
     let mut talker = Talker::open(&house).await;
     let done = talker.turn("[[sim:failed]]").await;
