@@ -8,7 +8,21 @@ from house import House, Till
 
 @pytest.fixture(scope="session")
 def house(tmp_path_factory):
-    house = House(tmp_path_factory.mktemp("house"))
+    yield from served(tmp_path_factory.mktemp("house"), rows=30)
+
+
+@pytest.fixture(scope="session")
+def tls_house(tmp_path_factory):
+    """The same with TLS. Clients trust it as `tollgate demo --tls` says."""
+    patch = pytest.MonkeyPatch()
+    for house in served(tmp_path_factory.mktemp("tls"), "--tls", rows=5):
+        patch.setenv("SSL_CERT_FILE", house.authority)
+        yield house
+        patch.undo()
+
+
+def served(folder, *options, rows):
+    house = House(folder, *options)
     try:
         yield house
         held = [account for account in house.cli("account", "list") if account["trial_held_nano_usd"] or account["paid_held_nano_usd"]]
@@ -17,7 +31,7 @@ def house(tmp_path_factory):
         code = house.stop()
     assert code == 0, code
     report = house.cli("ledger", "verify")
-    assert report["breaches"] == [] and report["usage_rows"] > 30, report
+    assert report["breaches"] == [] and report["usage_rows"] > rows, report
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import os
 import pathlib
 import queue
 import signal
+import ssl
 import subprocess
 import threading
 import time
@@ -52,10 +53,10 @@ def usd(nano):
 
 
 class House:
-    def __init__(self, folder):
+    def __init__(self, folder, *options):
         self.folder = pathlib.Path(folder)
         self.log = open(self.folder / "log.jsonl", "wb")
-        command = [executable(), "demo", "--listen", "127.0.0.1:0", "--json", "--data", str(self.folder / "data")]
+        command = [executable(), "demo", "--listen", "127.0.0.1:0", "--json", "--data", str(self.folder / "data"), *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log)
         try:
             ready = json.loads(self._first_line(30))
@@ -65,6 +66,9 @@ class House:
             raise
         self.base_url, self.key, self.admin_key = ready["base_url"], ready["key"], ready["admin_key"]
         self.sim_url = ready["sim_url"].removesuffix("/v1")
+        # With `--tls`: the file that clients have to trust.
+        self.authority = ready.get("ca_file")
+        self.trust = ssl.create_default_context(cafile=self.authority) if self.authority else None
 
     def _first_line(self, seconds):
         lines = queue.Queue()
@@ -123,7 +127,7 @@ class House:
         for name, value in headers:
             request.add_header(name, value)
         try:
-            with urllib.request.urlopen(request, timeout=30) as reply:
+            with urllib.request.urlopen(request, timeout=30, context=self.trust) as reply:
                 return reply.status, reply.headers, reply.read()
         except urllib.error.HTTPError as error:
             with error:

@@ -1,4 +1,4 @@
-"""Realtime sessions as the official SDKs hold them: openai's `realtime.connect` and google-genai's `aio.live`.
+"""Realtime sessions as the official SDK holds them: openai's `realtime.connect`.
 
 Every event is held to the SDK's own types, strictly: `connect` reads what does not fit without a word, so each event is
 validated once more, and no union member may have been taken for another.
@@ -8,12 +8,12 @@ import asyncio
 import base64
 import json
 import os
-import struct
-import time
 
 import openai
 import pydantic
 import pytest
+
+from talk import Rows, pcm, text
 
 NEWEST = os.environ.get("TOLLGATE_SDKS") == "newest"
 current = pytest.mark.skipif(not NEWEST, reason="older SDKs know the beta interface only")
@@ -22,16 +22,6 @@ if NEWEST:
     from openai.types.realtime import RealtimeServerEvent
 
     SERVER_EVENT = pydantic.TypeAdapter(RealtimeServerEvent)
-
-
-def pcm(milliseconds, level, rate=24_000):
-    """A square wave that can be told from silence."""
-    samples = (level if at // 40 % 2 else -level for at in range(rate * milliseconds // 1000))
-    return b"".join(struct.pack("<h", sample) for sample in samples)
-
-
-def text(audio):
-    return base64.b64encode(audio).decode()
 
 
 def checked(event):
@@ -61,37 +51,6 @@ def words(connection, said, **response):
 
 def joined(events, kind):
     return "".join(event.delta for event in events if event.type == kind)
-
-
-class Rows:
-    """Rows of one model that are charged while a test runs. A session lets its last hold go when it is closed, so
-    whoever counts money waits for that."""
-
-    def __init__(self, house, model):
-        self.house, self.model = house, model
-        self.settled()
-        self.before = {row["call_id"] for row in self.all()}
-        self.available = house.balance()["available_nano_usd"]
-
-    def all(self):
-        rows = self.house.get("/v1/usage?limit=100")["data"]
-        return [row for row in rows if row["model"] == self.model and row["charge_nano_usd"]]
-
-    def settled(self):
-        for _ in range(600):
-            if not self.house.balance()["held_nano_usd"]:
-                return
-            time.sleep(0.05)
-        raise AssertionError("a hold stays open")
-
-    def charged(self, count=1):
-        """The new rows, oldest first; the balance fell by exactly their charges."""
-        self.settled()
-        rows = [row for row in reversed(self.all()) if row["call_id"] not in self.before]
-        assert len(rows) == count, rows
-        fell = self.available - self.house.balance()["available_nano_usd"]
-        assert fell == sum(row["charge_nano_usd"] for row in rows), (fell, rows)
-        return rows
 
 
 MODELS = ["demo-realtime", "gemini-demo-live", "demo-omni"]
