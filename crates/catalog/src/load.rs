@@ -7,26 +7,41 @@ use crate::book::Common;
 use crate::form::{Form, Mistakes, join};
 use crate::social::Social;
 use crate::version::{fingerprint, pricing_version};
-use crate::{Fraction, Group, Mistake, Model, Snapshot};
+use crate::{Fraction, Group, Mistake, Model, Snapshot, Vendor};
 
 mod chat;
 mod conditions;
 mod embedding;
 mod groups;
 mod image;
+mod labels;
 mod list;
 mod models;
 mod music;
-mod pages;
+pub(crate) mod pages;
 mod prices;
 mod social;
 mod source;
 mod speech;
 mod transcription;
+mod vendors;
 mod video;
 
 use source::CatalogFile;
 pub(crate) use source::LoadedPage;
+
+/// What models of any file may name, wherever it is written. Besides its own text, nothing else
+/// makes a difference to how a model is read.
+struct CatalogNames<'a> {
+    groups: &'a BTreeMap<String, Group>,
+    vendors: &'a BTreeMap<String, Vendor>,
+}
+
+impl CatalogNames<'_> {
+    fn same(&self, before: &Snapshot) -> bool {
+        before.groups.keys().eq(self.groups.keys()) && before.vendors.keys().eq(self.vendors.keys())
+    }
+}
 
 /// Reads the files of a catalog (name and text of each). All or nothing: a snapshot, or every
 /// mistake. Where its routes may lead is not asked.
@@ -56,8 +71,9 @@ fn read(
 
     // Groups first: models of any file may name a group of any other.
     let (groups, auto_groups) = groups::read(&mut forms, &mistakes);
-    // Which groups there are is all that the reading of a model depends on besides its own text.
-    let before = before.filter(|before| before.groups.keys().eq(groups.keys()));
+    let vendors = vendors::read(&mut forms);
+    let names = CatalogNames { groups: &groups, vendors: &vendors };
+    let before = before.filter(|before| names.same(before));
     let mut models: BTreeMap<String, Model> = BTreeMap::new();
     let mut loaded = HashMap::new();
     for (form, source) in forms.iter_mut().zip(sources) {
@@ -67,7 +83,7 @@ fn read(
                 table.ignore_rest();
                 continue;
             }
-            let model = models::read(&name, table, &groups);
+            let model = models::read(&name, table, &names);
             models.insert(name, model);
         }
         for page in source.models() {
@@ -77,7 +93,7 @@ fn read(
                 continue;
             }
             let remember = page.loaded(&groups, before);
-            if let Some(model) = page.model(&groups, before) {
+            if let Some(model) = page.model(&names, before) {
                 loaded.insert(name.clone(), remember);
                 models.insert(name, model);
             }
@@ -88,9 +104,12 @@ fn read(
         form.finish();
     }
     let cells = platforms.iter().flat_map(|platform| &platform.cells).map(|cell| &*cell.model);
-    for route in models.values().chain(cells).flat_map(|model| &model.routes) {
-        if let Some(mistake) = providers.and_then(|known| route.unknown_provider(known)) {
-            mistakes.push(mistake);
+    let of_models = models.values().map(|model| (join("model", &model.name), model));
+    for (table, model) in of_models.chain(cells.map(|cell| (join("social", &cell.name), cell))) {
+        for route in &model.routes {
+            if let Some(mistake) = providers.and_then(|known| route.unknown_provider(&table, known)) {
+                mistakes.push(mistake);
+            }
         }
     }
     if !mistakes.is_empty() {
@@ -113,7 +132,7 @@ fn read(
     let cells = social.cells().map(|cell| &cell.model);
     let by_name = models.values().chain(cells).map(|model| (model.name.clone(), Arc::clone(model))).collect();
     let pricing_version = version.to_string();
-    mistakes.result(Snapshot { models, social, pricing_version, groups, auto_groups, by_name, loaded })
+    mistakes.result(Snapshot { models, social, pricing_version, groups, auto_groups, vendors, by_name, loaded })
 }
 
 /// The version of all prices; those of pages that were taken over are known.

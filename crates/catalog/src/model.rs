@@ -15,7 +15,7 @@ pub struct Model {
     /// The public name, the value of `model` in requests.
     pub name: String,
     pub description: String,
-    /// `llm`, `image`, `video`, `asr`, `music`, `decision`, …
+    /// One of [`crate::MODEL_TYPES`].
     pub kind: String,
     pub context_window: Option<u64>,
     pub max_input_tokens: Option<u64>,
@@ -29,6 +29,9 @@ pub struct Model {
     pub login_required: bool,
     pub icon: Option<String>,
     pub tags: Vec<String>,
+    /// The table of who makes it.
+    pub vendor: Option<String>,
+    /// The number of who makes it, where that has no table.
     pub vendor_id: Option<i64>,
     pub owner_by: Option<String>,
     /// Groups the model is sold to.
@@ -81,12 +84,13 @@ pub struct Route {
 
 impl Route {
     /// The mistake of a route to a provider that is not there.
-    pub(crate) fn unknown_provider(&self, known: &[&str]) -> Option<Mistake> {
+    pub(crate) fn unknown_provider(&self, model: &str, known: &[&str]) -> Option<Mistake> {
         if self.provider.is_empty() || known.contains(&self.provider.as_str()) {
             return None;
         }
         let hint = did_you_mean(&self.provider, known.iter().copied());
-        Some(self.place.mistake("route.provider", format!("no provider is called {:?}{hint}", self.provider)))
+        let field = format!("{model}.route.provider");
+        Some(self.place.mistake(&field, format!("no provider is called {:?}{hint}", self.provider)))
     }
 }
 
@@ -121,6 +125,7 @@ impl Model {
             login_required: false,
             icon: None,
             tags: Vec::new(),
+            vendor: None,
             vendor_id: None,
             owner_by: None,
             enable_groups: Vec::new(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::form::did_you_mean;
 use crate::load::LoadedPage;
 use crate::social::Social;
-use crate::{Book, Faces, Fraction, Model, Tier};
+use crate::{Book, Faces, Fraction, Model, Tier, Vendor};
 
 /// A checked catalog.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Snapshot {
     /// arranged.
     pub pricing_version: String,
     pub groups: BTreeMap<String, Group>,
+    /// Who makes models, by the name that models use.
+    pub vendors: BTreeMap<String, Vendor>,
     /// The order in which an account's groups are tried. Each group is named once.
     pub auto_groups: Vec<String>,
     /// The same models for look-ups by calls: quick however many there are.

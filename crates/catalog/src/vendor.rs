@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use serde::Serialize;
 
 use crate::decimal::Decimal;
-use crate::{BillingUnit, Faces, Fraction, Unit};
+use crate::{BillingUnit, Face, Faces, Fraction, Unit};
 
 /// List prices as a vendor publishes them.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct VendorList {
     /// Millionths of the currency, per the same units as ours.
     pub faces: Faces,
     pub source: String,
+    /// Faces that only one source knows: shown apart, and compared with nothing.
+    pub unverified: Vec<Face>,
     /// The day somebody looked, as written.
     pub verified_at: Option<String>,
 }
@@ -77,6 +79,7 @@ impl VendorList {
                 // What has no price of its own and no list price is nobody's claim.
                 None if !selling.has(face) => {}
                 None => unverified.push(face.name()),
+                Some(_) if self.unverified.contains(&face) => unverified.push(face.name()),
                 Some(list) => {
                     let list = Exact::of(list, self.usd_rate);
                     let (discount_pct, verdict) = compare(list, sold);

@@ -1,6 +1,8 @@
 //! What can be typed. The doc comments are the help texts.
 
 mod admin;
+mod init;
+mod models;
 mod pauses;
 mod prices;
 mod providers;
@@ -8,6 +10,8 @@ mod social;
 mod video;
 
 pub use admin::{ActorArgs, AdminKeyCommand};
+pub use init::InitArgs;
+pub use models::{EnableArgs, ImportArgs, UpdateArgs};
 pub use pauses::{LogArgs, PauseCommand, PauseNames};
 pub use prices::{CatalogCommand, QuoteArgs};
 pub use providers::{ProviderAddArgs, ProviderCommand, ProviderTestArgs};
@@ -34,6 +38,8 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// Write a configuration and a catalog that work, after four questions.
+    Init(InitArgs),
     /// Serve the configuration until SIGTERM or Ctrl-C.
     Serve {
         /// Begin with secrets for links and webhooks that this database does not know: those of

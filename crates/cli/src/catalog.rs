@@ -19,6 +19,13 @@ pub fn run(config: &Path, command: CatalogCommand, out: &Output) -> ExitCode {
             None => configured(config),
         }
         .and_then(|catalog| show(&catalog, model.as_deref(), out)),
+        CatalogCommand::List { provider, models } => crate::models::list(provider.as_deref(), &models, out),
+        CatalogCommand::Enable(asked) => crate::models::enable(config, &asked, out),
+        CatalogCommand::Disable { provider, models, dry_run } => {
+            crate::models::disable(config, &provider, &models, dry_run, out)
+        }
+        CatalogCommand::Import(asked) => crate::models::import(config, &asked, out),
+        CatalogCommand::Update(asked) => crate::models::update(config, &asked, out),
     };
     done.unwrap_or_else(|trouble| {
         eprintln!("tollgate: {trouble}");

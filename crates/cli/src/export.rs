@@ -20,14 +20,14 @@ use tollgate_catalog::Money;
 type Params = Vec<(String, String)>;
 
 pub async fn call(call: args::SocialCallArgs) -> anyhow::Result<ExitCode> {
-    let http = Http::new(&call.gateway.url, &real::api_key())?;
+    let http = Http::new(&call.gateway, &real::api_key())?;
     let reply = http.send(&address(&call.cell, &params(&call.params)?)?, None).await?;
     crate::show::print_line(&String::from_utf8_lossy(&reply.body));
     Ok(if reply.status == 200 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 pub async fn export(export: args::SocialExportArgs, out: &Output) -> anyhow::Result<ExitCode> {
-    let http = Http::new(&export.call.gateway.url, &real::api_key())?;
+    let http = Http::new(&export.call.gateway, &real::api_key())?;
     let limit: Money = export.usd.parse().context("--usd")?;
     let first = params(&export.call.params)?;
     let mut state = ExportState::open(&export.out, &export.call.cell, &first)?;

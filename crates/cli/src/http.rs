@@ -1,6 +1,7 @@
 //! A small HTTP client for the commands that talk to a gateway as its customers do: with a key,
 //! over the network.
 
+use crate::args::GatewayArgs;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use http::{Request, StatusCode};
@@ -9,8 +10,12 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, RootCertStore};
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use tollgate_catalog::Money;
 
@@ -24,6 +29,18 @@ pub struct Http {
     key: String,
 }
 
+/// The certificates of a file. A bundle of a system may have some that rustls does not take.
+fn trusted(file: &Path) -> anyhow::Result<RootCertStore> {
+    let read = CertificateDer::pem_file_iter(file).and_then(|all| all.collect::<Result<Vec<_>, _>>());
+    let certificates = read.map_err(|error| anyhow::anyhow!("--ca: {} cannot be read: {error}", file.display()))?;
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(certificates);
+    if roots.is_empty() {
+        bail!("--ca: {} has no certificate in it (PEM is expected)", file.display());
+    }
+    Ok(roots)
+}
+
 pub struct HttpReply {
     pub status: StatusCode,
     /// What the gateway says that the call cost.
@@ -32,18 +49,24 @@ pub struct HttpReply {
 }
 
 impl Http {
-    pub fn new(base: &str, key: &str) -> anyhow::Result<Http> {
+    pub fn new(gateway: &GatewayArgs, key: &str) -> anyhow::Result<Http> {
         if key.is_empty() {
             bail!("set TOLLGATE_API_KEY to a key of the gateway");
         }
-        let tls = HttpsConnectorBuilder::new()
-            .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())
-            .context("TLS")?
-            .https_or_http()
-            .enable_http1()
-            .build();
-        let client = Client::builder(TokioExecutor::new()).build(tls);
-        Ok(Http { client, base: base.trim_end_matches('/').to_owned(), key: key.to_owned() })
+        let ring = rustls::crypto::ring::default_provider();
+        let tls = match &gateway.ca {
+            Some(file) => {
+                let config = ClientConfig::builder_with_provider(Arc::new(ring))
+                    .with_safe_default_protocol_versions()
+                    .context("TLS")?
+                    .with_root_certificates(trusted(file)?)
+                    .with_no_client_auth();
+                HttpsConnectorBuilder::new().with_tls_config(config)
+            }
+            None => HttpsConnectorBuilder::new().with_provider_and_webpki_roots(ring).context("TLS")?,
+        };
+        let client = Client::builder(TokioExecutor::new()).build(tls.https_or_http().enable_http1().build());
+        Ok(Http { client, base: gateway.url.trim_end_matches('/').to_owned(), key: key.to_owned() })
     }
 
     /// Writes what a path answers into a file, piece by piece; says how many bytes. One that broke

@@ -14,9 +14,11 @@ mod clock;
 mod demo;
 mod export;
 mod http;
+mod init;
 mod keys;
 mod ledger;
 mod mcp;
+mod models;
 mod pauses;
 mod providers;
 mod quote;
@@ -59,6 +61,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
     use args::Command;
     let out = show::Output { json: cli.json, width: real::width() };
     match cli.command {
+        Command::Init(asked) => init::init(&cli.config, &asked, &out),
         Command::Serve { new_secrets } => serve::serve(&cli.config, new_secrets).await.map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo::demo(demo, &out).await.map(|()| ExitCode::SUCCESS),
         Command::Sim { listen } => demo::sim(listen, &out).await.map(|()| ExitCode::SUCCESS),

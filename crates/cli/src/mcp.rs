@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 pub async fn mcp(mcp: args::McpArgs, key: &str) -> anyhow::Result<()> {
-    let http = Arc::new(Http::new(&mcp.gateway.url, key)?);
+    let http = Arc::new(Http::new(&mcp.gateway, key)?);
     let path = format!("/mcp?platform={}&capability={}", mcp.platforms.join(","), mcp.capabilities.join(","));
     let out = Arc::new(Mutex::new(tokio::io::stdout()));
     let mut lines = BufReader::new(tokio::io::stdin()).lines();

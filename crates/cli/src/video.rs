@@ -90,7 +90,7 @@ async fn wait(wait: VideoWaitArgs, out: &Output) -> anyhow::Result<ExitCode> {
 }
 
 fn http(gateway: &GatewayArgs) -> anyhow::Result<Http> {
-    Http::new(&gateway.url, &real::api_key())
+    Http::new(gateway, &real::api_key())
 }
 
 fn path(id: &str) -> anyhow::Result<String> {

@@ -18,7 +18,7 @@ use crate::work::video::VideoDesk;
 use std::ops::Deref;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
-use tollgate_store::{CallId, ids};
+use tollgate_store::{CallId, StoreError, ids};
 
 pub struct App {
     pub till: Arc<Till>,
@@ -44,6 +44,17 @@ pub struct App {
 impl App {
     pub fn new_call_id(&self) -> CallId {
         self.ids.call()
+    }
+
+    /// Adds what was counted of routes to the store, for all replicas.
+    pub async fn flush_health(&self) -> Result<(), StoreError> {
+        self.routes.figures.flush(&self.routes.traffic, &self.store, self.world.now_ms()).await
+    }
+
+    /// Reads what all replicas have counted.
+    pub async fn read_health(&self) -> Result<(), StoreError> {
+        let hours = self.settings.price_list.health_hours;
+        self.routes.figures.read(&self.store, self.world.now_ms(), hours).await
     }
 
     /// What is needed to tell who asks.

@@ -279,6 +279,10 @@ impl Running {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         self.app.shutdown.ended.cancel();
+        // A restart forgets nothing of how routes do.
+        if let Err(error) = self.app.flush_health().await {
+            tracing::warn!(%error, "the last counts of route health could not be stored");
+        }
         self.app.tracker.close();
         // Every call is closed; a connection that does not end is of no interest any more.
         let _ = tokio::time::timeout(LAST_CONNECTIONS, self.app.tracker.wait()).await;

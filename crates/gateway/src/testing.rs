@@ -39,6 +39,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         tasks: TaskSettings::default(),
         fetch: FetchSettings::default(),
         realtime: crate::settings::RealtimeSettings::default(),
+        price_list: crate::settings::PriceListSettings::default(),
         storage: crate::settings::StorageSettings::default(),
         limits: ServerLimits::default(),
     };

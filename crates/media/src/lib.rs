@@ -17,6 +17,7 @@ pub mod rerank;
 pub mod social;
 pub mod speech;
 mod tally;
+mod trail;
 pub mod transcription;
 mod tree;
 pub mod video;

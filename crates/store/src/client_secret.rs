@@ -15,6 +15,8 @@ pub struct NewClientSecret {
     /// A JSON object.
     pub session: String,
     pub expires_at: i64,
+    /// How many sessions it opens; without a number, as many as begin before it expires.
+    pub uses: Option<u32>,
 }
 
 /// A secret that has not expired. Whether its key still works is asked of the key.
@@ -24,6 +26,7 @@ pub struct ClientSecret {
     pub model: String,
     pub session: String,
     pub expires_at: i64,
+    pub uses_left: Option<u32>,
 }
 
 /// The most secrets at a time that have not expired.

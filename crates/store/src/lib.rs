@@ -26,6 +26,7 @@ mod postgres;
 pub mod receipt;
 mod report;
 mod response;
+mod route_health;
 mod social;
 mod sqlite;
 mod store;
@@ -62,6 +63,7 @@ pub use response::quota::{NoRoom, Quota, ROW_BYTES, StorageUsed};
 pub use response::{
     AddedItem, CHAIN_BYTES, CHAIN_LENGTH, Chain, Item, ItemPage, NewResponse, StoredConversation, StoredResponse,
 };
+pub use route_health::{CountedRoute, RouteCounts, quarter_of};
 pub use social::{SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
 pub use store::{OpenedStore, Receipted, Store};
 pub use task::turns::{TurnWish, Turns};

@@ -55,6 +55,7 @@ mod ledger;
 mod operators;
 mod receipts;
 mod responses;
+mod route_health;
 mod social;
 mod tasks;
 

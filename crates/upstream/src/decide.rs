@@ -1,9 +1,9 @@
 //! Decisions at a provider: which format it speaks, where, and what its errors mean.
 
 use crate::chat::{bearer, judge, post};
-use crate::{Fault, Outgoing, Provider, WholeReply};
+use crate::{Fault, Outgoing, Payload, PayloadPart, Provider, SpooledFile, WholeReply};
 use bytes::Bytes;
-use tollgate_media::decide::DecisionForm;
+use tollgate_media::decide::{DecisionBody, DecisionForm};
 use tollgate_wire::UpstreamError;
 
 /// How one kind of provider decides.
@@ -15,9 +15,23 @@ pub struct Decides {
 }
 
 impl Decides {
-    /// The request; `None` when its path does not fit into an address.
-    pub fn request(&self, provider: &Provider, call_id: &str, body: Bytes) -> Option<Outgoing> {
-        let mut request = post(provider.base_url.join(self.path).ok()?, body, call_id);
+    /// The request; `None` when its path does not fit into an address. Files go into the gaps of
+    /// its body in base64, while they are sent.
+    pub fn request(
+        &self,
+        provider: &Provider,
+        call_id: &str,
+        body: DecisionBody,
+        files: &[SpooledFile],
+    ) -> Option<Outgoing> {
+        let uri = provider.base_url.join(self.path).ok()?;
+        let mut request = if body.gaps.is_empty() {
+            post(uri, body.text, call_id)
+        } else {
+            let mut request = post(uri, Bytes::new(), call_id);
+            *request.body_mut() = with_files(&body, files)?;
+            request
+        };
         bearer(&mut request, provider);
         Some(request)
     }
@@ -38,4 +52,16 @@ impl Decides {
         let reset = fault == Fault::reset();
         Fault { maybe_charged: fault.maybe_charged && !reset, ..fault }
     }
+}
+
+/// `None` where a gap has no file.
+fn with_files(body: &DecisionBody, files: &[SpooledFile]) -> Option<Payload> {
+    let (mut parts, mut done) = (Vec::with_capacity(body.gaps.len() * 2 + 1), 0);
+    for (at, part) in &body.gaps {
+        parts.push(PayloadPart::from(body.text.slice(done..*at)));
+        parts.push(files.get(*part)?.base64_part());
+        done = *at;
+    }
+    parts.push(PayloadPart::from(body.text.slice(done..)));
+    Some(Payload::of_parts(parts))
 }

@@ -17,6 +17,7 @@
 //! assert_eq!(mistakes.result((listen, grace)).unwrap().0.unwrap().port(), 8080);
 //! ```
 
+mod json;
 mod mistake;
 mod node;
 mod overrides;

@@ -2,7 +2,7 @@
 
 use super::prices::faces;
 use crate::form::Form;
-use crate::{BillingUnit, Faces, Fraction, VendorList};
+use crate::{BillingUnit, Face, Faces, Fraction, VendorList};
 
 /// `sold` is what the model sells: a list price of anything else compares with nothing.
 pub(super) fn read(form: &mut Form<'_>, unit: BillingUnit, sold: &Faces) -> Option<VendorList> {
@@ -22,11 +22,23 @@ pub(super) fn read(form: &mut Form<'_>, unit: BillingUnit, sold: &Faces) -> Opti
         usd_rate: table.fraction_or("usd_rate", Fraction::ONE),
         source: table.text("source"),
         verified_at: table.has("verified_at").then(|| table.plain("verified_at")),
+        unverified: unverified(&mut table, &faces),
         faces,
     };
     check(&table, &list);
     table.finish();
     Some(list)
+}
+
+/// Faces whose list price nobody has compared with a second source.
+fn unverified(table: &mut Form<'_>, listed: &Faces) -> Vec<Face> {
+    let known: Vec<&str> = Face::ALL.iter().map(|face| face.name()).collect();
+    let named = table.words("unverified", &known);
+    let faces: Vec<Face> = named.iter().filter_map(|name| Face::named(name)).collect();
+    for face in faces.iter().filter(|face| !listed.has(**face)) {
+        table.mistake("unverified", format!("there is no list price of {}", face.name()));
+    }
+    faces
 }
 
 fn check(table: &Form<'_>, list: &VendorList) {

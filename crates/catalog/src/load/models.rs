@@ -2,58 +2,65 @@
 
 use std::collections::BTreeMap;
 
-use super::{chat, embedding, image, list, music, prices, speech, transcription, video};
+use super::{CatalogNames, chat, embedding, image, labels, list, music, prices, speech, transcription, video};
 use crate::form::{Form, did_you_mean};
+use crate::labels::{CHAT, usual_type};
 use crate::{BillingUnit, EndpointType, Group, Model, Route};
 
 const MODALITIES: &[&str] = &["text", "image", "audio", "video", "file"];
-/// The type of a model that converses, and of one that does not say its type.
-const CHAT: &str = "llm";
 /// Larger than any model's; guards against typing mistakes and keeps sums small.
 const MAX_TOKENS: u64 = 1_000_000_000;
 
-pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Group>) -> Model {
+pub(super) fn read(name: &str, mut form: Form<'_>, names: &CatalogNames<'_>) -> Model {
     check_name(name, &form);
     let place = form.place();
     let billing_unit = form.choice_or("billing_unit", BillingUnit::Tokens, &BillingUnit::ALL);
     let input_modalities = form.words("input_modalities", MODALITIES);
     let output_modalities = form.words("output_modalities", MODALITIES);
-    let kind = form.text_or("type", CHAT);
-    let supported_endpoint_types = endpoint_types(name, &mut form, billing_unit, &kind);
+    let given_type = labels::given_type(&mut form);
+    let supported_endpoint_types = endpoint_types(name, &mut form, billing_unit, given_type.as_deref());
+    let reasoning_efforts = form.texts("reasoning_efforts");
+    let chat = chat::read(&mut form);
+    let reasons = !reasoning_efforts.is_empty() || chat.thinks_always;
+    let capabilities = labels::capabilities(&mut form, &supported_endpoint_types);
+    let tasks = labels::tasks(&mut form, &supported_endpoint_types, &input_modalities, reasons);
     let needed = prices::needed(billing_unit, &supported_endpoint_types, &input_modalities, &output_modalities);
     let book = prices::read(&mut form, billing_unit, &needed);
     let sold = billing_unit.complete(&book.standard);
     let pictures = supported_endpoint_types.iter().any(|name| name == "image-generation");
     let image = image::read(&mut form, &book, pictures);
+    // Who wrote it matters to the commands that write catalogs, not to who sells it.
+    let _origin = form.opt_text("origin");
     let model = Model {
         name: name.to_owned(),
         description: form.text_or("description", ""),
-        kind,
+        kind: given_type.unwrap_or_else(|| usual_type(&supported_endpoint_types).to_owned()),
         context_window: form.opt_int("context_window", 1..=MAX_TOKENS),
         max_input_tokens: form.opt_int("max_input_tokens", 1..=MAX_TOKENS),
         max_output_tokens: form.opt_int("max_output_tokens", 1..=MAX_TOKENS),
         input_modalities,
         output_modalities,
-        reasoning_efforts: form.texts("reasoning_efforts"),
+        reasoning_efforts,
         resolutions: form.texts("resolutions"),
         max_duration_seconds: form.opt_int("max_duration_seconds", 1..=86_400),
         pricing_notes: form.opt_text("pricing_notes"),
         login_required: form.flag_or("login_required", false),
-        icon: form.opt_text("icon"),
-        tags: form.texts("tags"),
+        icon: labels::icon(&mut form),
+        tags: labels::tags(&mut form),
+        vendor: vendor(&mut form, names),
         vendor_id: form.opt_int("vendor_id", 0..=i64::MAX),
         owner_by: form.opt_text("owner_by"),
-        enable_groups: enabled_groups(&mut form, groups),
+        enable_groups: enabled_groups(&mut form, names.groups),
         supported_endpoint_types,
-        capabilities: form.texts("capabilities"),
-        tasks: form.texts("tasks"),
+        capabilities,
+        tasks,
         billing_unit,
         default_voice: form.opt_text("default_voice"),
         default_response_format: form.opt_text("default_response_format"),
         speech_input: form.opt_text("speech_input"),
         accepted_upload_formats: form.texts("accepted_upload_formats"),
         requires_topup: form.flag_or("requires_topup", false),
-        chat: chat::read(&mut form),
+        chat,
         book,
         list: list::read(&mut form, billing_unit, &sold),
         routes: routes(&mut form),
@@ -65,6 +72,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, groups: &BTreeMap<String, Gro
         embedding: embedding::read(&mut form),
         place,
     };
+    check_limits(&form, &model);
     form.finish();
     model
 }
@@ -76,27 +84,48 @@ fn check_name(name: &str, form: &Form<'_>) {
     }
 }
 
+/// What a model answers has room in what it can hold at all.
+fn check_limits(form: &Form<'_>, model: &Model) {
+    if let (Some(window), Some(output)) = (model.context_window, model.max_output_tokens)
+        && output > window
+    {
+        form.mistake("max_output_tokens", format!("is more than context_window, {window}"));
+    }
+}
+
+fn vendor(form: &mut Form<'_>, names: &CatalogNames<'_>) -> Option<String> {
+    let name = form.opt_text("vendor")?;
+    if !names.vendors.contains_key(&name) {
+        let hint = did_you_mean(&name, names.vendors.keys().map(String::as_str));
+        form.mistake("vendor", format!("no vendor is called {name:?}{hint}"));
+    }
+    if form.has("vendor_id") {
+        form.mistake("vendor_id", "is the number of `vendor`: leave one of them out");
+    }
+    Some(name)
+}
+
 pub(super) fn enabled_groups(form: &mut Form<'_>, groups: &BTreeMap<String, Group>) -> Vec<String> {
-    let Some(mut names) = form.opt_texts("enable_groups") else {
+    let Some(mut sold_to) = form.opt_texts("enable_groups") else {
         return vec![Group::DEFAULT.to_owned()];
     };
-    if names.is_empty() {
+    if sold_to.is_empty() {
         form.mistake("enable_groups", "sells the model to nobody: name a group");
     }
-    for name in names.iter().filter(|name| !groups.contains_key(*name)) {
+    for name in sold_to.iter().filter(|name| !groups.contains_key(*name)) {
         let hint = did_you_mean(name, groups.keys().map(String::as_str));
         form.mistake("enable_groups", format!("no group is called {name:?}{hint}"));
     }
     let mut seen = std::collections::BTreeSet::new();
-    names.retain(|name| seen.insert(name.clone()));
-    names
+    sold_to.retain(|name| seen.insert(name.clone()));
+    sold_to
 }
 
 /// A model that converses does so in every chat format, unless its table says in which.
-fn endpoint_types(model: &str, form: &mut Form<'_>, unit: BillingUnit, kind: &str) -> Vec<String> {
+fn endpoint_types(model: &str, form: &mut Form<'_>, unit: BillingUnit, kind: Option<&str>) -> Vec<String> {
     let given = form.has("supported_endpoint_types");
     let mut types = form.words("supported_endpoint_types", &EndpointType::names());
-    if !given && kind != CHAT {
+    if let Some(kind) = kind.filter(|kind| !given && *kind != CHAT) {
         let reason = format!("is missing: a model of type {kind:?} says which endpoints offer it");
         form.mistake("supported_endpoint_types", reason);
     } else if !given {
@@ -119,16 +148,23 @@ fn endpoint_types(model: &str, form: &mut Form<'_>, unit: BillingUnit, kind: &st
 }
 
 fn routes(form: &mut Form<'_>) -> Vec<Route> {
-    let mut routes = Vec::new();
+    let mut routes: Vec<Route> = Vec::new();
     for mut table in form.tables("route") {
         let place = table.place();
-        routes.push(Route {
+        let of = Route {
             provider: table.text("provider"),
             upstream_model: table.text("upstream_model"),
             priority: table.int_or("priority", 0, 0..=1_000_000),
             weight: table.int_or("weight", 1, 0..=1_000_000),
             place,
-        });
+        };
+        let same = |other: &Route| other.provider == of.provider && other.upstream_model == of.upstream_model;
+        if !of.provider.is_empty() && routes.iter().any(same) {
+            let reason =
+                format!("leads to {:?} at {:?} like another route of the model", of.upstream_model, of.provider);
+            table.mistake_here(reason);
+        }
+        routes.push(of);
         table.finish();
     }
     if routes.is_empty() {

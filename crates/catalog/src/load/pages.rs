@@ -4,17 +4,17 @@
 //! and the same mistakes.
 
 /// The tables of one model, as they stand in a file.
-pub(super) struct ModelPage<'t> {
-    pub(super) model: &'t str,
+pub(crate) struct ModelPage<'t> {
+    pub(crate) model: &'t str,
     /// Lines of the file before it.
-    pub(super) line: usize,
-    pub(super) text: &'t str,
+    pub(crate) line: usize,
+    pub(crate) text: &'t str,
 }
 
 /// What a file consists of: pages, and the rest with an empty line for each line of a page.
-pub(super) struct Cut<'t> {
-    pub(super) pages: Vec<ModelPage<'t>>,
-    pub(super) rest: String,
+pub(crate) struct Cut<'t> {
+    pub(crate) pages: Vec<ModelPage<'t>>,
+    pub(crate) rest: String,
 }
 
 /// A header line, `[…]` or `[[…]]`, where it stands.
@@ -25,7 +25,7 @@ struct Header<'t> {
 }
 
 /// `None`: the file has to be read as a whole.
-pub(super) fn cut(text: &str) -> Option<Cut<'_>> {
+pub(crate) fn cut(text: &str) -> Option<Cut<'_>> {
     let headers = headers(text)?;
     let mut pages: Vec<ModelPage<'_>> = Vec::new();
     let first = headers.first().map_or(text.len(), |first| first.at);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::models;
 use super::pages::{self, ModelPage};
+use super::{CatalogNames, models};
 use crate::form::{Form, Mistakes};
 use crate::version::Fingerprint;
 use crate::{Group, LineInFile, Model, Snapshot};
@@ -105,7 +105,7 @@ impl<'t> PendingPage<'t, '_> {
 
     /// The model, taken over from before or read. `None` cannot happen with a page that was cut
     /// out.
-    pub(super) fn model(self, groups: &BTreeMap<String, Group>, before: Option<&Snapshot>) -> Option<Model> {
+    pub(super) fn model(self, names: &CatalogNames<'_>, before: Option<&Snapshot>) -> Option<Model> {
         let Entry { page, form, .. } = self.entry;
         if let (None, Some(before)) = (&form, before)
             && let Some(model) = before.moved(page.model, &self.file, page.line)
@@ -113,7 +113,7 @@ impl<'t> PendingPage<'t, '_> {
             return Some(model);
         }
         let mut form = form.or_else(|| Form::parse_page(&self.file, page.text, page.line, self.mistakes))?;
-        let model = form.named("model").into_iter().map(|(name, table)| models::read(&name, table, groups)).last();
+        let model = form.named("model").into_iter().map(|(name, table)| models::read(&name, table, names)).last();
         form.finish();
         model
     }

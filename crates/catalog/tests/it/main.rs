@@ -2,16 +2,19 @@
 //! mistakes word by word.
 
 mod again;
+mod bad_catalogs;
 mod bounds;
 mod demo;
 mod difference;
 mod form;
 mod groups;
 mod hot_path;
+mod import;
 mod mistakes;
 mod money;
 mod properties;
 mod random;
+mod recomputed;
 mod record;
 mod social;
 mod table;

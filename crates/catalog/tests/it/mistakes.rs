@@ -165,7 +165,7 @@ fn a_route_to_a_provider_that_is_not_configured_has_a_place() {
     assert_eq!(mistakes.len(), 2, "{}", lines(&mistakes));
     assert_eq!(
         mistakes[1].to_string(),
-        "test.toml:3: route.provider: no provider is called \"simm\"; did you mean \"sim\"?"
+        "test.toml:3: model.m.route.provider: no provider is called \"simm\"; did you mean \"sim\"?"
     );
 }
 

@@ -2,7 +2,7 @@
 
 use super::catalog;
 use serde_json::{Value, json};
-use tollgate_catalog::{Snapshot, View};
+use tollgate_catalog::{RouteHealth, Snapshot, View};
 
 const CATALOG: &str = r#"
 [group.partner]
@@ -262,11 +262,17 @@ fn the_vendors_list_price_is_compared_not_typed_in() {
 fn the_catalog_is_the_list_of_records() {
     let catalog = catalog(CATALOG);
     let mut whole = catalog.record(&View::default());
-    whole.data[0].route_health = Some(json!({"window_hours": 24}));
+    let health = RouteHealth { window_hours: 24, sample_size: 3, good: 2, last_at_ms: 1_700_000_000_123 };
+    whole.data[0].route_health = Some(health);
     let whole = serde_json::to_value(&whole).expect("JSON");
     assert_eq!(whole["auto_groups"], json!(["default"]));
     let names: Vec<&str> =
         whole["data"].as_array().expect("models").iter().filter_map(|one| one["model_name"].as_str()).collect();
     assert_eq!(names, ["chat", "ears", "film", "third", "voice"]);
-    assert_eq!(whole["data"][0]["route_health"]["window_hours"], json!(24));
+    assert_eq!(
+        whole["data"][0]["route_health"],
+        json!({
+            "window_hours": 24, "sample_size": 3, "success_ratio": 0.6666, "last_checked_at": "2023-11-14T22:13:20Z",
+        })
+    );
 }

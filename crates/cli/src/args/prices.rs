@@ -1,5 +1,6 @@
 //! `quote …` and `catalog …` on the command line.
 
+use super::models::{EnableArgs, ImportArgs, UpdateArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -43,4 +44,32 @@ pub enum CatalogCommand {
         #[arg(long, value_name = "PATH")]
         from: Option<PathBuf>,
     },
+    /// The models that come with the product, with their vendors' list prices.
+    List {
+        /// Of one provider; left out: how many there are of each.
+        provider: Option<String>,
+        /// Only these: * stands for any text (repeat the option).
+        #[arg(long = "model", value_name = "GLOB")]
+        models: Vec<String>,
+    },
+    /// Sell the shipped models of a provider: list price times margin, served by the provider of
+    /// that name in the configuration.
+    Enable(EnableArgs),
+    /// Stop selling what `enable` wrote; models that were changed by hand stay.
+    Disable {
+        /// The provider whose models go.
+        provider: String,
+        /// Only these: * stands for any text (repeat the option).
+        #[arg(long = "model", value_name = "GLOB")]
+        models: Vec<String>,
+        /// Show what would be done, and do nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Write a catalog file from price lists that others publish. Shows what it would write; exits 1
+    /// when something has to be looked at first.
+    Import(ImportArgs),
+    /// Compare what was enabled or imported with the list of today: what the vendor changed and what
+    /// was changed by hand. Exits 1 when something has to be looked at first.
+    Update(UpdateArgs),
 }

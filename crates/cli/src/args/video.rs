@@ -8,6 +8,10 @@ pub struct GatewayArgs {
     /// The gateway; TOLLGATE_URL names it for all commands. The key is in TOLLGATE_API_KEY.
     #[arg(long, env = "TOLLGATE_URL", default_value = "http://127.0.0.1:8080")]
     pub url: String,
+    /// A file with the certificates (PEM) to trust instead of the public authorities, for a gateway
+    /// with a certificate of its own, such as `tollgate demo --tls`.
+    #[arg(long, env = "SSL_CERT_FILE", value_name = "FILE")]
+    pub ca: Option<PathBuf>,
 }
 
 #[derive(Args)]

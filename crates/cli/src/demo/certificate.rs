@@ -45,7 +45,7 @@ pub fn how_to_trust(authority: &Path) -> String {
         "Its certificate is its own. Clients trust it by this file:\n\n  \
          curl --cacert {file}\n  \
          export NODE_EXTRA_CA_CERTS={file}   # Node\n  \
-         export SSL_CERT_FILE={file}         # Python, Go, OpenSSL\n\n"
+         export SSL_CERT_FILE={file}         # Python, Go, OpenSSL, `tollgate video`, `tollgate mcp`\n\n"
     )
 }
 

@@ -4,8 +4,10 @@
 use crate::house::{chat, text};
 use crate::process::{Process, children, tollgate};
 use serde_json::Value;
+use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 fn start(dir: &Path, arguments: &[&str]) -> (Process, Value) {
@@ -182,6 +184,39 @@ async fn get_trusting(authority: &str, url: &str, key: &str) -> anyhow::Result<(
     Ok((reply.version(), reply.status().as_u16()))
 }
 
+/// The commands of a customer trust what they are told to, and nobody else.
+fn talks_as_a_client(dir: &Path, line: &Value, authority: &str) {
+    let run = |arguments: &[&str], trusting: Option<&str>| {
+        let mut command =
+            tollgate(&[&["video", "list", "--json", "--url", &text(&line["base_url"])], arguments].concat());
+        command.current_dir(dir).env("TOLLGATE_API_KEY", text(&line["key"])).env_remove("SSL_CERT_FILE");
+        if let Some(file) = trusting {
+            command.env("SSL_CERT_FILE", file);
+        }
+        let output = command.output().expect("it ran");
+        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    for (code, said) in [run(&["--ca", authority], None), run(&[], Some(authority))] {
+        assert!(code == Some(0) && said.contains("\"data\""), "{said}");
+    }
+    let key = format!("{}/key.pem", authority.trim_end_matches("/ca.pem"));
+    for (arguments, says) in [
+        (&[][..], "cannot be reached"),
+        (&["--ca", "no.pem"], "--ca: no.pem cannot be read"),
+        (&["--ca", &key], "has no certificate in it"),
+    ] {
+        let (code, said) = run(arguments, None);
+        assert!(code == Some(1) && said.contains(says), "{arguments:?}: {said}");
+    }
+    let mut mcp = tollgate(&["mcp", "--url", &text(&line["base_url"]), "--ca", authority]);
+    mcp.current_dir(dir).env("TOLLGATE_API_KEY", text(&line["key"]));
+    let mut mcp = mcp.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
+    let ask = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n";
+    mcp.stdin.take().expect("a pipe").write_all(ask.as_bytes()).expect("written");
+    let said = mcp.wait_with_output().expect("it ran").stdout;
+    assert!(String::from_utf8_lossy(&said).contains("\"tools\":"), "{}", String::from_utf8_lossy(&said));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_demo_makes_a_certificate_that_clients_can_trust() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -196,6 +231,7 @@ async fn a_demo_makes_a_certificate_that_clients_can_trust() {
         // By its name as well, and the plain port is none.
         let named = url.replace("127.0.0.1", "localhost");
         assert_eq!(get_trusting(&file, &named, &text(&line["key"])).await.expect("a reply").1, 200);
+        talks_as_a_client(dir.path(), &line, &file);
         let plain = reqwest::get(url.replace("https://", "http://")).await.expect("a reply");
         assert_eq!(plain.status(), 400);
         stop(process, &line).await;

@@ -19,6 +19,7 @@ mod kinds;
 mod ledger_files;
 mod load;
 mod media;
+mod models;
 mod newcomer;
 mod overdraft;
 mod postgres;

@@ -18,6 +18,8 @@ const WITHOUT: [&str; 5] = ["serve", "mcp", "completions", "social call", "help"
 /// Models that were sold at one price and at another.
 const CHEAP: &str = "[model.chat]\nprice = { input = 3_000_000, output = 15_000_000 }\nroute = [{ provider = \"sim\", upstream_model = \"m\" }]\n";
 const DEAR: &str = "[model.chat]\nprice = { input = 3_300_000, output = 15_000_000 }\nroute = [{ provider = \"sim\", upstream_model = \"m\" }]\n";
+const PRICES: &str =
+    r#"{"acme/m": {"litellm_provider": "acme", "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06}}"#;
 const QUESTION: &str = r#"{"model":"tollgate-demo","messages":[{"role":"user","content":"Hello!"}],"max_tokens":10}"#;
 
 /// A demo and what was printed by commands that were tried on it.
@@ -217,6 +219,19 @@ fn keys(tried: &mut Tried) {
 fn prices(tried: &mut Tried) {
     let (old, new) = (tried.file("old.toml", CHEAP), tried.file("new.toml", DEAR));
     tried.run("catalog diff", &[&old, &new]);
+    tried.run("catalog list", &[]);
+    tried.run("catalog list openai", &["--model", "gpt-4.1"]);
+    let prices = tried.file("prices.json", PRICES);
+    let out = tried.dir.path().join("imported/acme.toml");
+    tried.run("catalog import", &["--from", "litellm", &prices, "--provider", "acme", "--out", &out.to_string_lossy()]);
+    tried.run("catalog enable", &["openai", "--model", "gpt-4.1", "--margin", "10%"]);
+    tried.run("catalog update", &["openai"]);
+    tried.run("catalog disable", &["openai"]);
+    let elsewhere = tried.dir.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).expect("a folder");
+    let asked = ["init", "--yes", "--provider", "openai", "--json"];
+    let output = tollgate(&asked).current_dir(&elsewhere).output().expect("it ran");
+    tried.compare("init", &serde_json::from_slice(&output.stdout).expect("JSON"));
     tried.run("catalog show", &["--from", &old]);
     tried.run("catalog show chat", &["--from", &old]);
     tried.run("check", &[]);

@@ -8,11 +8,12 @@ use super::open::Call;
 use super::work::Work;
 use crate::refusal::Refusal;
 use crate::routes::order::ordered;
+use crate::routes::traffic::SeenCall;
 use crate::sale::Serving;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_catalog::Route;
-use tollgate_store::CallId;
+use tollgate_store::{AccountId, CallId};
 use tollgate_upstream::{Blame, Fault, Provider};
 use tollgate_wire::error::Code;
 
@@ -77,7 +78,10 @@ pub async fn dispatch<A: Attempts>(serving: &Serving, call: &mut Call, work: &A)
         call.upstream_model.clone_from(&route.upstream_model);
         call.attempts += 1;
         match work.attempt_at(call, provider, route).await {
-            Ok(begun) => return Ok(begun),
+            Ok(begun) => {
+                call.blame = None;
+                return Ok(begun);
+            }
             // Nothing was sent: the route cannot take this request, and neither counts nor is to
             // blame for that.
             Err(fault) if fault.is_refusal() => {
@@ -91,6 +95,8 @@ pub async fn dispatch<A: Attempts>(serving: &Serving, call: &mut Call, work: &A)
             Err(fault) => {
                 tried = Some((provider, route));
                 note(&call.till, call.id, provider, &fault);
+                call.blame = counted(&fault);
+                note_attempt(&call.till, call.caller.account.id, &model.name, (&provider.name, route), &fault);
                 let may = call.attempts < TRIES && Instant::now() < call.deadline;
                 let go_on = may && fault.try_other && !fault.maybe_charged;
                 last = Some(fault);
@@ -110,6 +116,29 @@ pub async fn dispatch<A: Attempts>(serving: &Serving, call: &mut Call, work: &A)
             if begun { refusal.once() } else { refusal }
         },
     ))
+}
+
+/// Whose fault it is, as far as it says something about the route: not what is broken here, nor a
+/// turn that was not to be had.
+fn counted(fault: &Fault) -> Option<Blame> {
+    let ours = fault.code == Code::Internal || (fault.code == Code::RateLimitExceeded && !fault.sent);
+    (!ours).then_some(fault.blame)
+}
+
+/// Counts an attempt that failed, unless that was the caller's fault.
+pub fn note_attempt(till: &Till, account: AccountId, model: &str, (provider, route): (&str, &Route), fault: &Fault) {
+    if counted(fault).is_some_and(|blame| blame != Blame::Caller) {
+        let seen = SeenCall { account, good: false, first_byte_ms: 0, at: till.world.now_ms() };
+        till.routes.traffic.attempt(model, provider, &route.upstream_model, seen);
+    }
+}
+
+/// Counts a call that no route took, unless that was the caller's fault.
+pub fn note_untaken(till: &Till, account: AccountId, model: &str, fault: &Fault) {
+    if counted(fault).is_some_and(|blame| blame != Blame::Caller) {
+        let seen = SeenCall { account, good: false, first_byte_ms: 0, at: till.world.now_ms() };
+        till.routes.traffic.call(model, seen);
+    }
 }
 
 pub fn note(till: &Till, id: CallId, provider: &Provider, fault: &Fault) {

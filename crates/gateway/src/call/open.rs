@@ -7,6 +7,7 @@ use super::ask::CallRequest;
 use super::bought::Bought;
 use super::meter::Meter;
 use super::quote::Quote;
+use crate::routes::traffic::SeenCall;
 use crate::who::caller::Caller;
 use crate::world::Millis;
 use bytes::Bytes;
@@ -18,7 +19,7 @@ use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 use tollgate_catalog::{BillingUnit, Face, Model, Money, Price};
 use tollgate_store::{CallId, Close, Counters, Ending, Held, MAX_STORED_REPLY, Mark, StoredReply, UsageFacts};
-use tollgate_upstream::Provider;
+use tollgate_upstream::{Blame, Provider};
 use tollgate_wire::Dropped;
 
 /// All that is known of a call while it is open.
@@ -36,6 +37,8 @@ pub struct OpenCall {
     pub provider: Option<Arc<Provider>>,
     pub upstream_model: String,
     pub attempts: u32,
+    /// Whose fault the last failed attempt was, as long as no answer has begun.
+    pub blame: Option<Blame>,
     /// The hold with its extensions, as far as they were made before the answer began.
     pub held: Money,
     /// How often its hold was extended before its answer began.
@@ -90,6 +93,7 @@ impl Call {
             provider: None,
             upstream_model: String::new(),
             attempts: 0,
+            blame: None,
             held: Money::ZERO,
             extensions: 0,
             limit: None,
@@ -182,6 +186,7 @@ impl OpenCall {
             tracing::debug!(call = %self.id, charge = %charge, "call answered");
         }
         self.note_report(ending, &bill);
+        self.note_health(ending, status);
         if let Some(most) = most {
             self.note_excess(charge, most);
         }
@@ -221,6 +226,29 @@ impl OpenCall {
         {
             let (till, now) = (&self.till, self.till.world.steady_ms());
             till.routes.pauses.note(provider, &self.upstream_model, bill.estimated, now, &till.metrics);
+        }
+    }
+
+    /// Counts the call as its customer saw it, and its route by how the answer went that it began.
+    /// Not counted are refusals of ours, faults of the caller, and clients that left before the
+    /// first byte.
+    fn note_health(&self, ending: Ending, status: u16) {
+        let begun = self.blame.is_none();
+        let good = match ending {
+            Ending::Answered => true,
+            Ending::ClientLeft if self.first_byte_at.is_some() => true,
+            // An answer that had begun broke off; any other status is an error of ours.
+            Ending::UpstreamFault if begun && matches!(status, 101 | 200) => false,
+            Ending::UpstreamFault if self.blame.is_some_and(|blame| blame != Blame::Caller) => false,
+            _ => return,
+        };
+        let Some(provider) = self.provider.as_ref().filter(|_| self.attempts > 0) else { return };
+        let (traffic, at) = (&self.till.routes.traffic, self.till.world.now_ms());
+        let first_byte_ms = self.first_byte_at.map_or(0, |first| first - self.began);
+        let seen = SeenCall { account: self.caller.account.id, good, first_byte_ms, at };
+        traffic.call(&self.model.name, seen);
+        if begun {
+            traffic.attempt(&self.model.name, &provider.name, &self.upstream_model, seen);
         }
     }
 

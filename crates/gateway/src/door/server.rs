@@ -7,14 +7,14 @@ use super::cors::Admitted;
 use super::peer::Peer;
 use super::stalled_streams::StalledStreams;
 use super::tls::{ClientStream, TlsDoor};
-use super::unread;
+use super::unread::{self, Unread};
 use super::write_timeout::WriteTimeoutIo;
 use crate::metrics::ConnectionMeter;
 use crate::settings::{Pages, ServerLimits};
 use crate::shutdown::Shutdown;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
-use http::{StatusCode, Version};
+use http::{StatusCode, Version, header};
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -173,19 +173,20 @@ async fn one(
         return std::future::pending().await;
     };
     let peer = Peer::new(peer, Some(seat.clone()));
-    let reply = if http2 {
-        let reply = route(&door, router, peer, request.map(Body::new)).await?;
-        reply.map(|body| stalled.hold(body))
-    } else {
-        let (request, waits) = unread::lend(request, &seat);
-        let mut reply = route(&door, router, peer, request).await?;
-        unread::settle(&mut reply, &seat, waits).await;
-        if reply.status() == StatusCode::SWITCHING_PROTOCOLS {
-            seat.hand_over();
-        }
-        reply
-    };
-    Ok(reply.map(|body| Answer { body, _busy: busy }))
+    let waits = request.headers().contains_key(header::EXPECT);
+    let (request, unread) = unread::lend(request);
+    let mut reply = route(&door, router, peer, request).await?;
+    if http2 {
+        let lingering = unread.map(|unread| Lingering { unread, door });
+        return Ok(reply.map(|body| Answer { body: stalled.hold(body), ended: false, lingering, _busy: busy }));
+    }
+    if let Some(unread) = unread {
+        unread::settle(&mut reply, &unread, &seat, waits).await;
+    }
+    if reply.status() == StatusCode::SWITCHING_PROTOCOLS {
+        seat.hand_over();
+    }
+    Ok(reply.map(|body| Answer { body, ended: false, lingering: None, _busy: busy }))
 }
 
 async fn route(
@@ -210,7 +211,15 @@ async fn route(
 /// The body of a reply. Its request is under way until it is sent.
 struct Answer {
     body: Body,
+    ended: bool,
+    /// On HTTP/2: what may be left of the request.
+    lingering: Option<Lingering>,
     _busy: RequestUnderWay,
+}
+
+struct Lingering {
+    unread: Unread,
+    door: Arc<ServerContext>,
 }
 
 impl HttpBody for Answer {
@@ -218,7 +227,9 @@ impl HttpBody for Answer {
     type Error = axum::Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        self.ended = matches!(frame, Poll::Ready(None));
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
@@ -227,6 +238,17 @@ impl HttpBody for Answer {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        let Some(Lingering { unread, door }) = self.lingering.take() else { return };
+        // A reply that was broken off ends its stream at once, and what is left goes with it.
+        if let Some(rest) = unread.take_back().filter(|_| self.ended || self.body.is_end_stream()) {
+            let ended = door.shutdown.ended.clone();
+            door.tracker.spawn(async move { ended.run_until_cancelled(unread::linger(rest)).await });
+        }
     }
 }
 

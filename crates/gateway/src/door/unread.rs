@@ -1,8 +1,17 @@
 //! Bodies that nobody read. A reply to a request whose body has not come yet (401, 404, 413, …)
-//! leaves that body on the connection. A small one is read and thrown away, so that the connection
-//! can be used again; otherwise the reply says `Connection: close`, so that a client, or a proxy
-//! with a pool, sends nothing more on it. HTTP/2 resets the stream and needs neither.
+//! leaves that body on the connection.
+//!
+//! On HTTP/1 a small one is read and thrown away, so that the connection can be used again;
+//! otherwise the reply says `Connection: close`, so that a client, or a proxy with a pool, sends
+//! nothing more on it.
+//!
+//! On HTTP/2 the reply goes out at once, and then the body is thrown away up to the limits of a
+//! connection that is closed. Letting go of it together with the reply would send RST_STREAM
+//! NO_ERROR in the same breath, which RFC 9113 8.1 allows; but clients that are still sending
+//! (curl 7.88, httpcore) take it for a failure and drop the reply that they have. After the limits
+//! the stream ends in that way.
 
+use super::write_timeout::{LINGER, LINGER_BYTES};
 use crate::door::connections::Seat;
 use axum::body::{Bytes, HttpBody};
 use axum::response::Response;
@@ -11,7 +20,7 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -19,11 +28,24 @@ use std::time::Duration;
 const SMALL: u64 = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The body of an HTTP/1 request on its way to a handler. Whatever of it is not read goes back to
-/// the connection.
-pub struct Lent {
+/// Where a handler leaves the body that it did not read to the end.
+#[derive(Clone, Default)]
+pub struct Unread(Arc<Mutex<Option<Incoming>>>);
+
+impl Unread {
+    fn give_back(&self, body: Incoming) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
+    }
+
+    pub fn take_back(&self) -> Option<Incoming> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The body of a request on its way to a handler.
+struct Lent {
     body: Option<Incoming>,
-    seat: Arc<Seat>,
+    unread: Unread,
 }
 
 impl HttpBody for Lent {
@@ -52,29 +74,28 @@ impl HttpBody for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) {
-            self.seat.give_back(body);
+            self.unread.give_back(body);
         }
     }
 }
 
-/// Lends the body of a request to its handler. Also: whether the client waits for a word before it
-/// sends the body.
-pub fn lend(request: Request<Incoming>, seat: &Arc<Seat>) -> (Request<axum::body::Body>, bool) {
-    let waits = request.headers().contains_key(header::EXPECT);
-    let lent = request.map(|body| match body.is_end_stream() {
-        true => axum::body::Body::empty(),
-        false => axum::body::Body::new(Lent { body: Some(body), seat: seat.clone() }),
-    });
-    (lent, waits)
+/// Lends the body of a request to its handler, if it has one.
+pub fn lend(request: Request<Incoming>) -> (Request<axum::body::Body>, Option<Unread>) {
+    if request.body().is_end_stream() {
+        return (request.map(|_| axum::body::Body::empty()), None);
+    }
+    let unread = Unread::default();
+    let lent = request.map(|body| axum::body::Body::new(Lent { body: Some(body), unread: unread.clone() }));
+    (lent, Some(unread))
 }
 
-/// Makes a reply true for its connection: either nothing is left of the request, or the reply says
-/// that it is the last.
-pub async fn settle(reply: &mut Response, seat: &Seat, waits: bool) {
-    let Some(body) = seat.take_back() else { return };
+/// Makes a reply true for its HTTP/1 connection: either nothing is left of the request, or the reply
+/// says that it is the last. `waits`: the client waits for a word before it sends the body.
+pub async fn settle(reply: &mut Response, unread: &Unread, seat: &Seat, waits: bool) {
+    let Some(body) = unread.take_back() else { return };
     // Reading would tell a client that waits to send what nobody wants; and one that was too slow
     // will not be quick now.
-    if !waits && reply.status() != StatusCode::REQUEST_TIMEOUT && throw_away(body).await {
+    if !waits && reply.status() != StatusCode::REQUEST_TIMEOUT && small_and_whole(body).await {
         return;
     }
     reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -82,11 +103,18 @@ pub async fn settle(reply: &mut Response, seat: &Seat, waits: bool) {
 }
 
 /// Whether the body is small and came to its end.
-async fn throw_away(mut body: Incoming) -> bool {
-    if body.size_hint().lower() > SMALL {
-        return false;
-    }
-    let mut left = SMALL;
+async fn small_and_whole(body: Incoming) -> bool {
+    body.size_hint().lower() <= SMALL && throw_away(body, SMALL, PATIENCE).await
+}
+
+/// Reads on after the complete reply of an HTTP/2 stream. What is left then ends with the stream.
+pub async fn linger(body: Incoming) {
+    throw_away(body, LINGER_BYTES as u64, LINGER).await;
+}
+
+/// Whether the body came to its end within so many bytes and so much time.
+async fn throw_away(mut body: Incoming, most: u64, patience: Duration) -> bool {
+    let mut left = most;
     let reading = async {
         while let Some(frame) = body.frame().await {
             let Ok(frame) = frame else { return false };
@@ -98,5 +126,5 @@ async fn throw_away(mut body: Incoming) -> bool {
         }
         true
     };
-    tokio::time::timeout(PATIENCE, reading).await.unwrap_or(false)
+    tokio::time::timeout(patience, reading).await.unwrap_or(false)
 }

@@ -15,8 +15,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 /// How long, and how much, is read and thrown away after the last reply.
-const LINGER: Duration = Duration::from_secs(5);
-const LINGER_BYTES: usize = 64 << 20;
+pub const LINGER: Duration = Duration::from_secs(5);
+pub const LINGER_BYTES: usize = 64 << 20;
 
 pub struct WriteTimeoutIo<T> {
     inner: T,

@@ -4,7 +4,7 @@
 
 use super::openapi::shapes::{named, text};
 use super::row::{Access, Family, Row};
-use super::{chat, reading};
+use super::{auth_tokens, chat, reading};
 use crate::app::App;
 use crate::call;
 use crate::refusal::Refusal;
@@ -13,6 +13,7 @@ use crate::who::caller::Caller;
 use crate::who::client_secret::PREFIX;
 use crate::who::operator::new_secret;
 use crate::work::realtime::{ENDPOINT_TYPE, check_fixed};
+use crate::world::Millis;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::{Map, Value, json};
@@ -45,7 +46,7 @@ fn rows() -> Vec<Row> {
     let session = json!({ "type": "object", "properties": {
         "type": { "enum": ["realtime", "transcription"] }, "model": text(),
     } });
-    vec![
+    let mut rows = vec![
         Row::post(
             "/v1/realtime/client_secrets",
             Access::Key,
@@ -63,12 +64,15 @@ fn rows() -> Vec<Row> {
             } }))
             .gives(named("RealtimeSessionWithSecret"))
             .refused_with(&[402]),
-    ]
+    ];
+    rows.extend(auth_tokens::rows());
+    rows
 }
 
 fn schemas() -> Value {
     let expires_at = json!({ "type": "integer", "description": "seconds since 1970" });
     json!({
+        "AuthToken": auth_tokens::schema(),
         "ClientSecret": { "type": "object", "required": ["value", "expires_at", "session"], "properties": {
             "value": text(), "expires_at": expires_at, "session": { "type": "object" },
         } },
@@ -82,9 +86,9 @@ fn schemas() -> Value {
 }
 
 pub async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
-    with_body(&app, request, async |caller, id, body| {
+    with_body(&app, request, Dialect::Chat, async |caller, id, body| {
         let asked = Asked::read(body)?;
-        let (value, expires_at) = made(&app, caller, &asked).await?;
+        let (value, expires_at) = asked.made(&app, caller).await?;
         let session = asked.shown(id);
         Ok(reading::json(&json!({ "value": value, "expires_at": expires_at, "session": session })))
     })
@@ -92,9 +96,9 @@ pub async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
 }
 
 pub async fn create_older(State(app): State<Arc<App>>, request: Request) -> Response {
-    with_body(&app, request, async |caller, id, body| {
+    with_body(&app, request, Dialect::Chat, async |caller, id, body| {
         let asked = Asked::read_older(body)?;
-        let (value, expires_at) = made(&app, caller, &asked).await?;
+        let (value, expires_at) = asked.made(&app, caller).await?;
         let mut session = asked.shown(id);
         session["client_secret"] = json!({ "value": value, "expires_at": expires_at });
         Ok(reading::json(&session))
@@ -164,6 +168,16 @@ impl Asked {
         Ok(Asked { model, listens: false, shown: body, session, seconds })
     }
 
+    /// A new secret and when it expires, in seconds since 1970.
+    async fn made(&self, app: &App, caller: &Caller) -> Result<(String, i64), Refusal> {
+        let endpoint_type = if self.listens { recordings::ENDPOINT_TYPE } else { ENDPOINT_TYPE };
+        call::may_begin(&app.till, caller, &self.model, endpoint_type)?;
+        let expires_at = app.world.now_ms() / 1_000 + self.seconds;
+        let session = Value::Object(self.session.clone());
+        let terms = SecretTerms { model: &self.model, session, expires_at: expires_at * 1_000, uses: None };
+        Ok((made(app, caller, terms, ("session", "expires_after")).await?, expires_at))
+    }
+
     fn shown(&self, id: &str) -> Value {
         let mut session = self.shown.clone();
         session.insert("id".to_owned(), json!(id));
@@ -175,7 +189,7 @@ impl Asked {
     }
 }
 
-fn wrong(param: &str, expected: &str) -> Refusal {
+pub(super) fn wrong(param: &str, expected: &str) -> Refusal {
     Refusal::about(Code::InvalidParameter, param, format!("`{param}` must be {expected}."))
 }
 
@@ -207,26 +221,37 @@ fn lifetime(asked: Option<Value>, place: &str, default: i64) -> Result<i64, Refu
     }
 }
 
-/// A new secret and when it expires, in seconds since 1970.
-async fn made(app: &App, caller: &Caller, asked: &Asked) -> Result<(String, i64), Refusal> {
-    let session = Value::Object(asked.session.clone()).to_string();
+/// What a secret is good for.
+pub(super) struct SecretTerms<'a> {
+    pub model: &'a str,
+    pub session: Value,
+    pub expires_at: Millis,
+    pub uses: Option<u32>,
+}
+
+/// A new secret. `places` are the fields that say what the session is and how long it may begin.
+pub(super) async fn made(
+    app: &App,
+    caller: &Caller,
+    terms: SecretTerms<'_>,
+    places: (&str, &str),
+) -> Result<String, Refusal> {
+    let session = terms.session.to_string();
     if session.len() > SESSION_BYTES {
         let text = format!("The session has {} bytes; at most {SESSION_BYTES} are stored.", session.len());
-        return Err(Refusal::about(Code::InvalidParameter, "session", text));
+        return Err(Refusal::about(Code::InvalidParameter, places.0, text));
     }
-    let endpoint_type = if asked.listens { recordings::ENDPOINT_TYPE } else { ENDPOINT_TYPE };
-    call::may_begin(&app.till, caller, &asked.model, endpoint_type)?;
     // Whoever cannot pay would be told so when the session begins, by somebody else's browser.
     reading::reads_large(app, caller).await??;
     let secret = new_secret(PREFIX, |bytes| app.world.fill(bytes));
-    let expires_at = app.world.now_ms() / 1_000 + asked.seconds;
     let new = NewClientSecret {
         hash: hash_secret(&secret),
         account: caller.account.id,
         key: caller.key.id,
-        model: asked.model.clone(),
+        model: terms.model.to_owned(),
         session,
-        expires_at: expires_at * 1_000,
+        expires_at: terms.expires_at,
+        uses: terms.uses,
     };
     app.store.create_client_secret(new, LIMITS).await?.map_err(|full| {
         let (whose, most) = match full {
@@ -235,15 +260,16 @@ async fn made(app: &App, caller: &Caller, asked: &Asked) -> Result<(String, i64)
         };
         let text =
             format!("This {whose} has {most} client secrets that have not expired: wait, or let them expire sooner.");
-        Refusal::about(Code::RateLimitExceeded, "expires_after", text).because("client_secrets")
+        Refusal::about(Code::RateLimitExceeded, places.1, text).because("client_secrets")
     })?;
     app.metrics.client_secrets.inc();
-    Ok((secret, expires_at))
+    Ok(secret)
 }
 
-async fn with_body(
+pub(super) async fn with_body(
     app: &Arc<App>,
     request: Request,
+    dialect: Dialect,
     work: impl AsyncFnOnce(&Caller, &str, Map<String, Value>) -> Result<Response, Refusal>,
 ) -> Response {
     let id = app.new_call_id();
@@ -258,7 +284,7 @@ async fn with_body(
         let session = own.rsplit_once('_').map_or_else(|| own.clone(), |(_, own)| format!("sess_{own}"));
         work(&caller, &session, body).await
     };
-    chat::answered(app, Dialect::Chat, id, work).await
+    chat::answered(app, dialect, id, work).await
 }
 
 #[cfg(test)]

@@ -1,34 +1,39 @@
 //! `POST /v1/systemone` and `POST /v1/decisions`: the same questions in the formats of two makers.
-//! System One's SDK packs its bodies with zstd and sends pictures as parts of a form; both are
-//! turned into the one JSON body that everything behind here knows.
+//! System One's SDK packs its bodies with zstd and sends pictures as parts of a form. Those are
+//! spooled, and become data in a JSON body while that is sent.
 
+use super::form::{self, FirstBytes, FormField, FormFile, FormRules, TakeFile};
 use super::openapi::shapes::{idempotency, named, text};
 use super::row::{Access, Family, Row};
-use super::{chat, form, reading};
+use super::{chat, reading};
 use crate::app::App;
 use crate::call::{self, CallRequest};
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
 use crate::work::decisions::{DecisionCall, ENDPOINT_TYPE};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use http::HeaderName;
 use http::request::Parts;
-use http::{HeaderName, header};
 use serde_json::{Value, json};
+use std::future::poll_fn;
 use std::sync::Arc;
 use tollgate_media::decide::{AssetPart, DecisionForm, DecisionRequest, MOST_QUESTIONS, with_assets};
-use tollgate_store::CallId;
+use tollgate_store::{CallId, Idem};
+use tollgate_upstream::SpooledFile;
 use tollgate_wire::Dialect;
 use tollgate_wire::error::Code;
-use tollgate_wire::multipart::FormLimits;
+use tollgate_wire::multipart::PartHead;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Where System One's SDK looks for it.
 const OWN_REQUEST_ID: HeaderName = HeaderName::from_static("x-typesafe-request-id");
 /// The part of a form that is the request itself.
 const REQUEST: &str = "request";
-/// Parts of a form.
-const MOST_PARTS: usize = 64;
+/// A request of at most 1 MiB, which is read as a whole, and pictures, which are spooled.
+const RULES: FormRules = FormRules { parts: 64, field_bytes: 1 << 20, files: 64, file_bytes: 20 << 20, packed: true };
 
 pub const FAMILY: Family = Family { tag: "decisions", rows, schemas };
 
@@ -46,10 +51,11 @@ fn rows() -> Vec<Row> {
             "SystemOneRequest",
         )
         .or_a_form()
-        .quoted(|_, _, body| Ok(Box::new(DecisionCall(DecisionRequest::read(DecisionForm::SystemOne, body)?))))
+        .quoted(|_, _, body| Ok(Box::new(DecisionCall::new(DecisionRequest::read(DecisionForm::SystemOne, body)?))))
         .serves(ENDPOINT_TYPE),
-        post(DecisionForm::Decisions, "The same in OpenAI's format", "DecisionsRequest")
-            .quoted(|_, _, body| Ok(Box::new(DecisionCall(DecisionRequest::read(DecisionForm::Decisions, body)?)))),
+        post(DecisionForm::Decisions, "The same in OpenAI's format", "DecisionsRequest").quoted(|_, _, body| {
+            Ok(Box::new(DecisionCall::new(DecisionRequest::read(DecisionForm::Decisions, body)?)))
+        }),
     ]
 }
 
@@ -65,43 +71,78 @@ async fn answered(app: &Arc<App>, form: DecisionForm, request: Request) -> Respo
 async fn handle(app: &Arc<App>, id: CallId, form: DecisionForm, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
-    let body = match form {
-        DecisionForm::Decisions => reading::json_body(app, &caller, &parts, body).await?,
-        DecisionForm::SystemOne => {
-            let kind = content_type(&parts);
-            let multipart = kind.to_ascii_lowercase().starts_with("multipart/form-data");
-            if !multipart {
-                reading::only_json(&parts)?;
-            }
-            let body = reading::unpacked_body(app, &caller, &parts, body).await?;
-            if multipart { unfolded(kind, body)? } else { body }
-        }
+    let (work, idem) = match form == DecisionForm::SystemOne && form::is_form(&parts) {
+        true => of_form(app, &caller, &parts, body).await?,
+        false => of_json(app, &caller, &parts, body, form).await?,
     };
-    let endpoint = form.path();
-    // Of a form, what is in it: the words between its parts are others with every try.
-    let idem = reading::idempotency(&parts.headers, endpoint, &body)?;
-    let work = DecisionCall(DecisionRequest::read(form, body)?);
-    Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply())
+    Ok(call::run(&app.till, caller, CallRequest { id, endpoint: form.path(), work, idem }).await?.into_reply())
 }
 
-fn content_type(parts: &Parts) -> &str {
-    parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("")
+async fn of_json(
+    app: &App,
+    caller: &Caller,
+    parts: &Parts,
+    body: Body,
+    form: DecisionForm,
+) -> Result<(DecisionCall, Option<Idem>), Refusal> {
+    reading::only_json(parts)?;
+    let body = match form {
+        DecisionForm::Decisions => reading::json_body(app, caller, parts, body).await?,
+        DecisionForm::SystemOne => reading::unpacked_body(app, caller, parts, body).await?,
+    };
+    let idem = reading::idempotency(&parts.headers, form.path(), &body)?;
+    Ok((DecisionCall::new(DecisionRequest::read(form, body)?), idem))
 }
 
-/// The request of a form, with the pictures of its other parts in it.
-fn unfolded(content_type: &str, body: Bytes) -> Result<Bytes, Refusal> {
-    let limits = FormLimits { parts: MOST_PARTS, ..FormLimits::default() };
-    let parts = form::parts_of(content_type, limits, body)?;
+/// The request of a form, with the pictures of its other parts, which are spooled.
+async fn of_form(
+    app: &App,
+    caller: &Caller,
+    parts: &Parts,
+    body: Body,
+) -> Result<(DecisionCall, Option<Idem>), Refusal> {
+    let take = |head: &PartHead, _: &[FormField]| {
+        let most = (head.name == REQUEST).then_some(RULES.field_bytes);
+        Ok(TakeFile { watch: FirstBytes::default(), most })
+    };
+    let form = form::read(app, caller, parts, body, RULES, take).await?;
+    let idem = reading::idempotency(&parts.headers, DecisionForm::SystemOne.path(), &form.print)?;
     let mut request = None;
-    let mut assets = Vec::new();
-    for part in parts {
-        match part.name == REQUEST && request.is_none() {
-            true => request = Some(part.body),
-            false => assets.push(AssetPart { name: part.name, bytes: part.body }),
+    for field in form.fields {
+        if field.name != REQUEST || request.is_some() {
+            return Err(no_file(&field.name));
         }
+        request = Some(Bytes::from(field.text));
+    }
+    let (mut pictures, mut files, mut room) = (Vec::new(), Vec::new(), form.room);
+    for FormFile { name, file, watch } in form.files {
+        if name == REQUEST && request.is_none() {
+            room.grow(room.bytes() + usize::try_from(file.length()).unwrap_or(usize::MAX)).await?;
+            request = Some(read_whole(&file).await?);
+            continue;
+        }
+        pictures.push(AssetPart { name, start: Bytes::from(watch.0) });
+        files.push(file);
     }
     let missing = || Refusal::about(Code::MissingParameter, REQUEST, "The form has no part `request` with the JSON.");
-    Ok(with_assets(&request.ok_or_else(missing)?, &assets)?)
+    let unfolded = with_assets(&request.ok_or_else(missing)?, &pictures)?;
+    Ok((DecisionCall::with_files(DecisionRequest::of_form(unfolded)?, files, room), idem))
+}
+
+fn no_file(name: &str) -> Refusal {
+    let name = tollgate_wire::cut(name, tollgate_wire::NAME);
+    let text = format!("`{name}` is no file: beside `request`, a form has pictures with a file name each.");
+    Refusal::about(Code::InvalidParameter, &name, text)
+}
+
+/// The request, where a client sends it as a file. It is short.
+async fn read_whole(file: &SpooledFile) -> Result<Bytes, Refusal> {
+    let (mut pieces, mut all) = (file.pieces(), BytesMut::new());
+    while let Some(piece) = poll_fn(|cx| pieces.poll_piece(cx)).await {
+        let lost = |_| Refusal::new(Code::Internal, "The form could not be read; nothing is charged for this request.");
+        all.extend_from_slice(&piece.map_err(lost)?);
+    }
+    Ok(all.freeze())
 }
 
 fn schemas() -> Value {

@@ -4,6 +4,7 @@
 //! no part in it.
 
 use super::reading;
+use super::unpack::Unpacking;
 use crate::app::App;
 use crate::door::bodies::{BodyShare, SMALL, Whose};
 use crate::door::spool::{FileWatch, IN_MEMORY, SpoolTerms, Spooling};
@@ -29,6 +30,8 @@ pub struct FormRules {
     pub files: usize,
     /// Of one file, whatever the model allows.
     pub file_bytes: u64,
+    /// It may come packed with zstd, and is unpacked on the way.
+    pub packed: bool,
 }
 
 /// A field that is no file.
@@ -62,6 +65,17 @@ pub struct TakeFile<W> {
     pub watch: W,
     /// The most bytes, where the model allows fewer than the endpoint.
     pub most: Option<u64>,
+}
+
+/// The first bytes of a file, which say what it is.
+#[derive(Default)]
+pub struct FirstBytes(pub Vec<u8>);
+
+impl FileWatch for FirstBytes {
+    fn piece(&mut self, bytes: &[u8]) {
+        let room = 64usize.saturating_sub(self.0.len());
+        self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
 }
 
 /// Whether the body is a form.
@@ -110,7 +124,8 @@ pub async fn read<W: FileWatch>(
         return Err(Refusal::about(Code::UnsupportedMediaType, "Content-Type", text));
     }
     let largest = app.settings.limits.upload_bytes;
-    let declared = reading::declared_length(&parts.headers, largest)?;
+    let packed = rules.packed && reading::is_packed(&parts.headers);
+    let declared = if packed { None } else { reading::declared_length(&parts.headers, largest)? };
     let rules = FormRules { file_bytes: rules.file_bytes.min(largest as u64), ..rules };
     let limits = FormLimits { parts: rules.parts, field_bytes: rules.field_bytes, file_bytes: rules.file_bytes };
     let reader = FormReader::new(content_type(parts), limits).map_err(unreadable)?;
@@ -129,6 +144,7 @@ pub async fn read<W: FileWatch>(
         open: None,
         fields: Vec::new(),
         files: Vec::new(),
+        unpacking: packed.then(Unpacking::new),
     };
     if declared.is_some_and(|length| length > SMALL) {
         reading.large().await?;
@@ -160,6 +176,8 @@ struct FormReading<'a, W, B> {
     open: Option<OpenPart<W>>,
     fields: Vec<FormField>,
     files: Vec<FormFile<W>>,
+    /// Of a form that comes packed.
+    unpacking: Option<Unpacking>,
 }
 
 impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refusal>> FormReading<'_, W, B> {
@@ -167,25 +185,60 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
     async fn all(&mut self, mut reader: FormReader, mut body: Body, largest: usize) -> Result<(), Refusal> {
         let limits = &self.app.settings.limits;
         let began = Instant::now();
-        let mut total = 0usize;
+        let (mut came, mut total) = (0usize, 0usize);
         loop {
-            let times = u32::try_from(total / limits.body_bytes.max(1)).unwrap_or(u32::MAX).saturating_add(1);
+            let times = u32::try_from(came / limits.body_bytes.max(1)).unwrap_or(u32::MAX).saturating_add(1);
             let until = began + limits.body_time.saturating_mul(times);
-            let Some(frame) = timeout_at(until, body.frame()).await.map_err(|_| reading::late_body())? else { break };
+            let frame = timeout_at(until, body.frame()).await.map_err(|_| reading::late_body())?;
+            let Some(frame) = frame else { break };
             let Ok(piece) = frame.map_err(|_| reading::broken_body())?.into_data() else { continue };
-            total = total.saturating_add(piece.len());
-            if total > largest {
-                return Err(reading::too_large(largest));
+            came = came.saturating_add(piece.len());
+            match self.unpacking.as_mut() {
+                Some(unpacking) => unpacking.push(&piece),
+                None => self.piece(&mut reader, piece, &mut total, largest).await?,
             }
-            if total > SMALL {
-                self.large().await?;
-            }
-            reader.push(piece);
-            while let Some(event) = reader.event().map_err(|bad| self.bad(bad, &reader))? {
-                self.take(event).await?;
-            }
+            self.unpacked(&mut reader, &mut total, largest, false).await?;
         }
+        self.unpacked(&mut reader, &mut total, largest, true).await?;
         reader.finish().map_err(unreadable)
+    }
+
+    /// What comes out of a packed form.
+    async fn unpacked(
+        &mut self,
+        reader: &mut FormReader,
+        total: &mut usize,
+        largest: usize,
+        last: bool,
+    ) -> Result<(), Refusal> {
+        while let Some(unpacking) = self.unpacking.as_mut() {
+            let Some(piece) = unpacking.piece(last)? else { break };
+            self.piece(reader, piece, total, largest).await?;
+        }
+        Ok(())
+    }
+
+    async fn piece(
+        &mut self,
+        reader: &mut FormReader,
+        piece: Bytes,
+        total: &mut usize,
+        largest: usize,
+    ) -> Result<(), Refusal> {
+        *total = total.saturating_add(piece.len());
+        if *total > largest {
+            let packed = self.unpacking.is_some();
+            return Err(if packed { reading::too_large_unpacked(largest) } else { reading::too_large(largest) });
+        }
+        if *total > SMALL {
+            self.large().await?;
+            self.count(0).await?;
+        }
+        reader.push(piece);
+        while let Some(event) = reader.event().map_err(|bad| self.bad(bad, reader))? {
+            self.take(event).await?;
+        }
+        Ok(())
     }
 
     /// A large form is read for accounts that can pay.
@@ -269,7 +322,9 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
         if self.taken > largest {
             return Err(reading::too_large(largest));
         }
-        self.room.grow(self.taken).await
+        // What is looked back at while a form is unpacked is memory too.
+        let unpacking = self.unpacking.as_ref().map_or(0, Unpacking::held);
+        self.room.grow(self.taken.saturating_add(unpacking)).await
     }
 
     fn bad(&self, bad: Bad, reader: &FormReader) -> Refusal {

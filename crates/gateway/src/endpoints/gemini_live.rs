@@ -2,11 +2,13 @@
 //! model is named in the first frame, so the connection becomes a WebSocket before anything is paid
 //! for; what is refused after that is said in the reason of the close, as Google does.
 
-use super::realtime::who;
+use super::auth_tokens::LiveToken;
 use super::upgrade::SocketRequest;
 use super::{chat, reading};
 use crate::app::App;
 use crate::refusal::Refusal;
+use crate::who::caller::Caller;
+use crate::who::client_secret::{RealtimeCaller, open_realtime};
 use crate::work::realtime::Opening;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -26,7 +28,13 @@ use tollgate_media::realtime::{GeminiClient, LiveFrame, gemini_setup_model};
 use tollgate_store::CallId;
 use tollgate_wire::Dialect;
 
-pub const ENDPOINT: &str = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent";
+/// Both versions; `Constrained` is what clients with an ephemeral token call it.
+pub const ENDPOINTS: [&str; 4] = [
+    "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
+    "/ws/google.ai.generativelanguage.v1alpha.GenerativeService.BidiGenerateContent",
+    "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContentConstrained",
+    "/ws/google.ai.generativelanguage.v1alpha.GenerativeService.BidiGenerateContentConstrained",
+];
 /// The longest first frame, and how long it is waited for.
 const SETUP_BYTES: usize = 1 << 20;
 const SETUP_TIME: Duration = Duration::from_secs(30);
@@ -43,7 +51,8 @@ pub async fn open(State(app): State<Arc<App>>, request: Request) -> Response {
 async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Response, Refusal> {
     let (mut parts, _) = request.into_parts();
     // Whoever has no key is not even listened to.
-    let caller = who(app, &parts).await?;
+    let RealtimeCaller { caller, bound } = open_realtime(&app.register(), &parts).await?;
+    let token = bound.map(LiveToken::read).transpose()?;
     let socket = SocketRequest::read(app, &mut parts, "`GET` opens a WebSocket here.")?;
     let reply = socket.reply();
     let SocketRequest { upgraded, place, .. } = socket;
@@ -65,9 +74,11 @@ async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Respons
             Ok(model) => model,
             Err(fault) => return turn_away(io, CloseCode::Invalid, &fault.0).await,
         };
-        let form = Some(Box::new(GeminiClient::new(None)) as Box<_>);
-        let opening = Opening { caller, model, transcription: false, configured: None, form };
-        match reading::guarded(app.realtime.open(id, opening)).await {
+        let opening = async {
+            let opening = opening(&app, caller, model, token).await?;
+            app.realtime.open(id, opening).await
+        };
+        match reading::guarded(opening).await {
             Ok(session) => session.run(io.again()).await,
             Err(refusal) => {
                 app.metrics.refused(refusal.code.code());
@@ -77,6 +88,20 @@ async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Respons
         }
     });
     Ok(reply)
+}
+
+/// A session with this model, as far as a token allows it.
+async fn opening(app: &App, caller: Arc<Caller>, model: String, token: Option<LiveToken>) -> Result<Opening, Refusal> {
+    let client = GeminiClient::new(None);
+    let (client, longest) = match token {
+        None => (client, None),
+        Some(token) => {
+            let longest = token.admits(app, &model).await?;
+            (client.locked(token.locked), Some(longest))
+        }
+    };
+    let form = Some(Box::new(client) as Box<_>);
+    Ok(Opening { caller, model, transcription: false, configured: None, longest, form })
 }
 
 /// The first frame, with the connection on which it came.

@@ -1,14 +1,14 @@
 //! `POST /v1/images/generations` and `POST /v1/images/edits`. An edit is JSON with links, or a form
 //! with files; both say the same thing.
 
-use super::form::{self, FormRules, TakeFile};
+use super::form::{self, FirstBytes, FormRules, TakeFile};
 use super::openapi::shapes::{event, idempotency, named, text};
 use super::row::{Access, Family, Row};
 use super::{picture_file, reading};
 use crate::app::App;
 use crate::call::{self, CallRequest, Priced};
 use crate::door::bodies::{SMALL, Whose};
-use crate::door::spool::{FileWatch, IN_MEMORY, SpoolTerms};
+use crate::door::spool::{IN_MEMORY, SpoolTerms};
 use crate::quotes::Shop;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
@@ -33,7 +33,8 @@ const GENERATIONS: &str = "/v1/images/generations";
 const EDITS: &str = "/v1/images/edits";
 
 /// Sixteen pictures and a mask, and whatever is said of them.
-const RULES: FormRules = FormRules { parts: 100, field_bytes: 256 << 10, files: 17, file_bytes: 50 << 20 };
+const RULES: FormRules =
+    FormRules { parts: 100, field_bytes: 256 << 10, files: 17, file_bytes: 50 << 20, packed: false };
 /// The largest mask.
 const MASK: u64 = 4 << 20;
 
@@ -156,7 +157,7 @@ async fn data_link(app: &App, caller: &Caller, link: &str, field: &str, most: u6
     let letters = link.split_once(";base64,").map(|(_, letters)| letters.trim().as_bytes());
     let letters = letters.ok_or_else(|| no_picture(field))?;
     let whose = Some(Whose::Account(caller.account.id));
-    let mut file = app.spool.begin(SpoolTerms { whose, most, in_memory: IN_MEMORY }, Head::default()).await?;
+    let mut file = app.spool.begin(SpoolTerms { whose, most, in_memory: IN_MEMORY }, FirstBytes::default()).await?;
     let mut pieces = letters.chunks(LETTERS).peekable();
     while let Some(piece) = pieces.next() {
         // Padding is at the very end.
@@ -173,17 +174,6 @@ fn no_picture(field: &str) -> Refusal {
     Problem::wrong(field, "an image (PNG, JPEG, WebP, GIF, AVIF or HEIC)").into()
 }
 
-/// The first bytes of a file, which say what it is.
-#[derive(Default)]
-struct Head(Vec<u8>);
-
-impl FileWatch for Head {
-    fn piece(&mut self, bytes: &[u8]) {
-        let room = 64usize.saturating_sub(self.0.len());
-        self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    }
-}
-
 /// Which of the pictures a field is: `image`, `image[]` and `image[0]` are the same.
 fn is_picture(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("images").or_else(|| name.strip_prefix("image")) else { return false };
@@ -198,7 +188,7 @@ async fn of_form(app: &App, caller: &Caller, parts: &Parts, body: Body) -> Resul
             let text = format!("`{}` is no file of this endpoint: pictures are `image` and `mask`.", head.name);
             return Err(Refusal::about(Code::UnknownParameter, &head.name, text));
         }
-        Ok(TakeFile { watch: Head::default(), most: mask.then_some(MASK) })
+        Ok(TakeFile { watch: FirstBytes::default(), most: mask.then_some(MASK) })
     };
     let form = form::read(app, caller, parts, body, RULES, begin).await?;
     let idem = reading::idempotency(&parts.headers, EDITS, &form.print)?;

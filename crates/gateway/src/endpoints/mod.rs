@@ -4,6 +4,7 @@
 
 pub mod account;
 pub mod admin;
+mod auth_tokens;
 pub mod chat;
 pub mod client_secrets;
 pub mod conversations;

@@ -15,7 +15,7 @@ use axum::response::Response;
 use http::request::Parts;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tollgate_catalog::Model;
+use tollgate_catalog::{Model, View};
 use tollgate_wire::Dialect as Chat;
 use tollgate_wire::error::{Code, ErrorFormat};
 
@@ -55,10 +55,18 @@ fn rows() -> Vec<Row> {
 }
 
 fn schemas() -> Value {
+    let texts = json!({ "type": "array", "items": text() });
     json!({
         "Model": { "type": "object", "required": ["id", "object", "created", "owned_by"], "properties": {
             "id": text(), "object": { "const": "model" }, "created": { "type": "integer" }, "owned_by": text(),
             "supported_endpoint_types": { "type": "array", "items": text() },
+            "name": text(), "description": text(), "context_length": { "type": "integer" },
+            "architecture": { "type": "object", "properties": {
+                "input_modalities": texts, "output_modalities": texts,
+            } },
+            "pricing": { "type": "object", "required": ["prompt", "completion"], "additionalProperties": text() },
+            "top_provider": { "type": "object" },
+            "supported_parameters": texts,
         } },
         "ModelList": shapes_list("Model"),
     })
@@ -76,13 +84,17 @@ fn shape(parts: &Parts) -> ErrorFormat {
     }
 }
 
-fn card(shape: ErrorFormat, model: &Model) -> Value {
+fn card(shape: ErrorFormat, serving: &Serving, caller: &Caller, model: &Model) -> Value {
     match shape {
-        ErrorFormat::OpenAi => json!({
-            "id": model.name, "object": "model", "created": CREATED,
-            "owned_by": model.owner_by.as_deref().unwrap_or("tollgate"),
-            "supported_endpoint_types": model.supported_endpoint_types,
-        }),
+        ErrorFormat::OpenAi => {
+            let mut card = json!({
+                "id": model.name, "object": "model", "created": CREATED,
+                "owned_by": model.owner(&serving.catalog).unwrap_or("tollgate"),
+                "supported_endpoint_types": model.supported_endpoint_types,
+            });
+            extend(&mut card, serving, caller, model);
+            card
+        }
         ErrorFormat::Anthropic => {
             json!({
                 "type": "model", "id": model.name, "display_name": model.name, "created_at": CREATED_AT,
@@ -97,6 +109,17 @@ fn card(shape: ErrorFormat, model: &Model) -> Value {
             "outputTokenLimit": model.max_output_tokens.unwrap_or(UNKNOWN_LIMIT),
             "supportedGenerationMethods": methods(model),
         }),
+    }
+}
+
+/// Adds what clients of larger lists look for: limits, modalities, and prices as this caller pays
+/// them.
+fn extend(card: &mut Value, serving: &Serving, caller: &Caller, model: &Model) {
+    let groups: Vec<&str> = serving.catalog.in_order(&caller.account.groups).collect();
+    let view = View { groups: &groups, topped_up: caller.account.topped_up, known: true };
+    let offer = model.offer(&serving.catalog, &view).and_then(|offer| serde_json::to_value(offer).ok());
+    if let (Value::Object(card), Some(Value::Object(offer))) = (card, offer) {
+        card.extend(offer);
     }
 }
 
@@ -168,7 +191,10 @@ async fn all(app: &App, shape: ErrorFormat, parts: &Parts) -> Response {
             let mut models: Vec<&Arc<Model>> =
                 serving.catalog.models.values().filter(|model| offered(&serving, &caller, model, shape)).collect();
             models.sort_by(|a, b| a.name.cmp(&b.name));
-            reading::json(&list_of(shape, models.into_iter().map(|model| card(shape, model)).collect()))
+            reading::json(&list_of(
+                shape,
+                models.into_iter().map(|model| card(shape, &serving, &caller, model)).collect(),
+            ))
         }
         Err(refusal) => reading::refused(app, shape, refusal, ""),
     }
@@ -179,7 +205,7 @@ async fn named_so(app: &App, shape: ErrorFormat, id: &str, parts: &Parts) -> Res
         let caller = reading::caller(app, parts).await?;
         let serving = app.serving.load();
         let model = serving.catalog.models.get(id).filter(|model| offered(&serving, &caller, model, shape));
-        model.map(|model| reading::json(&card(shape, model))).ok_or_else(|| {
+        model.map(|model| reading::json(&card(shape, &serving, &caller, model))).ok_or_else(|| {
             Refusal::about(Code::ModelNotFound, "model", format!("The model `{id}` does not exist or is not offered."))
         })
     };

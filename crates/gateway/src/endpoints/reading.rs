@@ -1,7 +1,7 @@
 //! What every endpoint does first: find the caller, read the body within its limits, turn a refusal
 //! into a reply.
 
-use super::unpack::Unpacked;
+use super::unpack::Unpacking;
 use crate::app::App;
 use crate::call::{self, Needed};
 use crate::door::bodies::{BodyShare, SMALL, Whose};
@@ -56,19 +56,34 @@ pub async fn small_json_body(app: &App, parts: &Parts, body: Body) -> Result<Byt
 /// is, and is no longer than any other body.
 pub async fn unpacked_body(app: &App, caller: &Caller, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
     let reading = Reading { app, parts, payer: Some(caller), largest: app.settings.limits.body_bytes };
-    if parts.headers.get(header::CONTENT_ENCODING).is_none_or(|value| value != "zstd") {
+    if !is_packed(&parts.headers) {
         return reading.whole(body).await;
     }
     let (packed, mut room) = reading.packed(body).await?;
-    let mut unpacked = Unpacked::new(&packed)?;
-    while let Some(length) = unpacked.more(reading.largest)? {
-        let needed = packed.len().saturating_add(length);
+    let (mut unpacking, mut all) = (Unpacking::new(), BytesMut::new());
+    unpacking.push(&packed);
+    while let Some(piece) = unpacking.piece(true)? {
+        if all.len() + piece.len() > reading.largest {
+            return Err(too_large_unpacked(reading.largest));
+        }
+        let needed = packed.len() + all.len() + piece.len() + unpacking.held();
         if needed > room.bytes() {
             let twice = room.bytes().saturating_mul(2);
             reading.make_room(&mut room, needed.max(twice)).await?;
         }
+        all.extend_from_slice(&piece);
     }
-    Ok(room.keep(unpacked.into_bytes()))
+    Ok(room.keep(all.freeze()))
+}
+
+/// What is said of a body that is too long once it is unpacked.
+pub fn too_large_unpacked(most: usize) -> Refusal {
+    Refusal::new(Code::BodyTooLarge, format!("The body has more than {most} bytes when it is unpacked."))
+}
+
+/// Whether the body is packed as one SDK packs its own.
+pub fn is_packed(headers: &HeaderMap) -> bool {
+    headers.get(header::CONTENT_ENCODING).is_some_and(|value| value == "zstd")
 }
 
 pub fn only_json(parts: &Parts) -> Result<(), Refusal> {

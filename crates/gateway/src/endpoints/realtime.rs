@@ -3,10 +3,10 @@
 
 use super::row::{Access, Errors, Family, Row, no_schemas};
 use super::upgrade::SocketRequest;
-use super::{chat, gemini_live, reading};
+use super::{auth_tokens, chat, gemini_live};
 use crate::app::App;
 use crate::refusal::Refusal;
-use crate::who::caller::{self, Caller};
+use crate::who::caller;
 use crate::who::client_secret::{BoundSession, RealtimeCaller, open_realtime};
 use crate::work::realtime::{ENDPOINT, ENDPOINT_TYPE, Opening, first_response};
 use axum::extract::{Request, State};
@@ -28,7 +28,7 @@ pub const FAMILY: Family = Family { tag: "realtime", rows, schemas: no_schemas }
 
 fn rows() -> Vec<Row> {
     let summary = "A realtime session over a WebSocket; each of its responses is a call of its own";
-    vec![
+    let mut rows = vec![
         Row::get(ENDPOINT, Access::Paid, open, summary)
             .with(|| {
                 let parameter = |name: &str, schema: Value| json!({ "name": name, "in": "query", "schema": schema });
@@ -44,12 +44,16 @@ fn rows() -> Vec<Row> {
             })
             .serves(ENDPOINT_TYPE)
             .names_itself(),
-        Row::get(gemini_live::ENDPOINT, Access::Paid, gemini_live::open, "The same for clients of Gemini Live")
+    ];
+    let summary = "The same for clients of Gemini Live";
+    rows.extend(gemini_live::ENDPOINTS.iter().map(|path| {
+        Row::get(path, Access::Paid, gemini_live::open, summary)
             .replies_bare(101)
             .refused_with(&[405, 426, 503])
             .errors(Errors::In(Dialect::Gemini.errors()))
-            .quoted_as(ENDPOINT),
-    ]
+            .quoted_as(ENDPOINT)
+    }));
+    rows
 }
 
 pub async fn open(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -67,12 +71,16 @@ async fn opening(app: &App, parts: &Parts) -> Result<Opening, Refusal> {
     let RealtimeCaller { caller, bound } = open_realtime(&app.register(), parts).await?;
     let (named, listens) = (model_of(parts), only_listens(parts));
     let form = is_beta(parts).then(|| Box::new(BetaClient::new()) as Box<dyn LiveForm>);
-    let Some(BoundSession { model, session }) = bound else {
+    let Some(BoundSession { model, session, .. }) = bound else {
         let model = named.ok_or_else(no_model)?;
-        return Ok(Opening { caller, model, transcription: listens, configured: None, form });
+        return Ok(Opening { caller, model, transcription: listens, configured: None, longest: None, form });
     };
     let configured: Option<Value> = serde_json::from_str(&session).ok();
     let transcription = configured.as_ref().is_some_and(|session| session["type"] == "transcription");
+    if configured.as_ref().is_some_and(|session| session["type"] == auth_tokens::KIND) {
+        let text = "This client secret is an ephemeral token: it opens sessions of Gemini Live.";
+        return Err(Refusal::new(Code::InvalidApiKey, text).because("client_secret"));
+    }
     let other = |param: &str, text: String| Err(Refusal::about(Code::UnsupportedValue, param, text));
     if named.is_some_and(|named| named != model) {
         return other("model", format!("This client secret was made for the model `{model}`."));
@@ -80,12 +88,7 @@ async fn opening(app: &App, parts: &Parts) -> Result<Opening, Refusal> {
     if listens && !transcription {
         return other("intent", "This client secret was made for a session with responses.".to_owned());
     }
-    Ok(Opening { caller, model, transcription, configured, form })
-}
-
-/// Who opens a session with a key.
-pub(super) async fn who(app: &App, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
-    reading::caller(app, parts).await
+    Ok(Opening { caller, model, transcription, configured, longest: None, form })
 }
 
 async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Response, Refusal> {

@@ -52,6 +52,7 @@ pub(super) const FAMILIES: &[Family] = &[
     admin::books::FAMILY,
     admin::house::FAMILY,
     admin::social::FAMILY,
+    admin::routes::FAMILY,
     // anybody, and the machines around us
     root::FAMILY,
     health::FAMILY,

@@ -27,7 +27,7 @@ pub const TRANSLATIONS: &str = "/v1/audio/translations";
 pub const FAMILY: Family = Family { tag: "audio", rows, schemas };
 
 /// A form has one file, and short fields; how large a file may be, the model says.
-const RULES: FormRules = FormRules { parts: 300, field_bytes: 1 << 20, files: 1, file_bytes: u64::MAX };
+const RULES: FormRules = FormRules { parts: 300, field_bytes: 1 << 20, files: 1, file_bytes: u64::MAX, packed: false };
 
 fn rows() -> Vec<Row> {
     let answers = || {
@@ -97,8 +97,8 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
     let measured = watch.0.finish().map_err(what_is_wrong)?;
     let recording = Recording::of(&measured, file.length());
     let asked = AskedTranscription { request, recording };
-    let (bodies, outside) = (app.bodies.clone(), app.images.outside.clone());
-    let work = TranscriptionCall { asked, file, measured, bodies, room: read.room, outside };
+    let (spool, outside) = (app.spool.clone(), app.images.outside.clone());
+    let work = TranscriptionCall { asked, file, measured, spool, room: read.room, outside };
     Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply())
 }
 

@@ -2,16 +2,20 @@
 //! are doing, and how fast they may be asked. What all of them have in common: they are looked at
 //! before a provider is asked, and learn from what came of it.
 
+pub mod figures;
 pub mod health;
 pub mod order;
 pub mod pauses;
 pub mod switches;
+pub mod traffic;
 pub mod turns;
 
+use figures::Figures;
 use health::Health;
 use pauses::Pauses;
 use switches::Switches;
 use tollgate_upstream::Pace;
+use traffic::Traffic;
 use turns::TurnBlocks;
 
 /// All that is known of the ways to providers.
@@ -23,6 +27,10 @@ pub struct Routes {
     pub pauses: Pauses,
     /// How each cell of social data is doing.
     pub health: Health,
+    /// How calls of models end, as far as it is not stored yet.
+    pub traffic: Traffic,
+    /// What all replicas have counted of it.
+    pub figures: Figures,
     /// How fast a source may be asked by this replica.
     pub pace: Pace,
     /// Turns at providers, shared by all replicas.

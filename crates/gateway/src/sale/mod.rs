@@ -4,11 +4,15 @@
 pub mod groups;
 pub mod music;
 pub mod offers;
+mod price_filter;
 pub mod price_list;
+pub mod price_page;
 pub mod price_versions;
+pub mod ratio_config;
 pub mod recordings;
 mod serving;
 pub mod speech;
 
 pub use offers::Offers;
+pub use price_filter::PriceFilter;
 pub use serving::Serving;

@@ -1,23 +1,22 @@
 //! The public price list, written once per catalog and kind of viewer: a catalog of thousands of
 //! models is not put into JSON anew for everybody who asks.
 
+use super::price_page::PricePage;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
-use bytes::Bytes;
-use http::HeaderValue;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+use tokio::sync::Mutex;
 use tollgate_catalog::{CatalogRecord, View};
 use tollgate_wire::error::Code;
 
-/// More kinds of viewers than this are not remembered.
-const MAX_PAGES: usize = 64;
+/// Memory for the lists of all kinds of viewers; those that were read longest ago make room.
+const MOST_BYTES: usize = 64 << 20;
+const MOST_PAGES: usize = 64;
 
 /// Types of endpoints, each with the method and the path by which it is asked.
-pub type Served = [(&'static str, &'static str, &'static str)];
+pub type Served = Vec<(&'static str, &'static str, &'static str)>;
 
 #[derive(Default)]
 pub struct PriceList(Mutex<Pages>);
@@ -26,7 +25,8 @@ pub struct PriceList(Mutex<Pages>);
 struct Pages {
     /// The catalog these pages are of. A new one makes all of them old.
     of: Weak<Serving>,
-    by_viewer: HashMap<Viewer, Arc<PriceListPage>>,
+    by_viewer: HashMap<Viewer, (Arc<PricePage>, u64)>,
+    reads: u64,
 }
 
 /// For whom the list is written. Everybody with the same groups sees the same.
@@ -34,11 +34,6 @@ struct Pages {
 pub enum Viewer {
     Anybody,
     Account { groups: Vec<String>, topped_up: bool },
-}
-
-pub struct PriceListPage {
-    pub body: Bytes,
-    pub etag: HeaderValue,
 }
 
 /// As new-api writes it, so that its clients and gateways that copy prices from a peer read ours.
@@ -52,6 +47,7 @@ struct List<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     paid_prices: Option<bool>,
     supported_endpoint: BTreeMap<&'static str, Offered>,
+    /// Its records are its last member.
     #[serde(flatten)]
     catalog: CatalogRecord<'a>,
 }
@@ -64,25 +60,49 @@ struct Offered {
 }
 
 impl PriceList {
-    pub fn page(&self, serving: &Arc<Serving>, viewer: Viewer, served: &Served) -> Result<Arc<PriceListPage>, Refusal> {
-        let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub async fn page(
+        &self,
+        serving: &Arc<Serving>,
+        viewer: Viewer,
+        served: impl FnOnce() -> Served,
+    ) -> Result<Arc<PricePage>, Refusal> {
+        // Whoever asks for the same waits for it instead of writing it again.
+        let mut pages = self.0.lock().await;
         if !Weak::ptr_eq(&pages.of, &Arc::downgrade(serving)) {
-            *pages = Pages { of: Arc::downgrade(serving), by_viewer: HashMap::new() };
+            *pages = Pages { of: Arc::downgrade(serving), ..Pages::default() };
         }
-        if let Some(page) = pages.by_viewer.get(&viewer) {
+        pages.reads += 1;
+        let now = pages.reads;
+        if let Some((page, read)) = pages.by_viewer.get_mut(&viewer) {
+            *read = now;
             return Ok(page.clone());
         }
-        // Written under the lock: whoever asks for the same waits for it instead of writing it
-        // again.
-        let page = Arc::new(written(serving, &viewer, served)?);
-        if pages.by_viewer.len() < MAX_PAGES {
-            pages.by_viewer.insert(viewer, page.clone());
-        }
+        let (catalog, of, served) = (serving.clone(), viewer.clone(), served());
+        let failed = || Refusal::new(Code::Internal, "The price list could not be written.");
+        let written = tokio::task::spawn_blocking(move || written(&catalog, &of, &served)).await;
+        let page = Arc::new(written.map_err(|_| failed())?.ok_or_else(failed)?);
+        pages.make_room(page.weight());
+        pages.by_viewer.insert(viewer, (page.clone(), now));
         Ok(page)
     }
 }
 
-fn written(serving: &Serving, viewer: &Viewer, served: &Served) -> Result<PriceListPage, Refusal> {
+impl Pages {
+    /// Forgets what was read longest ago until another page has room.
+    fn make_room(&mut self, needed: usize) {
+        loop {
+            let used: usize = self.by_viewer.values().map(|(page, _)| page.weight()).sum();
+            if self.by_viewer.len() < MOST_PAGES && used + needed <= MOST_BYTES {
+                return;
+            }
+            let oldest = self.by_viewer.iter().min_by_key(|(_, (_, read))| *read).map(|(viewer, _)| viewer.clone());
+            let Some(oldest) = oldest else { return };
+            self.by_viewer.remove(&oldest);
+        }
+    }
+}
+
+fn written(serving: &Serving, viewer: &Viewer, served: &Served) -> Option<PricePage> {
     let catalog = &serving.catalog;
     let groups: Vec<&str> = match viewer {
         Viewer::Anybody => catalog.public_groups(),
@@ -94,22 +114,16 @@ fn written(serving: &Serving, viewer: &Viewer, served: &Served) -> Result<PriceL
             (View { groups: &groups, topped_up: *topped_up, known: true }, Some(*topped_up))
         }
     };
-    let list = List {
+    let mut record = catalog.record(&view);
+    let data = std::mem::take(&mut record.data);
+    let head = List {
         success: true,
         pricing_version: &catalog.pricing_version,
         groups: paid.map(|_| &groups[..]),
         paid_prices: paid,
         supported_endpoint: served.iter().map(|(kind, method, path)| (*kind, Offered { path, method })).collect(),
-        catalog: catalog.record(&view),
+        catalog: record,
     };
-    let failed = |_| Refusal::new(Code::Internal, "The price list could not be written.");
-    let body = Bytes::from(serde_json::to_vec(&list).map_err(failed)?);
-    let digest = Sha256::digest(&body);
-    let mut etag = String::from("\"");
-    for byte in &digest[..12] {
-        let _ = write!(etag, "{byte:02x}");
-    }
-    etag.push('"');
-    let etag = HeaderValue::try_from(etag).map_err(|_| Refusal::new(Code::Internal, "The list has no name."))?;
-    Ok(PriceListPage { body, etag })
+    let records = data.iter().map(|one| Some((catalog.model(one.model_name)?.clone(), serde_json::to_vec(one).ok()?)));
+    Some(PricePage::new(&serde_json::to_vec(&head).ok()?, records.collect::<Option<_>>()?))
 }

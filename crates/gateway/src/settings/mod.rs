@@ -6,6 +6,7 @@ mod fetch;
 mod fit;
 mod images;
 mod pages;
+mod price_list;
 mod providers;
 mod read;
 mod realtime;
@@ -20,6 +21,7 @@ pub use fetch::FetchSettings;
 pub use fit::METRICS_CONNECTIONS;
 pub use images::ImageSettings;
 pub use pages::{Origin, Pages};
+pub use price_list::PriceListSettings;
 pub use read::{ConfigSource, catalog_files, catalog_paths};
 pub(crate) use read::{file_mistake, whole_mistake};
 pub use realtime::RealtimeSettings;
@@ -70,6 +72,7 @@ pub struct Settings {
     pub tasks: TaskSettings,
     pub fetch: FetchSettings,
     pub realtime: RealtimeSettings,
+    pub price_list: PriceListSettings,
     pub storage: StorageSettings,
 }
 

@@ -5,8 +5,8 @@
 //! environment comes in as a value, read once by the executable.
 
 use super::{
-    CopyTo, FetchSettings, ImageSettings, Pages, RealtimeSettings, ServerLimits, Settings, SocialSettings,
-    StorageSettings, TaskSettings, TlsFiles, VideoSettings,
+    CopyTo, FetchSettings, ImageSettings, Pages, PriceListSettings, RealtimeSettings, ServerLimits, Settings,
+    SocialSettings, StorageSettings, TaskSettings, TlsFiles, VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::BTreeMap;
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_catalog::Mistake;
 use tollgate_catalog::form::{Form, Mistakes, Override};
+use tollgate_catalog::import::LOCK_FILE;
 use tollgate_upstream::BaseUrl;
 
 const PREFIX: &str = "TOLLGATE__";
@@ -75,6 +76,7 @@ impl ConfigSource {
             tasks: TaskSettings::read(form),
             fetch: FetchSettings::read(form),
             realtime: RealtimeSettings::read(form),
+            price_list: PriceListSettings::read(form),
             storage: StorageSettings::read(form),
             public_url: public_url(form),
             secrets_file: PathBuf::new(),
@@ -117,11 +119,13 @@ impl ConfigSource {
     }
 }
 
-/// Every `.toml` of the directory and of the folders in it with its text, by name.
+/// Every `.toml` of the directory and of the folders in it with its text, by name. What the
+/// commands that write catalogs remember is no part of it.
 pub fn catalog_files(dir: &Path) -> std::io::Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     for path in catalog_paths(dir)? {
-        if path.extension().is_some_and(|ending| ending == "toml") {
+        let is_lock = path.file_name().is_some_and(|name| name == LOCK_FILE);
+        if !is_lock && path.extension().is_some_and(|ending| ending == "toml") {
             files.push((path.display().to_string(), std::fs::read_to_string(&path)?));
         }
     }

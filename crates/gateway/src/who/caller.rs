@@ -77,8 +77,8 @@ pub fn network(text: &str) -> Option<IpNet> {
 pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
     let key = presented(parts)?;
     let found = register.keys.find(register.store, key, register.world).await;
-    if matches!(found, KeyLookup::Unknown) && key.starts_with(client_secret::PREFIX) {
-        let text = "A client secret (`ek_…`) opens sessions of `/v1/realtime` only; this endpoint takes an API key.";
+    if matches!(found, KeyLookup::Unknown) && client_secret::secret_in(key).is_some() {
+        let text = "A client secret (`ek_…`) opens realtime sessions only; this endpoint takes an API key.";
         return Err(Refusal::new(Code::InvalidApiKey, text).because("client_secret"));
     }
     let caller = match found {
@@ -121,7 +121,9 @@ fn no_such_key() -> Refusal {
 pub(crate) fn presented_key<'p>(headers: &'p HeaderMap, in_query: Option<&'p str>) -> Result<&'p str, Refusal> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| {
         let (scheme, key) = value.to_str().ok()?.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
+        // `Token` is what Google's SDK sends with an ephemeral token.
+        let known = scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("token");
+        known.then_some(key.trim())
     });
     let mut key = bearer;
     let named = [X_API_KEY, X_GOOG_API_KEY].map(|name| headers.get(name).and_then(|value| value.to_str().ok()));
@@ -145,14 +147,14 @@ fn key_in_protocol(headers: &HeaderMap) -> Option<&str> {
     protocols(headers).find_map(|offered| offered.strip_prefix("openai-insecure-api-key."))
 }
 
-/// `?key=…`, which only clients of Gemini's paths send; elsewhere a query may end up in somebody's
+/// `?key=…`, or `?access_token=…`, which only clients of Gemini's paths send; elsewhere a query may end up in somebody's
 /// log.
 fn key_in_query(uri: &Uri) -> Option<&str> {
     let path = uri.path();
-    if !["/v1beta/", "/v1/models", "/ws/google.ai."].iter().any(|start| path.starts_with(start)) {
+    if !["/v1beta/", "/v1alpha/", "/v1/models", "/ws/google.ai."].iter().any(|start| path.starts_with(start)) {
         return None;
     }
-    uri.query()?.split('&').find_map(|pair| pair.strip_prefix("key="))
+    uri.query()?.split('&').find_map(|pair| pair.strip_prefix("key=").or_else(|| pair.strip_prefix("access_token=")))
 }
 
 /// The client's address: the peer, or what a trusted proxy in front of us says.

@@ -3,6 +3,7 @@
 
 use super::texts;
 use crate::call::{Begun, Call, HELD, Meter, Need, Priced, WholeAnswer, Work};
+use crate::door::bodies::BodyShare;
 use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use tollgate_catalog::{Model, Route};
 use tollgate_media::decide::{DecisionForm, DecisionReply, DecisionRequest};
 use tollgate_store::Counters;
-use tollgate_upstream::{Fault, Provider};
+use tollgate_upstream::{Fault, Provider, SpooledFile};
 use tollgate_wire::UpstreamError;
 
 /// What a model that decides must offer, in either format.
@@ -21,16 +22,31 @@ pub const ENDPOINT_TYPE: &str = "system-one";
 const ANSWER: u64 = 1_024;
 
 /// Questions that are to be answered.
-pub struct DecisionCall(pub DecisionRequest);
+pub struct DecisionCall {
+    asked: DecisionRequest,
+    /// Pictures that came as parts of a form.
+    files: Vec<SpooledFile>,
+    /// What the other fields of the form take of the memory for bodies.
+    _room: Option<BodyShare>,
+}
 
 impl DecisionCall {
+    pub fn new(asked: DecisionRequest) -> DecisionCall {
+        DecisionCall { asked, files: Vec::new(), _room: None }
+    }
+
+    /// A request with pictures beside it.
+    pub fn with_files(asked: DecisionRequest, files: Vec<SpooledFile>, room: BodyShare) -> DecisionCall {
+        DecisionCall { asked, files, _room: Some(room) }
+    }
+
     /// Can some route of the model take this request?
     fn check_routes(&self, serving: &Serving, model: &Model) -> Result<(), Refusal> {
         let mut first = None;
         for route in &model.routes {
             let Some(provider) = serving.providers.get(&route.provider) else { continue };
             let Some(decides) = &provider.kind.decides else { continue };
-            match self.0.fits(decides.form) {
+            match self.asked.fits(decides.form) {
                 Ok(()) => return Ok(()),
                 Err(problem) => first = first.or(Some(problem)),
             }
@@ -41,7 +57,7 @@ impl DecisionCall {
     /// What was used: as reported, if that can be true. Cached tokens have no price of their own
     /// here, so all that was read is input.
     fn metered_by(&self, model: &Model, reply: &DecisionReply) -> Meter {
-        let request = &self.0;
+        let request = &self.asked;
         let picture = model.chat.image_tokens;
         let reported = reply.input.filter(|input| *input <= request.believable(picture));
         let most = (request.questions as u64).saturating_mul(ANSWER);
@@ -57,7 +73,7 @@ impl DecisionCall {
 
 impl Priced for DecisionCall {
     fn model(&self) -> &str {
-        &self.0.model
+        &self.asked.model
     }
 
     fn endpoint_type(&self) -> &'static str {
@@ -69,7 +85,7 @@ impl Priced for DecisionCall {
     }
 
     fn need(&self, model: &Model) -> Result<Need, Refusal> {
-        let request = &self.0;
+        let request = &self.asked;
         let picture = model.chat.image_tokens;
         let counted = request.counted(picture);
         let limit = model.max_input_tokens.or(model.context_window);
@@ -83,11 +99,11 @@ impl Priced for DecisionCall {
     /// `endpoint` tells the two formats apart: one model may have a price for each.
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {
         match path {
-            "endpoint" => Some(Cow::Borrowed(match self.0.form {
+            "endpoint" => Some(Cow::Borrowed(match self.asked.form {
                 DecisionForm::SystemOne => "systemone",
                 DecisionForm::Decisions => "decisions",
             })),
-            _ => self.0.attr(path),
+            _ => self.asked.attr(path),
         }
     }
 
@@ -115,15 +131,16 @@ impl Work for DecisionCall {
 
     async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
         let decides = provider.kind.decides.as_ref().ok_or_else(texts::unable)?;
-        self.0.fits(decides.form).map_err(Fault::refusal)?;
-        let body = self.0.body(decides.form, &route.upstream_model).map_err(Fault::refusal)?;
-        let request = decides.request(provider, &call.id.to_string(), body).ok_or_else(texts::unable)?;
+        self.asked.fits(decides.form).map_err(Fault::refusal)?;
+        let body = self.asked.body(decides.form, &route.upstream_model).map_err(Fault::refusal)?;
+        let request = decides.request(provider, &call.id.to_string(), body, &self.files);
+        let request = request.ok_or_else(texts::unable)?;
         let reply = texts::ask(call, provider, request, |reply| decides.fault(reply)).await;
         let reply = reply.map_err(|fault| decides.after(fault))?;
         // The words of the questions and numbers: however many there are, they fit into this.
         let bytes = reply.whole(HELD.min(provider.settings.max_reply_bytes), call.deadline).await?;
-        let counted = self.0.counted(call.model.chat.image_tokens);
-        let read = DecisionReply::read(decides.form, bytes.clone(), &self.0, &call.model.name, counted);
+        let counted = self.asked.counted(call.model.chat.image_tokens);
+        let read = DecisionReply::read(decides.form, bytes.clone(), &self.asked, &call.model.name, counted);
         let read = read.map_err(|_| match UpstreamError::read(&bytes) {
             Some(error) => decides.error_inside(&error),
             None => Fault::garbage(),

@@ -25,6 +25,10 @@ const FILES: Duration = Duration::from_secs(600);
 /// Responses and conversations past their time are erased.
 const FORGET: Duration = Duration::from_secs(60);
 
+/// What was counted of routes is added to what other replicas counted, and theirs is read.
+const HEALTH_FLUSH: Duration = Duration::from_secs(30);
+const HEALTH_READ: Duration = Duration::from_secs(60);
+
 /// Starts all rounds on the app's tracker.
 pub fn upkeep(app: &Arc<App>) {
     start(app, KEYS, Round::Keys);
@@ -37,6 +41,8 @@ pub fn upkeep(app: &Arc<App>) {
         start(app, FILES, Round::Files);
     }
     start(app, FORGET, Round::Forget);
+    start(app, HEALTH_FLUSH, Round::HealthFlush);
+    start(app, HEALTH_READ, Round::HealthRead);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +55,8 @@ enum Round {
     AuditChanged,
     Files,
     Forget,
+    HealthFlush,
+    HealthRead,
 }
 
 fn start(app: &Arc<App>, pause: Duration, round: Round) {
@@ -92,6 +100,11 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             while app.store.forget_responses(app.world.sure_ms()).await? > 0 && !app.shutdown.ended.is_cancelled() {}
             Ok(())
         }
+        Round::HealthFlush => {
+            app.routes.traffic.forget(|model| app.serving.load().catalog.model(model).is_some());
+            app.flush_health().await
+        }
+        Round::HealthRead => app.read_health().await,
         Round::Audit => audited(app, app.store.verify().await),
         Round::Files => {
             if let Some(copies) = &app.video.copies {

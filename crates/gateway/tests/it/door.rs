@@ -2,7 +2,6 @@
 //! through a proxy.
 
 use crate::house::{House, Plan, chat, error_of};
-use bytes::Bytes;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -150,35 +149,6 @@ async fn the_reply_to_a_large_body_can_be_read() {
         let (status, said, _) = reply(&mut socket).await;
         assert!(status == 404 && said.contains("\r\nconnection: close\r\n"), "{said}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn on_http2_an_early_reply_ends_its_stream_without_an_error() {
-    let house = House::new().await;
-    let (send, connection) = h2::client::handshake(connected(&house).await).await.expect("a handshake");
-    let driving = async { connection.await.map_err(|error| error.to_string()) };
-    let asking = async move {
-        let mut send = send;
-        for _ in 0..50 {
-            let request = http::Request::post(house.url("/v1/nothing")).body(()).expect("a request");
-            let mut ready = send.ready().await.expect("ready");
-            let (asked, mut body) = ready.send_request(request, false).expect("sent");
-            body.send_data(Bytes::from_static(b"half"), false).expect("sent");
-            let reply = asked.await.expect("a reply");
-            assert_eq!(reply.status(), 404);
-            let mut read = reply.into_body();
-            while let Some(data) = read.data().await {
-                data.expect("the whole reply");
-            }
-            let reset = std::future::poll_fn(|cx| body.poll_reset(cx)).await.expect("a reset");
-            assert_eq!(reset, h2::Reason::NO_ERROR);
-            send = ready;
-        }
-        drop(send);
-        house
-    };
-    let (_, driven) = tokio::join!(asking, driving);
-    driven.expect("a proper end");
 }
 
 /// A request that is refused with 404 when it has been read.

@@ -11,6 +11,7 @@ mod watch;
 
 mod dialects;
 mod door;
+mod early_replies;
 mod faults;
 mod gone;
 mod health;
@@ -19,13 +20,16 @@ mod limits;
 mod mcp;
 mod no_window;
 mod openapi;
+mod price_list;
 mod pricing;
 mod reload;
+mod route_health;
 mod simulation;
 mod slow;
 mod stop;
 mod tls;
 mod v1 {
+    mod auth_tokens;
     mod balance;
     mod chat_completions;
     mod chat_faults;

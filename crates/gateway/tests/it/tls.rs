@@ -30,7 +30,7 @@ fn pair(dir: &Path) -> CertificateDer<'static> {
 }
 
 /// A house with TLS; more settings stand in tables.
-async fn encrypted(limits: &str, catalog: &'static str) -> (House, TempDir, CertificateDer<'static>) {
+pub async fn encrypted(limits: &str, catalog: &'static str) -> (House, TempDir, CertificateDer<'static>) {
     let dir = tempfile::tempdir().expect("a folder");
     let trusted = pair(dir.path());
     let config = format!("tls_cert = \"{0}/cert.pem\"\ntls_key = \"{0}/key.pem\"\n{limits}", dir.path().display());
@@ -42,7 +42,7 @@ async fn connected(house: &House) -> TcpStream {
 }
 
 /// A handshake of somebody who trusts this certificate and speaks these protocols.
-async fn shake(
+pub async fn shake(
     house: &House,
     trusted: &CertificateDer<'static>,
     protocols: &[&str],

@@ -8,6 +8,6 @@ mod question;
 mod reply;
 mod request;
 
-pub use assets::{AssetPart, with_assets};
+pub use assets::{AssetPart, DecisionBody, UnfoldedRequest, with_assets};
 pub use reply::{DecisionReply, NotDecided};
 pub use request::{DecisionForm, DecisionRequest, MOST_QUESTIONS};

@@ -109,7 +109,7 @@ mod tests {
     }
 
     fn sent(request: &DecisionRequest, to: DecisionForm) -> String {
-        String::from_utf8(request.body(to, "up").unwrap().to_vec()).unwrap()
+        String::from_utf8(request.body(to, "up").unwrap().text.to_vec()).unwrap()
     }
 
     #[test]

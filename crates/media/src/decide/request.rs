@@ -1,5 +1,6 @@
 //! A request for decisions in either format, checked.
 
+use super::assets::{DecisionBody, UnfoldedRequest, gap};
 use super::question::DecisionQuestion;
 use crate::TextTally;
 use crate::body::{each_member, model};
@@ -63,6 +64,10 @@ pub struct DecisionRequest {
     pub pictures: u64,
     body: Bytes,
     model_place: Range<usize>,
+    /// Where the body has gaps for files, and which of them each is for.
+    gaps: Vec<(usize, usize)>,
+    /// Which member of `assets` each gap belongs to.
+    members: Vec<usize>,
 }
 
 impl DecisionRequest {
@@ -89,9 +94,17 @@ impl DecisionRequest {
             pictures: 0,
             body: body.clone(),
             model_place,
+            gaps: Vec::new(),
+            members: Vec::new(),
         };
         read.check(&root)?;
         Ok(read)
+    }
+
+    /// A request whose pictures came as parts of a form.
+    pub fn of_form(UnfoldedRequest { body, members }: UnfoldedRequest) -> Result<DecisionRequest, Problem> {
+        let read = DecisionRequest::read(DecisionForm::SystemOne, body.text)?;
+        Ok(DecisionRequest { gaps: body.gaps, members, ..read })
     }
 
     fn check(&mut self, root: &Node<'_>) -> Result<(), Problem> {
@@ -181,19 +194,24 @@ impl DecisionRequest {
     }
 
     /// The body for a provider of this format.
-    pub fn body(&self, to: DecisionForm, model: &str) -> Result<Bytes, Problem> {
+    pub fn body(&self, to: DecisionForm, model: &str) -> Result<DecisionBody, Problem> {
         if to == self.form {
-            let name = json::quoted(model);
-            return Ok(Bytes::from(json::splice(&self.body, &[(self.model_place.clone(), &name)])));
+            let (name, place) = (json::quoted(model), &self.model_place);
+            let moved = |(at, part): &(usize, usize)| match *at > place.start {
+                true => (at - place.len() + name.len(), *part),
+                false => (*at, *part),
+            };
+            let gaps = self.gaps.iter().map(moved).collect();
+            return Ok(DecisionBody { text: Bytes::from(json::splice(&self.body, &[(place.clone(), &name)])), gaps });
         }
         let root = self.tree()?;
         let questions = DecisionQuestion::all(self.form, &root)?;
-        let mut out = Vec::with_capacity(self.body.len() + 256);
+        let (mut out, mut gaps) = (Vec::with_capacity(self.body.len() + 256), Vec::new());
         let mut object = Object::begin(&mut out);
         object.text("model", model);
         match to {
             DecisionForm::Decisions => {
-                write_input(&root, &mut object);
+                self.write_input(&root, &mut object, &mut gaps);
                 object
                     .array("questions", |list| questions.iter().for_each(|one| list.object(|out| one.decisions(out))));
             }
@@ -213,7 +231,46 @@ impl DecisionRequest {
             }
         }
         object.end();
-        Ok(Bytes::from(out))
+        Ok(DecisionBody { text: Bytes::from(out), gaps })
+    }
+
+    /// `state` as `input`: a text is one, anything else is written as text, and pictures follow it.
+    fn write_input(&self, root: &Node<'_>, object: &mut Object<'_>, gaps: &mut Vec<(usize, usize)>) {
+        let state = root.get("state");
+        let text = state.map_or(Cow::Borrowed(""), |state| match state.text() {
+            Some(text) => text.clone(),
+            None => Cow::Borrowed(state.raw),
+        });
+        let assets = root.get("assets").map_or(&[][..], Node::members);
+        if assets.is_empty() {
+            return object.text("input", &text);
+        }
+        object.array("input", |items| {
+            items.object(|message| {
+                message.text("type", "message");
+                message.text("role", "user");
+                message.array("content", |parts| {
+                    parts.object(|part| {
+                        part.text("type", "input_text");
+                        part.text("text", &text);
+                    });
+                    for (member, (name, asset)) in assets.iter().enumerate() {
+                        parts.object(|part| {
+                            part.text("type", "input_text");
+                            part.text("text", name);
+                        });
+                        parts.object(|part| {
+                            part.text("type", "input_image");
+                            let link = data_link(asset);
+                            match self.members.iter().position(|one| *one == member) {
+                                Some(at) => gaps.push((gap(part.key("image_url"), &link), self.gaps[at].1)),
+                                None => part.text("image_url", &format!("{link}{}", asset.str_of("data_base64"))),
+                            }
+                        });
+                    }
+                });
+            });
+        });
     }
 
     /// Why a provider of this format cannot take it.
@@ -231,43 +288,13 @@ impl DecisionRequest {
     }
 }
 
-/// `state` as `input`: a text is one, anything else is written as text, and pictures follow it.
-fn write_input(root: &Node<'_>, object: &mut Object<'_>) {
-    let state = root.get("state");
-    let text = state.map_or(Cow::Borrowed(""), |state| match state.text() {
-        Some(text) => text.clone(),
-        None => Cow::Borrowed(state.raw),
-    });
-    let assets = root.get("assets").map_or(&[][..], Node::members);
-    if assets.is_empty() {
-        return object.text("input", &text);
-    }
-    object.array("input", |items| {
-        items.object(|message| {
-            message.text("type", "message");
-            message.text("role", "user");
-            message.array("content", |parts| {
-                parts.object(|part| {
-                    part.text("type", "input_text");
-                    part.text("text", &text);
-                });
-                for (name, asset) in assets {
-                    parts.object(|part| {
-                        part.text("type", "input_text");
-                        part.text("text", name);
-                    });
-                    parts.object(|part| {
-                        let format = match asset.str_of("format") {
-                            "jpg" | "jpeg" => "jpeg",
-                            _ => "png",
-                        };
-                        part.text("type", "input_image");
-                        part.text("image_url", &format!("data:image/{format};base64,{}", asset.str_of("data_base64")));
-                    });
-                }
-            });
-        });
-    });
+/// A picture as a data link, up to its data.
+fn data_link(asset: &Node<'_>) -> String {
+    let format = match asset.str_of("format") {
+        "jpg" | "jpeg" => "jpeg",
+        _ => "png",
+    };
+    format!("data:image/{format};base64,")
 }
 
 /// A body of the other format gets no answer here: it would be a wrong one.

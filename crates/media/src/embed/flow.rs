@@ -3,14 +3,15 @@
 
 use super::reply::MOST_RAW_USAGE;
 use super::request::EmbedCaller;
-use super::vector::{NotVectors, VectorShape, VectorStep, write_vector};
+use super::vector::{NotVectors, VectorShape, write_vector};
+use crate::trail::{PathStep, Trail};
 use bytes::Bytes;
 use tollgate_wire::json::{BrokenJson, JsonStep, Object, Push, Steps, quoted, whole_number};
 
 /// Longest text of one vector.
 const MOST_VECTOR: usize = 2 << 20;
-/// Longest name of a member that is distinguished from others.
-const MOST_NAME: usize = 32;
+/// Longest number of a text.
+const MOST_INDEX: usize = 32;
 
 /// For whom the vectors are, and how many of them.
 #[derive(Clone, Debug)]
@@ -44,9 +45,7 @@ impl VectorFlow {
             shape,
             to,
             out,
-            frames: Vec::new(),
-            name: Vec::new(),
-            name_goes_on: false,
+            trail: Trail::default(),
             taking: None,
             vector: Vec::new(),
             index: Vec::new(),
@@ -115,12 +114,6 @@ impl VectorFlow {
     }
 }
 
-/// An open bracket: of a list, or of an object whose member of this name is being read.
-struct Frame {
-    list: bool,
-    name: Vec<u8>,
-}
-
 /// What is being copied, and how many brackets inside it are open.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Taking {
@@ -134,9 +127,7 @@ struct Pass {
     shape: &'static VectorShape,
     to: VectorTarget,
     out: Vec<u8>,
-    frames: Vec<Frame>,
-    name: Vec<u8>,
-    name_goes_on: bool,
+    trail: Trail,
     taking: Option<Taking>,
     vector: Vec<u8>,
     index: Vec<u8>,
@@ -163,25 +154,15 @@ impl Pass {
         match step {
             JsonStep::Open { list } => match self.wanted() {
                 Some(taking) if taking != Taking::Index => self.take(taking, step, text),
-                _ => self.frames.push(Frame { list, name: Vec::new() }),
+                _ => self.trail.open(list),
             },
             JsonStep::Close => {
-                self.frames.pop();
-                if self.frames.len() + 1 == self.shape.vector.len() && self.is_item() {
+                self.trail.close();
+                if self.trail.depth() + 1 == self.shape.vector.len() && self.is_item() {
                     self.emit();
                 }
             }
-            JsonStep::Name { last } => {
-                if !self.name_goes_on {
-                    self.name.clear();
-                }
-                let room = (MOST_NAME + 2).saturating_sub(self.name.len());
-                self.name.extend_from_slice(&text[..text.len().min(room)]);
-                self.name_goes_on = !last;
-                if let (true, Some(frame)) = (last, self.frames.last_mut()) {
-                    std::mem::swap(&mut frame.name, &mut self.name);
-                }
-            }
+            JsonStep::Name { last } => self.trail.name(text, last),
             JsonStep::Plain { .. } => {
                 if let Some(taking) = self.wanted() {
                     self.take(taking, step, text);
@@ -193,41 +174,27 @@ impl Pass {
 
     /// What is to be copied of the value that begins here.
     fn wanted(&self) -> Option<Taking> {
-        if self.is_at(self.shape.vector) {
+        if self.trail.is_at(self.shape.vector) {
             Some(Taking::Vector(0))
-        } else if self.is_at(self.shape.index) {
+        } else if self.trail.is_at(self.shape.index) {
             Some(Taking::Index)
-        } else if self.is_at(self.shape.report) {
+        } else if self.trail.is_at(self.shape.report) {
             Some(Taking::Report(0))
         } else {
             None
         }
     }
 
-    fn is_at(&self, path: &[VectorStep]) -> bool {
-        !path.is_empty() && path.len() == self.frames.len() && self.is_below(path)
-    }
-
-    /// All open brackets lie on this path.
-    fn is_below(&self, path: &[VectorStep]) -> bool {
-        self.frames.iter().zip(path).all(|(frame, step)| match step {
-            VectorStep::Each => frame.list,
-            VectorStep::Name(name) => {
-                !frame.list && frame.name.len() == name.len() + 2 && frame.name[1..].starts_with(name.as_bytes())
-            }
-        })
-    }
-
     /// The object that was just closed is one of those that have a vector.
     fn is_item(&self) -> bool {
         let before = &self.shape.vector[..self.shape.vector.len() - 1];
-        before.last() == Some(&VectorStep::Each) && self.is_at(before)
+        before.last() == Some(&PathStep::Each) && self.trail.is_at(before)
     }
 
     fn take(&mut self, taking: Taking, step: JsonStep, text: &[u8]) {
         let (copy, most) = match taking {
             Taking::Vector(_) => (&mut self.vector, MOST_VECTOR),
-            Taking::Index => (&mut self.index, MOST_NAME),
+            Taking::Index => (&mut self.index, MOST_INDEX),
             Taking::Report(_) => (&mut self.report, MOST_RAW_USAGE),
         };
         if copy.len() + text.len() > most {
@@ -253,7 +220,7 @@ impl Pass {
             (false, Taking::Report(_)) => Some(Taking::Report(depth)),
             (false, Taking::Index) => Some(Taking::Index),
         };
-        if over && matches!(taking, Taking::Vector(_)) && self.shape.vector.last() == Some(&VectorStep::Each) {
+        if over && matches!(taking, Taking::Vector(_)) && self.shape.vector.last() == Some(&PathStep::Each) {
             self.emit();
         }
     }

@@ -45,6 +45,16 @@ impl EmbedRequest {
         nodes[fits].iter().map(|node| EmbedInput { text: text(node), node }).collect()
     }
 
+    /// Our own count of each text, in order.
+    pub fn counts(&self) -> Vec<u64> {
+        let Ok(tree) = self.tree() else { return Vec::new() };
+        let count = |input: EmbedInput<'_, '_>| match input.text.is_empty() {
+            true => input.node.items().len() as u64,
+            false => tollgate_wire::count::tokens(&input.text).max(1),
+        };
+        self.inputs(&tree, 0..usize::MAX).into_iter().map(count).collect()
+    }
+
     /// The list is the tokens of one text.
     fn is_one_list(&self, input: &Node<'_>) -> bool {
         self.has_ids && input.items().first().is_some_and(|item| item.number().is_some())

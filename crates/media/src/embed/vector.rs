@@ -1,6 +1,7 @@
 //! One vector in its two forms, a list of numbers and packed numbers in base64, and where replies
 //! of each maker have theirs.
 
+use crate::trail::PathStep::{self, Each, Name};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use std::io::Write as _;
@@ -16,24 +17,14 @@ impl From<BrokenJson> for NotVectors {
     }
 }
 
-/// A step on the way to a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum VectorStep {
-    Name(&'static str),
-    /// Each item of a list.
-    Each,
-}
-
-use VectorStep::{Each, Name};
-
 /// Where a reply has its vectors, and its report of tokens.
 #[derive(Debug)]
 pub struct VectorShape {
-    pub(super) vector: &'static [VectorStep],
+    pub(super) vector: &'static [PathStep],
     /// Where each says which text it is of; else they are in order.
-    pub(super) index: &'static [VectorStep],
+    pub(super) index: &'static [PathStep],
     /// An object.
-    pub(super) report: &'static [VectorStep],
+    pub(super) report: &'static [PathStep],
     /// The number of tokens in it: the first of these names that is there.
     pub(super) tokens: &'static [&'static [&'static str]],
 }

@@ -15,7 +15,7 @@ mod usage;
 pub use beta::{BetaClient, BetaProvider};
 pub use count::{AudioFormat, OutputCount, base64_bytes};
 pub use form::{LiveFault, LiveForm, LiveFrame};
-pub use gemini::{GeminiClient, GeminiProvider, GeminiProviderSettings, GeminiUsage, gemini_setup_model};
+pub use gemini::{GeminiClient, GeminiProvider, GeminiProviderSettings, GeminiUsage, LockedSetup, gemini_setup_model};
 pub use qwen::{QwenAudio, QwenProvider};
 pub use resample::Resampler;
 pub use scan::{BadEvent, EventParts, event_parts, event_type, strict_event_type};

@@ -34,6 +34,10 @@ pub struct QwenProvider {
     ear: Resampler,
     /// What the client believes its session to be, as far as it has said so.
     asked: Value,
+    /// What the client notes with a response, which this interface does not know: of the one that
+    /// was asked for, and of the one that runs.
+    asked_note: Value,
+    note: Value,
     warnings: Vec<String>,
     errors: Vec<String>,
     count: u64,
@@ -43,7 +47,18 @@ impl QwenProvider {
     pub fn new(audio: QwenAudio) -> QwenProvider {
         let ear = Resampler::new(24_000, audio.heard_rate);
         let (warnings, errors) = (Vec::new(), Vec::new());
-        QwenProvider { beta: BetaProvider::new(), audio, ear, asked: json!({}), warnings, errors, count: 0 }
+        let (asked_note, note) = (Value::Null, Value::Null);
+        QwenProvider {
+            beta: BetaProvider::new(),
+            audio,
+            ear,
+            asked: json!({}),
+            asked_note,
+            note,
+            warnings,
+            errors,
+            count: 0,
+        }
     }
 
     fn refuse(&mut self, event: &Value, param: &str, message: &str) {
@@ -93,8 +108,19 @@ impl LiveForm for QwenProvider {
         let change = |event: String| -> Result<String, LiveFault> {
             match event_type(&event) {
                 Some("session.created" | "session.updated") => {}
-                Some("response.created" | "response.done") => {
+                Some("error") => {
+                    // It may be about the response that was asked for: its note belongs to no other.
+                    self.asked_note = Value::Null;
+                    return Ok(event);
+                }
+                Some(kind @ ("response.created" | "response.done")) => {
+                    if kind == "response.created" {
+                        self.note = self.asked_note.take();
+                    }
                     let mut event = parse(&event)?;
+                    if !self.note.is_null() {
+                        event["response"]["metadata"] = self.note.clone();
+                    }
                     event["response"]["audio"]["output"]["format"] = json!({"type": "audio/pcm", "rate": 24_000});
                     // A form of usage with plural names; the core reads either, clients one.
                     for side in ["input", "output"] {
@@ -146,6 +172,13 @@ impl LiveForm for QwenProvider {
                     return Ok(Vec::new());
                 }
                 Ok(vec![LiveFrame::Text(event.to_string())])
+            }
+            Some("response.create") => {
+                let mut event = parse(&event)?;
+                if let Some(response) = event["response"].as_object_mut() {
+                    self.asked_note = response.remove("metadata").unwrap_or_default();
+                }
+                self.beta.write(event.to_string())
             }
             Some("conversation.item.create") => {
                 let event = parse(&event)?;

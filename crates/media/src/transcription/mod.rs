@@ -4,9 +4,15 @@
 mod format;
 mod recording;
 mod request;
+mod rewrite;
+mod shape;
+mod spoken;
 mod transcript;
 
 pub use format::TranscriptFormat;
 pub use recording::{FileRules, Recording, UPLOAD_FORMATS, file_ending, media_type, what_is_wrong};
 pub use request::TranscriptionRequest;
-pub use transcript::{TimedText, Transcript};
+pub use rewrite::TranscriptRewrite;
+pub use shape::{HeardItem, TranscriptShape};
+pub use spoken::NoTranscript;
+pub use transcript::{TimedText, TranscriptFacts, TranscriptTarget};

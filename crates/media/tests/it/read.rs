@@ -64,7 +64,7 @@ fn requests(body: &Bytes) -> Result<(), TestCaseError> {
         for to in [DecisionForm::SystemOne, DecisionForm::Decisions] {
             if read.fits(to).is_ok() {
                 let sent = read.body(to, "another").expect("it fits");
-                prop_assert!(is_json(&sent), "{}", String::from_utf8_lossy(&sent));
+                prop_assert!(is_json(&sent.text), "{}", String::from_utf8_lossy(&sent.text));
             }
         }
     }

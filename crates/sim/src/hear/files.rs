@@ -219,6 +219,9 @@ fn poll(heard: &Heard<'_>, rest: &str) -> Act {
     Act::refused(200, &json!({"request_id": "sim-3", "output": output, "usage": usage}))
 }
 
+/// Words of a sentence.
+const SENTENCE: usize = 40;
+
 fn transcript(heard: &Heard<'_>, rest: &str) -> Act {
     let id = rest.trim_start_matches("/transcripts/").trim_end_matches(".json");
     let mut inside = heard.shelf.lock();
@@ -227,15 +230,22 @@ fn transcript(heard: &Heard<'_>, rest: &str) -> Act {
     };
     let said = text(task.bytes, &task.wish);
     let word = |at: u64, word: &str| json!({"begin_time": at * 400, "end_time": at * 400 + 300, "text": word, "punctuation": ""});
-    let words: Vec<Value> = said.split_whitespace().zip(0..).map(|(one, at)| word(at, one)).collect();
-    let sentence = json!({
-        "sentence_id": 0, "begin_time": 0, "end_time": 1_900, "text": said, "language": "en", "words": words,
-    });
+    let words: Vec<(&str, u64)> = said.split_whitespace().zip(0..).collect();
+    let sentence = |(number, words): (usize, &[(&str, u64)])| {
+        let (first, last) = (words[0].1, words[words.len() - 1].1);
+        let text = words.iter().map(|(one, _)| *one).collect::<Vec<_>>().join(" ");
+        let words: Vec<Value> = words.iter().map(|(one, at)| word(*at, one)).collect();
+        json!({
+            "sentence_id": number, "begin_time": first * 400, "end_time": last * 400 + 700, "text": text,
+            "language": "en", "words": words,
+        })
+    };
+    let sentences: Vec<Value> = words.chunks(SENTENCE).enumerate().map(sentence).collect();
     Act::refused(
         200,
         &json!({
             "file_url": "oss://x", "audio_info": {"format": "wav", "sample_rate": 16_000},
-            "transcripts": [{"channel_id": 0, "text": said, "sentences": [sentence]}],
+            "transcripts": [{"channel_id": 0, "text": said, "sentences": sentences}],
         }),
     )
 }

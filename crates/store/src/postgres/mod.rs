@@ -19,6 +19,7 @@ mod receipts;
 mod records;
 mod recover;
 mod responses;
+mod route_health;
 mod rows;
 mod social;
 mod tasks;

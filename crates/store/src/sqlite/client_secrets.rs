@@ -15,6 +15,8 @@ pub(super) enum ClientSecretOp {
         limits: ClientSecretLimits,
         at: i64,
     },
+    /// One of the uses of this hash, at this time.
+    Use([u8; 32], i64),
     /// What has expired at this time.
     Forget(i64),
 }
@@ -30,14 +32,19 @@ impl SqliteEngine {
     }
 
     pub async fn client_secret(&self, hash: [u8; 32]) -> Result<Option<ClientSecret>, StoreError> {
-        let sql = "SELECT k.hash, s.model, s.session, s.expires_at FROM client_secret s \
+        let sql = "SELECT k.hash, s.model, s.session, s.expires_at, s.uses_left FROM client_secret s \
                    JOIN key k ON k.id = s.key_id WHERE s.hash = ?1 AND s.expires_at > ?2";
         let now = self.now();
         let one = |r: &rusqlite::Row<'_>| {
             let (key_hash, model, session) = (r.get(0)?, r.get(1)?, r.get(2)?);
-            Ok(ClientSecret { key_hash, model, session, expires_at: r.get(3)? })
+            Ok(ClientSecret { key_hash, model, session, expires_at: r.get(3)?, uses_left: r.get(4)? })
         };
         self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_row(params![hash, now], one).optional()?)).await
+    }
+
+    pub async fn use_client_secret(&self, hash: [u8; 32]) -> Result<bool, StoreError> {
+        let op = ClientSecretOp::Use(hash, self.now());
+        self.ask(|reply| Op::ClientSecret(Box::new(op), reply)).await.map(|used| used > 0)
     }
 
     pub(super) fn forget_client_secrets(&self, now: i64) {
@@ -48,7 +55,8 @@ impl SqliteEngine {
 }
 
 impl Apply<'_> {
-    /// For a new one whose limit was met, as `ClientSecretsFull` numbers them.
+    /// For a new one whose limit was met, as `ClientSecretsFull` numbers them; for a use 1, or 0 if
+    /// there was none.
     pub(super) fn client_secret(&mut self, op: &ClientSecretOp) -> rusqlite::Result<u64> {
         match op {
             ClientSecretOp::Create { new, limits, at } => {
@@ -62,11 +70,16 @@ impl Apply<'_> {
                 if own >= limits.key {
                     return Ok(2);
                 }
-                let sql = "INSERT INTO client_secret (hash, account_id, key_id, model, session, created_at, expires_at) \
-                           VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+                let sql = "INSERT INTO client_secret (hash, account_id, key_id, model, session, created_at, expires_at, uses_left) \
+                           VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
                 let (account, key) = (new.account.0, new.key.0);
-                let row = params![new.hash, account, key, new.model, new.session, at, new.expires_at];
+                let row = params![new.hash, account, key, new.model, new.session, at, new.expires_at, new.uses];
                 self.statement(sql)?.execute(row)?;
+            }
+            ClientSecretOp::Use(hash, at) => {
+                let sql = "UPDATE client_secret SET uses_left = uses_left - 1 \
+                           WHERE hash = ?1 AND expires_at > ?2 AND uses_left > 0";
+                return Ok(self.statement(sql)?.execute(params![hash, at])? as u64);
             }
             ClientSecretOp::Forget(now) => {
                 self.statement("DELETE FROM client_secret WHERE expires_at <= ?1")?.execute(params![now])?;

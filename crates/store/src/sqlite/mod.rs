@@ -13,6 +13,7 @@ mod read;
 mod receipts;
 mod records;
 mod responses;
+mod route_health;
 mod social;
 mod stored;
 mod tasks;

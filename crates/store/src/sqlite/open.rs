@@ -38,6 +38,8 @@ const LATEST_LOOK: i64 = 60_000;
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("schema", include_str!("schema.sql")),
     Migration::new("0002-client-secrets", include_str!("migrations/0002-client-secrets.sql")),
+    Migration::new("0003-client-secret-uses", include_str!("migrations/0003-client-secret-uses.sql")),
+    Migration::new("0004-route-health", include_str!("migrations/0004-route-health.sql")),
 ];
 
 impl SqliteEngine {

@@ -335,6 +335,7 @@ fn answer(op: Op, outcome: Outcome) {
             | Op::Change(_, reply)
             | Op::Webhook(_, _, _, reply)
             | Op::Social(_, reply)
+            | Op::RouteHealth(_, reply)
             | Op::Task(_, reply)
             | Op::Operator(_, reply)
             | Op::SigningSecrets(_, _, reply)

@@ -15,7 +15,9 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, Method};
 use tollgate_media::audio::Measured;
-use tollgate_media::transcription::{TranscriptFormat, TranscriptionRequest};
+use tollgate_media::transcription::{
+    TranscriptFacts, TranscriptFormat, TranscriptShape, TranscriptTarget, TranscriptionRequest,
+};
 use tollgate_wire::Problem;
 
 /// How one kind of provider writes recordings down.
@@ -36,10 +38,9 @@ pub trait Transcriber: Sync + std::fmt::Debug {
         false
     }
 
-    /// Whether a reply in this format goes to the client as it is.
-    fn passes(&self, _: TranscriptFormat) -> bool {
-        false
-    }
+    /// Where its replies have the transcript, where it is we who write this format; `None` where a
+    /// reply goes to the client as it is.
+    fn shape(&self, format: TranscriptFormat) -> Option<&'static TranscriptShape>;
 
     /// Whether a field of the form is not for it: left out, and reported.
     fn drops(&self, _field: &str) -> bool {
@@ -62,8 +63,14 @@ pub trait Transcriber: Sync + std::fmt::Debug {
         None
     }
 
-    /// What was heard, by a reply of status 200.
-    fn heard(&self, ask: &TranscriptionAsk<'_>, reply: &WholeReply) -> Result<Heard, Fault>;
+    /// What was heard, by a reply of status 200 that goes to the client as it is.
+    fn heard(&self, _: &TranscriptionAsk<'_>, _: &WholeReply) -> Result<Heard, Fault> {
+        Err(Fault::garbage())
+    }
+
+    /// What else is in a reply that is rewritten. `rest` is the reply without its text and its
+    /// words, which are empty in it.
+    fn facts(&self, ask: &TranscriptionAsk<'_>, rest: &[u8]) -> Result<HeardFacts, Fault>;
 
     /// What an answer with an error status means.
     fn fault(&self, reply: &WholeReply) -> Fault {
@@ -86,10 +93,28 @@ pub struct TranscriptionAsk<'a> {
     pub drawn: [u8; 16],
 }
 
+impl TranscriptionAsk<'_> {
+    /// What its transcript is to be, where it is we who write it.
+    pub fn target(&self) -> TranscriptTarget {
+        TranscriptTarget {
+            format: self.request.format,
+            translate: self.request.translate,
+            with_words: self.request.has("timestamp_granularities[]", "word"),
+        }
+    }
+}
+
 /// A transcript in the format that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
     pub body: Bytes,
+    pub usage: TranscriptionUsage,
+}
+
+/// What is known of a transcript beside its words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeardFacts {
+    pub facts: TranscriptFacts,
     pub usage: TranscriptionUsage,
 }
 

@@ -5,6 +5,7 @@ use super::{TaskDesk, TaskUse, Watched};
 use crate::call::Till;
 use crate::call::meter::fitted;
 use crate::refusal::Refusal;
+use crate::routes::traffic::SeenCall;
 use std::sync::Arc;
 use tollgate_catalog::{Money, Price};
 use tollgate_store::{Close, Counters, Ending, Leased, StoreError, Task, TaskEnd, TaskFailure, TaskState, UsageFacts};
@@ -167,10 +168,11 @@ pub(super) async fn refused<W>(
 
 /// Whether the end is ours.
 async fn finish(till: &Till, task: &Task, end: TaskEnd, how: &'static str) -> Result<bool, StoreError> {
-    let (state, charge) = (end.state, end.close.charge);
+    let (state, charge, reason) = (end.state, end.close.charge, end.close.reason.clone());
     match till.store.finish_task(end).await? {
         Some(closed) => {
             till.metrics.task_ended(state, how);
+            note_health(till, task, state, &reason);
             tracing::info!(task = %task.id, state = state.name(), how, captured = %closed.captured, "task ended");
             Ok(true)
         }
@@ -183,6 +185,27 @@ async fn finish(till: &Till, task: &Task, end: TaskEnd, how: &'static str) -> Re
             Ok(false)
         }
     }
+}
+
+/// Counts what became of a task that a provider had, unless its request was to blame.
+fn note_health(till: &Till, task: &Task, state: TaskState, reason: &str) {
+    let good = match state {
+        TaskState::Completed => true,
+        TaskState::Failed if !is_callers(reason) => false,
+        _ => return,
+    };
+    let (Some(provider), Some(upstream_model)) = (&task.provider, &task.upstream_model) else { return };
+    let seen = SeenCall { account: task.account, good, first_byte_ms: 0, at: till.world.now_ms() };
+    till.routes.traffic.call(&task.model, seen);
+    till.routes.traffic.attempt(&task.model, provider, upstream_model, seen);
+}
+
+/// Providers end a task that they will not make in words of their own.
+fn is_callers(reason: &str) -> bool {
+    let reason = reason.to_ascii_lowercase();
+    ["moderat", "sensitive", "policy", "safety", "inappropriate", "invalid", "datainspection", "rai_"]
+        .iter()
+        .any(|word| reason.contains(word))
 }
 
 /// The provider has made what the customer was given the money back for. An end is an end, but the

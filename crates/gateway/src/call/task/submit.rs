@@ -58,6 +58,8 @@ async fn offer<W: TaskWork>(begun: &StartedTask<W>) -> Result<Made, Refusal> {
             Sent::Lost => return lost(begun).await,
             Sent::Refused(fault) => {
                 dispatch::note(till, begun.ask.id, provider, &fault);
+                let account = begun.bought.caller.account.id;
+                dispatch::note_attempt(till, account, &model.name, (&provider.name, route), &fault);
                 if fault.code == Code::NotFound && !work.is_sure(&begun.serving) {
                     warn_other_account(till, &provider.name, "other_account");
                 }
@@ -73,6 +75,9 @@ async fn offer<W: TaskWork>(begun: &StartedTask<W>) -> Result<Made, Refusal> {
         || Refusal::new(Code::NoRouteAvailable, "No route to this model is available at the moment.").after(5),
         |(_, _, fault)| refusal(fault),
     );
+    if let Some((_, _, fault)) = &last {
+        dispatch::note_untaken(till, begun.bought.caller.account.id, &model.name, fault);
+    }
     let route = last.as_ref().map(|(provider, model, _)| (provider.as_ref(), model.as_str()));
     if let Err(error) = super::end::refused(begun, route, tries, &refusal).await {
         // No provider has it, so the refusal holds; whoever looks at the task next finds the same

@@ -1,10 +1,9 @@
-//! One connection: what it waits for, what it has shown, and the body that a handler left unread.
+//! One connection: what it waits for, and what it has shown.
 
 use super::Shared;
-use hyper::body::Incoming;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use tokio::task::AbortHandle;
 
 /// Added to what is under way when a connection is asked to go: from then on it begins nothing.
@@ -26,8 +25,6 @@ pub struct Seat {
     /// Its TLS handshake is under way.
     shaking: AtomicBool,
     task: OnceLock<AbortHandle>,
-    /// On HTTP/1, the body that the handler of the present request did not read.
-    unread: Mutex<Option<Incoming>>,
     lingers: AtomicBool,
     shared: Arc<Shared>,
 }
@@ -46,7 +43,6 @@ impl Seat {
             stranger: AtomicBool::new(stranger),
             shaking: AtomicBool::new(shared.rules.handshakes.is_some()),
             task: OnceLock::new(),
-            unread: Mutex::default(),
             lingers: AtomicBool::new(false),
             shared,
         }
@@ -143,15 +139,6 @@ impl Seat {
 
     pub(super) fn is_stranger(&self) -> bool {
         self.stranger.load(Ordering::Relaxed)
-    }
-
-    /// A handler has let go of a body that it did not read.
-    pub fn give_back(&self, body: Incoming) {
-        *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
-    }
-
-    pub fn take_back(&self) -> Option<Incoming> {
-        self.unread.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// After the last reply what is still coming is read and thrown away for a while: closing

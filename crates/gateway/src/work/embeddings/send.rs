@@ -2,7 +2,7 @@
 
 use super::pass::VectorRewrite;
 use super::{Embedding, EmbeddingCall};
-use crate::call::{Begun, Call, HELD, Passed, WholeAnswer};
+use crate::call::{Begun, Call, HELD, Meter, Passed, WholeAnswer, note};
 use crate::door::spool::SpoolDisk;
 use crate::work::spooled_answer::SpooledAnswer;
 use crate::work::texts;
@@ -10,13 +10,21 @@ use bytes::Bytes;
 use http::HeaderValue;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 use tollgate_catalog::{EmbeddingTable, Model, Route};
 use tollgate_media::embed::{EmbedCaller, EmbedReply, VectorFlow, VectorTarget};
-use tollgate_upstream::{EmbedAsk, Embeddings, Fault, HeldReply, Provider, ReplyBody};
+use tollgate_store::Counters;
+use tollgate_upstream::{Blame, EmbedAsk, Embeddings, Fault, HeldReply, Provider, ReplyBody};
 use tollgate_wire::UpstreamError;
+use tollgate_wire::error::Code;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// How often a part is asked for again that a busy provider did not take, and the longest pause
+/// before that in seconds.
+const AGAIN: usize = 3;
+const PAUSE: u32 = 5;
 
 /// One attempt along one route.
 #[derive(Clone, Copy)]
@@ -114,32 +122,93 @@ impl Way<'_> {
     }
 
     /// One request after the other. Whichever fails, all have failed: there is nothing to be had of
-    /// half a list.
+    /// half a list. The parts before it were read all the same, and the provider bills them. Who
+    /// has left, or whose later text is refused, pays for those; a fault of the provider is free.
     async fn in_parts(self, call: &mut Call, batch: usize) -> Result<Begun, Fault> {
         let (texts, most) = (self.work.0.tally.texts, self.provider.settings.max_reply_bytes);
         let mut flow = self.flow(&call.model);
         let mut left = most;
         let mut out = SpooledAnswer::begin(self.spool, call, usize::MAX).await?;
+        let counts = self.work.0.counts();
         for start in (0..texts).step_by(batch) {
             let range = start..texts.min(start + batch);
-            let vectors = range.len();
-            if start > 0 {
-                call.attempts += 1;
-            }
-            let mut body = self.ask(call, range).await.map_err(|fault| begun(fault, start > 0))?;
-            while let Some(piece) = body.chunk().await? {
-                if Instant::now() > call.deadline {
-                    return Err(Fault::idle());
-                }
-                let text = flow.feed(&piece).map_err(|_| Fault::garbage())?;
-                left = left.checked_sub(text.len()).ok_or_else(Fault::too_long)?;
-                out.push(&text).await?;
-            }
-            flow.end_reply(vectors).map_err(|_| Fault::garbage())?;
+            let end = range.end;
+            let sent = self.part(call, range, &mut flow, &mut out, &mut left).await;
+            sent.map_err(|fault| self.unfinished(call, fault, start))?;
+            let read = counts.iter().take(end).fold(0, |all: u64, one| all.saturating_add(*one));
+            let counted = Counters { input: read, ..self.work.counted() };
+            let (tally, reports) = (&self.work.0.tally, self.maker.reports());
+            call.meter = texts::meter(tally, counted, flow.tokens(), None, reports);
         }
-        out.push(&flow.end().map_err(|_| Fault::garbage())?).await?;
+        let last = flow.end().map_err(|_| Fault::garbage());
+        let whole = async {
+            out.push(&last?).await?;
+            out.answer(JSON).await
+        };
+        let answer = whole.await.map_err(|fault| self.unfinished(call, fault, texts))?;
         call.meter = self.meter(flow.tokens(), flow.raw_usage());
-        out.answer(JSON).await
+        Ok(answer)
+    }
+
+    /// One part, whole.
+    async fn part(
+        self,
+        call: &mut Call,
+        range: Range<usize>,
+        flow: &mut VectorFlow,
+        out: &mut SpooledAnswer,
+        left: &mut usize,
+    ) -> Result<(), Fault> {
+        let vectors = range.len();
+        let mut body = self.ask_for_part(call, range).await?;
+        while let Some(piece) = body.chunk().await? {
+            if Instant::now() > call.deadline {
+                return Err(Fault::idle());
+            }
+            let text = flow.feed(&piece).map_err(|_| Fault::garbage())?;
+            *left = left.checked_sub(text.len()).ok_or_else(Fault::too_long)?;
+            out.push(&text).await?;
+        }
+        flow.end_reply(vectors).map_err(|_| Fault::garbage())
+    }
+
+    /// A later part that was certainly not begun is asked for again: what was read before it would
+    /// be lost otherwise.
+    async fn ask_for_part(self, call: &mut Call, range: Range<usize>) -> Result<ReplyBody, Fault> {
+        let later = range.start > 0;
+        call.attempts += u32::from(later);
+        for _ in 0..AGAIN {
+            let fault = match self.ask(call, range.clone()).await {
+                Err(fault) if later && (!fault.sent || fault.code == Code::RateLimitExceeded) => fault,
+                asked => return asked,
+            };
+            if fault.is_refusal() {
+                return Err(fault);
+            }
+            let pause = Duration::from_secs(fault.retry_after.unwrap_or(1).min(PAUSE).into());
+            if Instant::now() + pause > call.deadline {
+                return Err(fault);
+            }
+            note(&call.till, call.id, self.provider, &fault);
+            tokio::time::sleep(pause).await;
+            call.attempts += 1;
+        }
+        self.ask(call, range).await
+    }
+
+    /// What a fault means once so many texts were read: nobody else is asked for them.
+    fn unfinished(self, call: &mut Call, fault: Fault, read: usize) -> Fault {
+        if read == 0 {
+            return fault;
+        }
+        let mut fault = Fault { sent: true, maybe_charged: true, ..fault };
+        if fault.blame == Blame::Caller {
+            let charged = format!(" The {read} texts before this part of the list were read and are charged.");
+            fault.message.push_str(&charged);
+        } else {
+            call.meter = Meter::Nothing;
+        }
+        fault
     }
 
     fn flow(self, model: &Model) -> VectorFlow {
@@ -153,7 +222,7 @@ impl Way<'_> {
         VectorFlow::new(self.maker.shape(), target)
     }
 
-    fn meter(self, reported: Option<u64>, raw: Option<&str>) -> crate::call::Meter {
+    fn meter(self, reported: Option<u64>, raw: Option<&str>) -> Meter {
         texts::meter(&self.work.0.tally, self.work.counted(), reported, raw, self.maker.reports())
     }
 
@@ -164,11 +233,6 @@ impl Way<'_> {
             None => Fault::garbage(),
         }
     }
-}
-
-/// Once a part was answered the provider has worked for us, and nobody else is asked.
-fn begun(fault: Fault, before: bool) -> Fault {
-    Fault { maybe_charged: fault.maybe_charged || before, ..fault }
 }
 
 fn answer(body: Bytes) -> Begun {

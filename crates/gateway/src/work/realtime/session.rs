@@ -52,6 +52,8 @@ pub struct Opening {
     pub transcription: bool,
     /// The first configuration, where somebody has fixed one: a JSON object.
     pub configured: Option<Value>,
+    /// The longest that this session may be, where that is less than the setting.
+    pub longest: Option<Duration>,
     /// How the client speaks, where that is not OpenAI's GA interface.
     pub form: Option<Box<dyn LiveForm>>,
 }
@@ -117,7 +119,9 @@ impl RealtimeDesk {
     pub async fn open(self: &Arc<Self>, id: CallId, opening: Opening) -> Result<OpenSession, Refusal> {
         let place = self.places.take(&opening.caller, &self.settings)?;
         let session: Arc<str> = id.to_string().replacen("call_", "sess_", 1).into();
-        let terms = SessionTerms { till: self.till.clone(), session, endpoint: ENDPOINT, life: self.settings.longest };
+        let mut settings = self.settings.clone();
+        settings.longest = opening.longest.map_or(settings.longest, |longest| longest.min(settings.longest));
+        let terms = SessionTerms { till: self.till.clone(), session, endpoint: ENDPOINT, life: settings.longest };
         let dial = SessionDial { transcription: opening.transcription };
         let caller = opening.caller.clone();
         let (call, dialled) = if opening.transcription {
@@ -127,8 +131,7 @@ impl RealtimeDesk {
             let first = first_response(&self.till.serving.load(), &self.settings, &opening.model);
             terms.first(caller, id, first, &dial).await?
         };
-        let shared =
-            Shared { terms, caller: opening.caller.clone(), ids: self.ids.clone(), settings: self.settings.clone() };
+        let shared = Shared { terms, caller: opening.caller.clone(), ids: self.ids.clone(), settings };
         Ok(OpenSession { desk: self.clone(), shared, place, call, dialled, opening })
     }
 }

@@ -3,9 +3,10 @@
 use super::asked::AskedTranscription;
 use super::passing::{LargeTranscript, Streaming};
 use crate::call::{Begun, Call, Meter, Passed, Priced, Till, WholeAnswer, Work};
-use crate::door::bodies::{Bodies, BodyShare, Whose};
+use crate::door::bodies::BodyShare;
+use crate::door::spool::SpoolDisk;
 use crate::sale::Serving;
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue};
 use std::sync::Arc;
@@ -13,12 +14,12 @@ use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
 use tollgate_media::audio::Measured;
 use tollgate_store::Counters;
-use tollgate_upstream::transcription::{Heard, Transcriber, TranscriptEvents, TranscriptionAsk, TranscriptionUsage};
+use tollgate_upstream::transcription::{Transcriber, TranscriptEvents, TranscriptionAsk, TranscriptionUsage};
 use tollgate_upstream::{Blame, Client, Fault, HeldReply, Provider, ReplyBody, SpooledFile, WholeReply, is_encoded};
 use tollgate_wire::Dropped;
 
 /// Replies up to this size are held and read as a whole.
-pub(super) const HELD: usize = 1 << 20;
+const HELD: usize = 1 << 20;
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 /// Two lengths that differ by more than this, or by a twentieth, are not the same.
 const DIFFERS_MS: u64 = 2_000;
@@ -28,8 +29,8 @@ pub struct TranscriptionCall {
     pub asked: AskedTranscription,
     pub file: SpooledFile,
     pub measured: Measured,
-    /// Memory for replies that are too large to be held without asking.
-    pub bodies: Arc<Bodies>,
+    /// Where replies lie while they are rewritten.
+    pub spool: Arc<SpoolDisk>,
     /// What the fields of the form take.
     pub room: BodyShare,
     /// For addresses that only providers have written: it reaches public addresses only.
@@ -73,7 +74,7 @@ fn differs(ours: u64, theirs: u64) -> bool {
 }
 
 impl TranscriptionCall {
-    fn measuring(&self, call: &Call, provider: &Provider) -> Measuring {
+    pub(super) fn measuring(&self, call: &Call, provider: &Provider) -> Measuring {
         Measuring {
             used: self.asked.used().unwrap_or_default(),
             millis: self.measured.length.millis(),
@@ -88,60 +89,28 @@ impl TranscriptionCall {
         let most = way.provider.settings.max_reply_bytes;
         let format = self.asked.request.format;
         let content_type = HeaderValue::from_static(format.content_type());
+        if let Some(shape) = way.maker.shape(format) {
+            let reply = self.spooled(call, body, most).await?;
+            call.first_byte_at = Some(call.till.world.now_ms());
+            return self.rewritten(call, way, shape, &reply, None).await;
+        }
         let held = body.up_to(HELD, most, call.deadline).await?;
         call.first_byte_at = Some(call.till.world.now_ms());
-        let (bytes, _room) = match held {
-            HeldReply::Whole(bytes) => (bytes, None),
-            HeldReply::Large { start, rest } if way.maker.passes(format) => {
-                let measuring = self.measuring(call, way.provider);
-                call.meter = measuring.meter(TranscriptionUsage::default());
+        match held {
+            HeldReply::Whole(body) => {
+                let heard = way.maker.heard(&way.ask, &WholeReply { status: 200, headers: head, body })?;
+                call.meter = self.measuring(call, way.provider).meter(heard.usage);
+                Ok(Begun::Whole(WholeAnswer { content_type, body: heard.body, completion: None }))
+            }
+            HeldReply::Large { start, rest } => {
+                call.meter = self.measuring(call, way.provider).meter(TranscriptionUsage::default());
                 let mut rewrite = LargeTranscript::new(format);
                 rewrite.see(&start);
                 let left = most.saturating_sub(start.len());
                 let rewrite = Box::new(rewrite);
-                let passed = Passed { content_type, first: start, body: rest, rewrite, left };
-                return Ok(Begun::Passing(Box::new(passed)));
+                Ok(Begun::Passing(Box::new(Passed { content_type, first: start, body: rest, rewrite, left })))
             }
-            HeldReply::Large { start, rest } => {
-                let (bytes, room) = self.rest(call, start, rest, most).await?;
-                (bytes, Some(room))
-            }
-        };
-        let reply = WholeReply { status: 200, headers: head, body: bytes };
-        let heard = way.maker.heard(&way.ask, &reply)?;
-        Ok(self.finished(call, way.provider, heard))
-    }
-
-    /// A whole transcript.
-    pub(super) fn finished(&self, call: &mut Call, provider: &Provider, heard: Heard) -> Begun {
-        call.meter = self.measuring(call, provider).meter(heard.usage);
-        let content_type = HeaderValue::from_static(self.asked.request.format.content_type());
-        Begun::Whole(WholeAnswer { content_type, body: heard.body, completion: None })
-    }
-
-    /// All of a large reply that has to be rewritten, within the memory of bodies.
-    pub(super) async fn rest(
-        &self,
-        call: &Call,
-        start: Bytes,
-        mut rest: ReplyBody,
-        most: usize,
-    ) -> Result<(Bytes, BodyShare), Fault> {
-        let whose = Whose::Account(call.caller.account.id);
-        let no_room = |_| Fault::too_long();
-        let mut room = self.bodies.room(whose, start.len()).await.map_err(no_room)?;
-        let mut all = BytesMut::from(start);
-        while let Some(chunk) = rest.chunk().await? {
-            if all.len() + chunk.len() > most {
-                return Err(Fault::too_long());
-            }
-            if Instant::now() > call.deadline {
-                return Err(Fault::idle());
-            }
-            room.grow(all.len() + chunk.len()).await.map_err(no_room)?;
-            all.extend_from_slice(&chunk);
         }
-        Ok((all.freeze(), room))
     }
 
     /// Waits for the first event, so that an early failure keeps its status.

@@ -7,6 +7,7 @@
 mod asked;
 mod call;
 mod passing;
+mod rewriting;
 mod task;
 
 pub use asked::AskedTranscription;

@@ -2,17 +2,18 @@
 //! begun once, waited for within the call, and read from a link. A task that was begun is never
 //! begun again; what is lost after that is free, and nobody else is asked.
 
-use super::call::{HELD, TranscriptionCall, Way};
+use super::call::{TranscriptionCall, Way};
 use crate::call::{Begun, Call};
 use bytes::Bytes;
-use http::HeaderMap;
 use tokio::time::Instant;
-use tollgate_upstream::transcription::{Heard, RecordingStanding, TranscriptionTasks, TranscriptionUsage};
+use tollgate_upstream::transcription::{RecordingStanding, TranscriptionTasks, TranscriptionUsage};
 use tollgate_upstream::video::Asking;
 use tollgate_upstream::{
-    Blame, Fault, HeldReply, Outgoing, ReplyBody, WholeReply, is_encoded, open_link, send_to_link,
+    Blame, Fault, Outgoing, ReplyBody, SpooledFile, WholeReply, is_encoded, open_link, send_to_link,
 };
 
+/// A transcript of a recording in which nobody speaks.
+const SILENCE: &[u8] = br#"{"transcripts":[]}"#;
 /// The largest answer about a store or a task.
 const TASK: usize = 1 << 20;
 
@@ -34,14 +35,14 @@ impl TranscriptionCall {
             over => over,
         };
         call.first_byte_at = Some(call.till.world.now_ms());
-        let heard = match over {
-            RecordingStanding::Done { link, report } => {
-                let heard = self.behind(call, way, &link).await.map_err(once)?;
-                Heard { usage: report, ..heard }
+        let (reply, report) = match over {
+            RecordingStanding::Done { link, report } => (self.behind(call, way, &link).await.map_err(once)?, report),
+            RecordingStanding::Silent | RecordingStanding::Open(_) => {
+                (SpooledFile::in_memory(Bytes::from_static(SILENCE)), TranscriptionUsage::default())
             }
-            RecordingStanding::Silent | RecordingStanding::Open(_) => self.silence(way)?,
         };
-        Ok(self.finished(call, way.provider, heard))
+        let shape = way.maker.shape(self.asked.request.format).ok_or_else(Fault::garbage)?;
+        self.rewritten(call, way, shape, &reply, Some(report)).await.map_err(once)
     }
 
     /// Puts the file into the provider's store. Nothing of it costs.
@@ -116,31 +117,16 @@ impl TranscriptionCall {
     }
 
     /// The transcript behind a link; asked for once more when it does not come.
-    async fn behind(&self, call: &Call, way: &Way<'_>, link: &str) -> Result<Heard, Fault> {
+    async fn behind(&self, call: &Call, way: &Way<'_>, link: &str) -> Result<SpooledFile, Fault> {
         match self.fetched(call, way, link).await {
             Err(fault) if fault.blame != Blame::Caller => self.fetched(call, way, link).await,
-            heard => heard,
+            fetched => fetched,
         }
     }
 
-    async fn fetched(&self, call: &Call, way: &Way<'_>, link: &str) -> Result<Heard, Fault> {
-        let most = way.provider.settings.max_reply_bytes;
+    async fn fetched(&self, call: &Call, way: &Way<'_>, link: &str) -> Result<SpooledFile, Fault> {
         let body = open_link((&call.till.client, &self.outside), &asking(call, way), link).await?;
-        let (body, _room) = match body.up_to(HELD, most, call.deadline).await? {
-            HeldReply::Whole(bytes) => (bytes, None),
-            HeldReply::Large { start, rest } => {
-                let (bytes, room) = self.rest(call, start, rest, most).await?;
-                (bytes, Some(room))
-            }
-        };
-        way.maker.heard(&way.ask, &WholeReply { status: 200, headers: HeaderMap::new(), body })
-    }
-
-    /// A transcript of a recording in which nobody speaks.
-    fn silence(&self, way: &Way<'_>) -> Result<Heard, Fault> {
-        let body = Bytes::from_static(br#"{"transcripts":[]}"#);
-        let heard = way.maker.heard(&way.ask, &WholeReply { status: 200, headers: HeaderMap::new(), body })?;
-        Ok(Heard { usage: TranscriptionUsage::default(), ..heard })
+        self.spooled(call, body, way.provider.settings.max_reply_bytes).await
     }
 }
 

@@ -64,6 +64,18 @@ pub async fn a_part_of_a_list_fails() {
 }
 
 /// What comes by several requests is spooled until all of it is there.
+pub async fn a_later_part_of_a_list_is_refused() {
+    let house = house("").await;
+    let body = json!({ "model": "vec-parts", "input": ["a", "b", "c", "d [[sim:error400]]"] });
+    let reply = embed(&house, &body).await;
+    let call = call_id(&reply);
+    assert_eq!((reply.status().as_u16(), &reply.headers()["x-should-retry"]), (400, &"false".parse().unwrap()));
+    let row = house.row(call).await;
+    assert_eq!((row.ending, row.charge.nano()), (Ending::UpstreamFault, 3_000));
+    house.quiet().await;
+    assert_eq!(house.available().await, FUNDED - 3_000);
+}
+
 pub async fn no_room_for_vectors() {
     const PARTS: &str = "[model.\"parts\"]\ntype = \"embedding\"\nsupported_endpoint_types = [\"embeddings\"]\n\
         embedding = { batch = 50 }\nprice = { input = 1_000_000, output = 0 }\n\

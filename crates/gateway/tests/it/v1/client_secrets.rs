@@ -186,7 +186,7 @@ async fn a_secret_is_good_for_nothing_else() {
     ] {
         let (status, error) = error_of(with(request).await.expect("a reply")).await;
         assert_eq!((status, error["code"].as_str()), (401, Some("invalid_api_key")));
-        assert!(error["message"].as_str().is_some_and(|text| text.contains("`/v1/realtime` only")), "{error}");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains("realtime sessions only")), "{error}");
     }
 }
 
@@ -284,11 +284,24 @@ async fn every_replica_knows_a_secret_at_once() {
         assert_eq!(updated["session"]["instructions"], "Anywhere.");
         leave(socket).await;
     }
-    // Revoked at one, refused at the other as soon as it has looked.
+    // Revoked at one: sessions at the other end within seconds, without anybody's help, and no new
+    // one begins.
+    let mut open_elsewhere = open(other.address, "", value(&made), true).await.expect("a session");
+    event(&mut open_elsewhere, "session.updated").await;
     let app = &house.running().app;
     let key = app.store.keys(house.account).await.expect("keys")[0].id;
     app.store.revoke_key(key).await.expect("revoked");
-    other.app.keys.refresh(&other.app.store, &other.app.world).await.expect("refreshed");
+    let (mut said, mut closed) = (Vec::new(), None);
+    while let Some(Ok(message)) = open_elsewhere.next().await {
+        match message {
+            Message::Text(text) => said.push(serde_json::from_str::<Value>(&text).expect("JSON")),
+            Message::Close(frame) => closed = frame.map(|frame| u16::from(frame.code)),
+            _ => {}
+        }
+    }
+    let last = said.last().expect("an event");
+    assert_eq!((&last["type"], &last["error"]["code"]), (&json!("error"), &json!("invalid_api_key")), "{said:?}");
+    assert_eq!(closed, Some(1008));
     assert_eq!(refused(other.address, "", value(&made)).await, 401);
     other.stop().await;
 }

@@ -1,8 +1,11 @@
 //! POST /v1/systemone and POST /v1/decisions.
 
 use crate::house::{House, Plan, call_id, error_of};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use reqwest::Response;
 use serde_json::{Value, json};
+use std::time::Duration;
 use tollgate_store::Ending;
 
 /// A token that is read costs 1,000 nano-USD; answers are free.
@@ -154,6 +157,10 @@ async fn a_question_that_is_not_answered_is_reported_in_each_format() {
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n and so on";
 
 fn form(model: &str, boundary: &str) -> (String, Vec<u8>) {
+    form_of(model, boundary, PICTURE)
+}
+
+fn form_of(model: &str, boundary: &str, picture: &[u8]) -> (String, Vec<u8>) {
     let mut request = system_one(model);
     request["assets"] = json!({ "photo": { "type": "image", "part": "asset-0" } });
     let mut body = format!(
@@ -161,7 +168,7 @@ fn form(model: &str, boundary: &str) -> (String, Vec<u8>) {
          --{boundary}\r\nContent-Disposition: form-data; name=\"asset-0\"; filename=\"asset-0\"\r\nContent-Type: image/png\r\n\r\n"
     )
     .into_bytes();
-    body.extend_from_slice(PICTURE);
+    body.extend_from_slice(picture);
     body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
     (format!("multipart/form-data; boundary={boundary}"), body)
 }
@@ -196,6 +203,53 @@ async fn pictures_come_as_parts_of_a_form() {
         let request = house.http.post(house.url("/v1/systemone")).bearer_auth(&house.key);
         let reply = request.header("content-type", kind).body(body.to_vec()).send().await.expect("a reply");
         assert_eq!(reply.status(), 400, "{kind}");
+    }
+}
+
+/// A picture of 6 MiB, as it is and packed: on disk while the provider thinks, and base64 only
+/// while it is sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_picture_of_a_form_never_sits_in_memory() {
+    let house = house().await;
+    let app = &house.running().app;
+    let mut picture = PICTURE.to_vec();
+    picture.extend((0..6 << 20).map(|at: u32| (at % 251) as u8));
+    let data = BASE64_STANDARD.encode(&picture);
+    for (model, path) in [("judge-one", "/v1/systemone"), ("judge-openai", "/v1/decisions")] {
+        for packed in [false, true] {
+            house.sim.clear();
+            let (kind, body) = form_of(model, "x", &picture);
+            let request = house.http.post(house.url("/v1/systemone")).bearer_auth(&house.key);
+            let request = match packed {
+                true => request.header("content-encoding", "zstd").body(windowed(&body)),
+                false => request.body(body),
+            };
+            house.sim.shut(path);
+            let mut asking = tokio::task::JoinSet::new();
+            asking.spawn(request.header("content-type", kind).send());
+            while house.sim.received().is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            assert!(app.bodies.used() <= 128 << 10, "{model}: {} bytes in memory", app.bodies.used());
+            assert!(app.spool.budget.used() >= 6 << 20, "{model}: {} bytes on disk", app.spool.budget.used());
+            house.sim.open();
+            let reply = asking.join_next().await.expect("one").expect("sent").expect("a reply");
+            assert_eq!(reply.status(), 200, "{model}: {}", reply.text().await.unwrap_or_default());
+            let sent = house.sim.received();
+            assert_eq!((sent.len(), sent[0].json().to_string().contains(&data)), (1, true), "{model} {packed}");
+        }
+    }
+    house.quiet().await;
+    assert_eq!((app.spool.budget.used(), app.bodies.used()), (0, 0));
+    // What cannot be looked back at is not unpacked, and neither is what comes to more than is taken.
+    let mut wide = windowed(b"{}");
+    wide[5] = 14 << 3;
+    let bomb = repeated(u32::MAX - (128 << 10) + 1);
+    for (body, status) in [(wide, 400), (bomb, 400), (windowed(b"--x--")[..9].to_vec(), 400)] {
+        let request = house.http.post(house.url("/v1/systemone")).bearer_auth(&house.key);
+        let request = request.header("content-type", "multipart/form-data; boundary=x");
+        let reply = request.header("content-encoding", "zstd").body(body).send().await.expect("a reply");
+        assert_eq!(reply.status(), status, "{}", reply.text().await.unwrap_or_default());
     }
 }
 
@@ -239,6 +293,13 @@ fn stored(bytes: &[u8]) -> Vec<u8> {
         out.extend_from_slice(&head.to_le_bytes()[..3]);
         out.extend_from_slice(block);
     }
+    out
+}
+
+/// The same with a window of 128 KiB, whatever the length.
+fn windowed(bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![0x28, 0xB5, 0x2F, 0xFD, 0, 7 << 3];
+    out.extend_from_slice(&stored(bytes)[9..]);
     out
 }
 

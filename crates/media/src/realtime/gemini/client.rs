@@ -7,6 +7,7 @@ use super::super::json::parse;
 use super::super::resample::Resampler;
 use super::super::scan::event_type;
 use super::keys::{camel, get, unknown};
+use super::locked::LockedSetup;
 use super::provider::carrying;
 use super::setup::to_session;
 use super::usage::to_gemini;
@@ -19,6 +20,8 @@ const SILENCE_MS: usize = 1_000;
 pub struct GeminiClient {
     /// The model that writes down what the client says, where the provider needs to be given one.
     transcriber: Option<String>,
+    /// What is fixed of its setup.
+    locked: Option<LockedSetup>,
     /// The provider is Gemini too: frames are carried through.
     carry: bool,
     set_up: bool,
@@ -39,8 +42,12 @@ pub fn gemini_setup_model(frame: &LiveFrame) -> Result<String, LiveFault> {
     let message = parse_frame(frame)?;
     let model = get(&message, "setup")["model"].as_str();
     let model = model.ok_or_else(|| LiveFault("setup.model: the first frame must name a model".to_string()))?;
-    let name = model.rsplit_once("models/").map_or(model, |(_, name)| name);
-    Ok(name.to_string())
+    Ok(model_name(model).to_string())
+}
+
+/// Without the path before it.
+pub(super) fn model_name(model: &str) -> &str {
+    model.rsplit_once("models/").map_or(model, |(_, name)| name)
 }
 
 fn parse_frame(frame: &LiveFrame) -> Result<Value, LiveFault> {
@@ -57,6 +64,7 @@ impl GeminiClient {
     pub fn new(transcriber: Option<String>) -> GeminiClient {
         GeminiClient {
             transcriber,
+            locked: None,
             carry: false,
             set_up: false,
             answered: false,
@@ -69,6 +77,11 @@ impl GeminiClient {
             calls_only: false,
             own: Vec::new(),
         }
+    }
+
+    /// A client that does not decide about all of its setup.
+    pub fn locked(self, locked: LockedSetup) -> GeminiClient {
+        GeminiClient { locked: Some(locked), ..self }
     }
 
     fn setup(&mut self, setup: &Value) -> Result<Vec<Value>, LiveFault> {
@@ -308,6 +321,10 @@ impl LiveForm for GeminiClient {
     fn read(&mut self, frame: LiveFrame) -> Result<Vec<String>, LiveFault> {
         let message = parse_frame(&frame)?;
         check_members(&message)?;
+        let message = match &self.locked {
+            Some(locked) if get(&message, "setup").is_object() => locked.applied(message),
+            _ => message,
+        };
         let (setup, content) = (get(&message, "setup"), get(&message, "clientContent"));
         let (input, tools) = (get(&message, "realtimeInput"), get(&message, "toolResponse"));
         let events = if setup.is_object() {

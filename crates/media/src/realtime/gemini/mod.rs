@@ -9,12 +9,14 @@
 
 mod client;
 mod keys;
+mod locked;
 mod provider;
 mod setup;
 mod turn;
 mod usage;
 
 pub use client::{GeminiClient, gemini_setup_model};
+pub use locked::LockedSetup;
 pub use provider::{GeminiProvider, GeminiProviderSettings};
 pub use usage::GeminiUsage;
 

@@ -180,7 +180,7 @@ impl GeminiProvider {
     /// An item of the client: it waits for `response.create`.
     fn item(&mut self, event: &Value) {
         let mut item = event["item"].clone();
-        if !event["previous_item_id"].is_null() {
+        if !self.turn.is_last(&event["previous_item_id"]) {
             self.turn.refuse(event, "previous_item_id", "this model adds items at the end only");
             return;
         }

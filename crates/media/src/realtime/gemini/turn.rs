@@ -65,6 +65,16 @@ impl GeminiTurn {
         self.open.is_some()
     }
 
+    /// Whether what follows this item stands at the end. Nothing said is the end, and `root` is the
+    /// beginning.
+    pub(super) fn is_last(&self, id: &Value) -> bool {
+        let said = self.open.as_ref().and_then(|open| open.message.as_ref());
+        id.is_null()
+            || *id == self.previous
+            || (*id == "root" && self.previous.is_null())
+            || said.is_some_and(|message| *id == message.id)
+    }
+
     /// An item that the client has made, or the provider has heard.
     pub(super) fn item(&mut self, item: &Value) {
         let previous = std::mem::replace(&mut self.previous, item["id"].clone());

@@ -161,7 +161,7 @@ fn any_request_is_read_or_refused() {
             for to in [DecisionForm::SystemOne, DecisionForm::Decisions] {
                 let written = request.body(to, "m");
                 assert!(
-                    written.is_ok_and(|text| text.len() <= 8 * bytes.len() + FRAME) || request.fits(to).is_err(),
+                    written.is_ok_and(|text| text.text.len() <= 8 * bytes.len() + FRAME) || request.fits(to).is_err(),
                     "{which}"
                 );
                 let _ = DecisionReply::read(to, body(), &request, "m", 1);

@@ -147,6 +147,7 @@ impl<'a> Apply<'a> {
             Op::Refusal(refusal) => self.refusal(refusal)?,
             Op::Account(account, _) => return Ok(Outcome::Done(self.account(account)?)),
             Op::Social(social, _) => return Ok(Outcome::Done(self.social(social)?)),
+            Op::RouteHealth(health, _) => return self.route_health(health).map(|()| Outcome::Done(Ok(()))),
             Op::ClientSecret(secret, _) => return Ok(Outcome::Count(self.client_secret(secret)?)),
             Op::Task(task, _) => return Ok(Outcome::Done(self.task(task)?)),
             Op::TakeWebhooks { now, until, wish, .. } => {

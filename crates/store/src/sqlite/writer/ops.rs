@@ -21,6 +21,7 @@ use crate::receipt::KeyRecord;
 use crate::sqlite::changes::ChangeOp;
 use crate::sqlite::client_secrets::ClientSecretOp;
 use crate::sqlite::operator::OperatorOp;
+use crate::sqlite::route_health::RouteHealthOp;
 use crate::sqlite::social::SocialOp;
 use crate::sqlite::tasks::rows::{TaskDone, TaskOp};
 use crate::task::{NewTask, Webhook, WebhookWish};
@@ -46,6 +47,7 @@ pub(in crate::sqlite) enum Op {
     SigningSecrets(Vec<String>, i64, CommitReply<()>),
     Social(Box<SocialOp>, CommitReply<()>),
     ClientSecret(Box<ClientSecretOp>, CommitReply<u64>),
+    RouteHealth(Box<RouteHealthOp>, CommitReply<()>),
     Task(Box<TaskOp>, CommitReply<()>),
     TakeWebhooks {
         now: i64,

@@ -14,6 +14,7 @@ fn secret(customer: &Customer, number: u8, expires_at: i64) -> NewClientSecret {
         model: "m".to_owned(),
         session: format!("{{\"n\":{number}}}"),
         expires_at,
+        uses: None,
     }
 }
 
@@ -26,7 +27,7 @@ pub async fn a_client_secret_stands_for_its_key_until_it_expires(h: House) {
     }
     let found = h.store.client_secret([2; 32]).await.expect("asked");
     let (model, session) = ("m".to_owned(), "{\"n\":2}".to_owned());
-    let expected = ClientSecret { key_hash, model, session, expires_at: now + 2_000 };
+    let expected = ClientSecret { key_hash, model, session, expires_at: now + 2_000, uses_left: None };
     assert_eq!(found, Some(expected));
     assert_eq!(h.store.client_secret([9; 32]).await.expect("asked"), None);
     let full = h.store.create_client_secret(secret(&c, 4, now + 9_000), LIMITS).await.expect("asked");
@@ -66,5 +67,28 @@ pub async fn client_secrets_have_a_number(h: House) {
         assert_eq!(made, if number < 105 { Ok(()) } else { Err(ClientSecretsFull::Account) }, "{number}");
     }
     assert_eq!(h.store.create_client_secret(secret(&other, 200, ends), limits).await.expect("asked"), Ok(()));
+    h.close().await;
+}
+
+/// So many sessions and not one more, however many ask at once.
+pub async fn a_client_secret_may_have_a_number_of_uses(h: House) {
+    let c = h.customer(0, 100).await;
+    let ends = h.clock.now() + 60_000;
+    for (number, uses) in [(1, Some(7)), (2, None), (3, Some(2))] {
+        let new = NewClientSecret { uses, ..secret(&c, number, ends) };
+        assert_eq!(h.store.create_client_secret(new, LIMITS).await.expect("asked"), Ok(()));
+    }
+    let mut asked = tokio::task::JoinSet::new();
+    for _ in 0..30 {
+        let store = h.store.clone();
+        asked.spawn(async move { store.use_client_secret([1; 32]).await.expect("asked") });
+    }
+    assert_eq!(asked.join_all().await.into_iter().filter(|used| *used).count(), 7);
+    let left = async |hash| h.store.client_secret(hash).await.expect("asked").expect("it has not expired").uses_left;
+    assert_eq!((left([1; 32]).await, left([2; 32]).await, left([3; 32]).await), (Some(0), None, Some(2)));
+    // Those without a number have nothing to count, and those that have expired open nothing.
+    assert!(!h.store.use_client_secret([2; 32]).await.expect("asked"));
+    h.clock.advance(60_000);
+    assert!(!h.store.use_client_secret([3; 32]).await.expect("asked"));
     h.close().await;
 }

@@ -8,7 +8,7 @@ use super::video::CODES;
 use crate::chat::{bearer, post};
 use crate::outgoing::outgoing;
 use crate::transcription::{
-    Heard, LengthReport, RecordingStanding, StoreUpload, Transcriber, TranscriptionAsk, TranscriptionTasks,
+    HeardFacts, LengthReport, RecordingStanding, StoreUpload, Transcriber, TranscriptionAsk, TranscriptionTasks,
 };
 use crate::video::judge::{ProviderError, Table, Verdict};
 use crate::video::read::{id, path_part};
@@ -17,7 +17,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method};
 use serde_json::{Value, json};
-use tollgate_media::transcription::{TimedText, Transcript, TranscriptFormat, file_ending, media_type};
+use tollgate_media::transcription::{TranscriptFacts, TranscriptFormat, TranscriptShape, file_ending, media_type};
 use tollgate_wire::Problem;
 
 /// The base address has no path.
@@ -72,30 +72,21 @@ impl Transcriber for DashScopeFiles {
         Some(&DashScopeFiles)
     }
 
-    fn heard(&self, ask: &TranscriptionAsk<'_>, reply: &WholeReply) -> Result<Heard, Fault> {
-        let object = reply.json();
+    fn shape(&self, _: TranscriptFormat) -> Option<&'static TranscriptShape> {
+        Some(&TranscriptShape::DASHSCOPE)
+    }
+
+    fn facts(&self, ask: &TranscriptionAsk<'_>, rest: &[u8]) -> Result<HeardFacts, Fault> {
+        let object: Value = serde_json::from_slice(rest).map_err(|_| Fault::garbage())?;
         let channels = object["transcripts"].as_array().ok_or_else(Fault::garbage)?;
-        let mut transcript = Transcript {
-            millis: object["properties"]["original_duration_in_milliseconds"].as_u64(),
-            ..Transcript::default()
-        };
-        for channel in channels {
-            if !transcript.text.is_empty() {
-                transcript.text.push('\n');
-            }
-            transcript.text.push_str(channel["text"].as_str().ok_or_else(Fault::garbage)?);
-            for sentence in channel["sentences"].as_array().into_iter().flatten() {
-                transcript.lines.extend(timed(sentence));
-                let spoken = sentence["language"].as_str().map(str::to_owned);
-                transcript.language = transcript.language.take().or(spoken);
-                transcript.words.extend(sentence["words"].as_array().into_iter().flatten().filter_map(timed));
-            }
+        if channels.iter().any(|channel| !channel["text"].is_string()) {
+            return Err(Fault::garbage());
         }
+        let theirs = object["properties"]["original_duration_in_milliseconds"].as_u64();
         // It is our own length that is charged for.
-        transcript.millis = transcript.millis.or(Some(ask.measured.length.millis()));
-        let with_words = ask.request.has("timestamp_granularities[]", "word") && !transcript.words.is_empty();
-        let body = transcript.write(ask.request.format, false, with_words).ok_or_else(Fault::garbage)?;
-        Ok(Heard { body, usage: LengthReport { usage: &Value::Null, seconds: None }.read() })
+        let millis = theirs.or(Some(ask.measured.length.millis()));
+        let usage = LengthReport { usage: &Value::Null, seconds: None }.read();
+        Ok(HeardFacts { facts: TranscriptFacts { millis, language: None }, usage })
     }
 
     fn fault(&self, reply: &WholeReply) -> Fault {
@@ -215,14 +206,6 @@ fn failed(reply: &WholeReply, of: &Value) -> Fault {
     let fits = |row: &str, code: &str| row.strip_suffix('*').map_or(row == code, |start| code.starts_with(start));
     let of_file = said.as_ref().is_some_and(|said| FILES.iter().any(|(row, _)| fits(row, said.code)));
     making::coded(reply, said, if of_file { FILES } else { CODES }, CONTENT)
-}
-
-/// A sentence or a word; its punctuation may stand beside it. Times are in milliseconds.
-fn timed(one: &Value) -> Option<TimedText> {
-    let text = one["text"].as_str()?;
-    let mark = one["punctuation"].as_str().unwrap_or_default();
-    let (start_ms, end_ms) = (one["begin_time"].as_u64()?, one["end_time"].as_u64()?);
-    Some(TimedText { start_ms, end_ms, text: format!("{text}{mark}") })
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@
 use super::DashScopeFiles;
 use super::video::CODES;
 use crate::chat::{bearer, post};
-use crate::transcription::{Heard, LengthReport, Transcriber, TranscriptionAsk};
+use crate::transcription::{HeardFacts, LengthReport, Transcriber, TranscriptionAsk};
 use crate::video::judge::ProviderError;
 use crate::{Fault, Outgoing, Payload, PayloadPart, Provider, WholeReply, making};
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tollgate_media::transcription::{Transcript, TranscriptFormat, media_type};
+use tollgate_media::transcription::{TranscriptFacts, TranscriptFormat, TranscriptShape, media_type};
 use tollgate_wire::Problem;
 
 /// The base address has no path.
@@ -62,17 +62,19 @@ impl Transcriber for DashScopeRecognition {
         DashScopeFiles::has(upstream_model).then_some(&DashScopeFiles)
     }
 
-    fn heard(&self, ask: &TranscriptionAsk<'_>, reply: &WholeReply) -> Result<Heard, Fault> {
-        let object = reply.json();
-        let text = object["choices"][0]["message"]["content"].as_str().ok_or_else(Fault::garbage)?;
+    fn shape(&self, _: TranscriptFormat) -> Option<&'static TranscriptShape> {
+        Some(&TranscriptShape::CHAT)
+    }
+
+    fn facts(&self, _: &TranscriptionAsk<'_>, rest: &[u8]) -> Result<HeardFacts, Fault> {
+        let object: Value = serde_json::from_slice(rest).map_err(|_| Fault::garbage())?;
+        object["choices"][0]["message"]["content"].as_str().ok_or_else(Fault::garbage)?;
         let usage = &object["usage"];
         // Where it counts tokens only: 25 of them are a second.
         let by_tokens = || usage["prompt_tokens_details"]["audio_tokens"].as_f64().map(|tokens| tokens / 25.0);
         let seconds = if usage["seconds"].is_number() { None } else { by_tokens() };
         let usage = LengthReport { usage, seconds }.read();
-        let transcript = Transcript { text: text.to_owned(), millis: usage.millis, ..Transcript::default() };
-        let body = transcript.write(ask.request.format, false, false).ok_or_else(Fault::garbage)?;
-        Ok(Heard { body, usage })
+        Ok(HeardFacts { facts: TranscriptFacts { millis: usage.millis, language: None }, usage })
     }
 
     fn fault(&self, reply: &WholeReply) -> Fault {

@@ -3,10 +3,10 @@
 
 use super::refused;
 use crate::chat::key_in;
-use crate::transcription::{Heard, LengthReport, Transcriber, TranscriptionAsk, upload};
+use crate::transcription::{HeardFacts, LengthReport, Transcriber, TranscriptionAsk, upload};
 use crate::{Fault, FormPayload, Outgoing, Provider, WholeReply};
 use serde_json::Value;
-use tollgate_media::transcription::{TimedText, Transcript, TranscriptFormat, file_ending, media_type};
+use tollgate_media::transcription::{TranscriptFacts, TranscriptFormat, TranscriptShape, file_ending, media_type};
 
 /// The base address has no path.
 #[derive(Clone, Copy, Debug)]
@@ -47,31 +47,19 @@ impl Transcriber for Scribe {
         !matches!(field, "language" | "temperature" | "timestamp_granularities[]")
     }
 
-    fn heard(&self, ask: &TranscriptionAsk<'_>, reply: &WholeReply) -> Result<Heard, Fault> {
-        let object = reply.json();
-        let text = object["text"].as_str().ok_or_else(Fault::garbage)?;
+    fn shape(&self, _: TranscriptFormat) -> Option<&'static TranscriptShape> {
+        Some(&TranscriptShape::SCRIBE)
+    }
+
+    fn facts(&self, _: &TranscriptionAsk<'_>, rest: &[u8]) -> Result<HeardFacts, Fault> {
+        let object: Value = serde_json::from_slice(rest).map_err(|_| Fault::garbage())?;
+        object["text"].as_str().ok_or_else(Fault::garbage)?;
         let usage = LengthReport { usage: &Value::Null, seconds: object["audio_duration_secs"].as_f64() }.read();
-        let transcript = Transcript {
-            text: text.to_owned(),
-            language: object["language_code"].as_str().map(str::to_owned),
-            millis: usage.millis,
-            words: object["words"].as_array().into_iter().flatten().filter_map(word).collect(),
-            lines: Vec::new(),
-        };
-        let with_words = ask.request.has("timestamp_granularities[]", "word");
-        let body = transcript.write(ask.request.format, false, with_words).ok_or_else(Fault::garbage)?;
-        Ok(Heard { body, usage })
+        let language = object["language_code"].as_str().map(str::to_owned);
+        Ok(HeardFacts { facts: TranscriptFacts { language, millis: usage.millis }, usage })
     }
 
     fn fault(&self, reply: &WholeReply) -> Fault {
         refused(reply)
     }
-}
-
-fn word(word: &Value) -> Option<TimedText> {
-    if word["type"] == "spacing" {
-        return None;
-    }
-    let time = |name: &str| LengthReport { usage: &Value::Null, seconds: word[name].as_f64() }.read().millis;
-    Some(TimedText { start_ms: time("start")?, end_ms: time("end")?, text: word["text"].as_str()?.to_owned() })
 }

@@ -2,11 +2,13 @@
 //! replies in the caller's own format.
 
 use crate::chat::bearer;
-use crate::transcription::{Heard, LengthReport, Transcriber, TranscriptionAsk, TranscriptionUsage, upload};
+use crate::transcription::{
+    Heard, HeardFacts, LengthReport, Transcriber, TranscriptionAsk, TranscriptionUsage, upload,
+};
 use crate::{Fault, FormPayload, Outgoing, Provider, WholeReply, making};
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
-use tollgate_media::transcription::{TranscriptFormat, file_ending, media_type};
+use tollgate_media::transcription::{TranscriptFacts, TranscriptFormat, TranscriptShape, file_ending, media_type};
 use tollgate_wire::UpstreamError;
 
 #[derive(Clone, Copy, Debug)]
@@ -50,8 +52,8 @@ impl Transcriber for OpenAiTranscriber {
         true
     }
 
-    fn passes(&self, format: TranscriptFormat) -> bool {
-        format != TranscriptFormat::Text
+    fn shape(&self, format: TranscriptFormat) -> Option<&'static TranscriptShape> {
+        (format == TranscriptFormat::Text).then_some(&TranscriptShape::OPENAI)
     }
 
     fn heard(&self, ask: &TranscriptionAsk<'_>, reply: &WholeReply) -> Result<Heard, Fault> {
@@ -59,21 +61,29 @@ impl Transcriber for OpenAiTranscriber {
         if matches!(format, TranscriptFormat::Srt | TranscriptFormat::Vtt) {
             return subtitles(format, reply);
         }
-        let mut object: Value = serde_json::from_slice(&reply.body).map_err(|_| Fault::garbage())?;
-        let Some(text) = object["text"].as_str() else {
-            let said = UpstreamError::read(&reply.body);
-            return Err(said.map_or_else(Fault::garbage, |error| making::openai_inside(&error)));
-        };
-        let usage = LengthReport { usage: &object["usage"], seconds: object["duration"].as_f64() }.read();
-        if format == TranscriptFormat::Text {
-            return Ok(Heard { body: format!("{text}\n").into(), usage });
-        }
+        let (mut object, usage) = read(&reply.body)?;
         let Some(members) = object.as_object_mut() else { return Err(Fault::garbage()) };
         let before = members.len();
         members.retain(|name, _| SHOWN.contains(&name.as_str()));
         let body = if members.len() == before { reply.body.clone() } else { object.to_string().into() };
         Ok(Heard { body, usage })
     }
+
+    fn facts(&self, _: &TranscriptionAsk<'_>, rest: &[u8]) -> Result<HeardFacts, Fault> {
+        let (_, usage) = read(rest)?;
+        Ok(HeardFacts { facts: TranscriptFacts { millis: usage.millis, language: None }, usage })
+    }
+}
+
+/// A reply with a text, and what it reports.
+fn read(body: &[u8]) -> Result<(Value, TranscriptionUsage), Fault> {
+    let object: Value = serde_json::from_slice(body).map_err(|_| Fault::garbage())?;
+    if !object["text"].is_string() {
+        let said = UpstreamError::read(body);
+        return Err(said.map_or_else(Fault::garbage, |error| making::openai_inside(&error)));
+    }
+    let usage = LengthReport { usage: &object["usage"], seconds: object["duration"].as_f64() }.read();
+    Ok((object, usage))
 }
 
 fn subtitles(format: TranscriptFormat, reply: &WholeReply) -> Result<Heard, Fault> {

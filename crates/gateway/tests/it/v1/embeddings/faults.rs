@@ -178,3 +178,62 @@ async fn a_client_that_leaves_before_the_answer_pays_nothing() {
     .await
     .expect("the provider saw it leave");
 }
+
+/// What 2,047 good texts and a bad one would cost the operator otherwise.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_read_before_a_text_that_is_refused_is_charged() {
+    let house = house().await;
+    let mut texts = vec!["one two"; 20];
+    texts[19] = "one two [[sim:error400]]";
+    let reply = embed(&house, &asked("vec-parts", json!(texts))).await;
+    let (call, once) = (call_id(&reply), reply.headers().get("x-should-retry").cloned());
+    assert_eq!(once.expect("a word"), "false");
+    let (status, error) = error_of(reply).await;
+    let said = error["message"].as_str().expect("a message").to_owned();
+    assert!(status == 400 && said.contains("The 18 texts before this part of the list were read"), "{error}");
+    let row = house.row(call).await;
+    assert_eq!((row.ending, row.charge.nano(), row.counters.input), (Ending::UpstreamFault, 36_000, 36), "{row:?}");
+    assert!(row.charge <= row.hold && !row.estimated && row.attempts == 7, "{row:?}");
+    // A provider that reports nothing: our own count of the same texts.
+    texts[2] = "one two [[sim:no_usage]]";
+    let row = house.row(call_id(&embed(&house, &asked("vec-parts", json!(texts))).await)).await;
+    let counted: u64 = texts[..18].iter().map(|text| crate::house::counted(text)).sum();
+    assert_eq!((row.counters.input, row.estimated), (counted, true), "{row:?}");
+    // Nothing was read before the first part.
+    texts[0] = "one two [[sim:error400]]";
+    texts[2] = "one two [[sim:error400]]";
+    let row = house.row(call_id(&embed(&house, &asked("vec-parts", json!(texts))).await)).await;
+    assert_eq!((row.charge.nano(), row.attempts), (0, 1), "{row:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_a_list_in_parts_pays_for_the_parts_that_were_read() {
+    let house = house().await;
+    let mut texts = vec!["one two"; 9];
+    texts[8] = "one two [[sim:hang]]";
+    let request = house.http.post(house.url("/v1/embeddings")).bearer_auth(&house.key);
+    let mut leaving = tokio::task::JoinSet::new();
+    leaving.spawn(request.json(&asked("vec-parts", json!(texts))).send());
+    while house.sim.received().len() < 3 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    leaving.shutdown().await;
+    house.quiet().await;
+    let rows = house.all_rows().await;
+    let row = rows.values().next().expect("a row");
+    assert_eq!((row.ending, row.charge.nano(), row.counters.input), (Ending::ClientLeft, 12_000, 12), "{row:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_part_that_a_busy_provider_does_not_take_is_asked_for_again() {
+    let house = house().await;
+    let mut texts = vec!["one two"; 6];
+    texts[5] = "one two [[sim:error429 retry_after=0]]";
+    let reply = embed(&house, &asked("vec-parts", json!(texts))).await;
+    let call = call_id(&reply);
+    assert_eq!(error_of(reply).await.0, 429);
+    let row = house.row(call).await;
+    // A provider that is busy for good is nobody's fault but its own.
+    assert_eq!((row.ending, row.charge.nano(), row.attempts), (Ending::UpstreamFault, 0, 5), "{row:?}");
+    assert_eq!(house.sim.received().len(), 5);
+}

@@ -74,6 +74,53 @@ async fn scribe_gives_every_format_from_the_times_of_its_words() {
     }
 }
 
+/// A reply of several megabytes that has to be rewritten: neither it nor the transcript is ever in
+/// memory as a whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_transcript_is_rewritten_on_disk() {
+    const WORDS: usize = 30_000;
+    let models =
+        [("elevenlabs", "scribe_v2+words=30000"), ("dashscope", "fun-asr+words=30000")].map(|(provider, model)| {
+            format!(
+                "[model.\"{provider}\"]\ntype = \"asr\"\nsupported_endpoint_types = [\"audio-transcription\"]\n\
+             billing_unit = \"audio_duration\"\nprice = {{ input = 360_000_000 }}\n\
+             transcription = {{ response_formats = [\"json\", \"text\", \"srt\", \"vtt\", \"verbose_json\"] }}\n\
+             route = [{{ provider = \"{provider}\", upstream_model = \"{model}\" }}]\n"
+            )
+        });
+    let catalog: &'static str = Box::leak(models.concat().into_boxed_str());
+    let house = House::with(Plan { catalog, ..Plan::default() }).await;
+    let app = &house.running().app;
+    for model in ["elevenlabs", "dashscope"] {
+        for format in ["text", "json", "srt", "vtt", "verbose_json"] {
+            let more = [("response_format", format), ("timestamp_granularities[]", "word")];
+            let reply = transcribe(&house, model, &more, &wav(2_900)).await;
+            assert_eq!(reply.status(), 200, "{model} {format}");
+            // Whatever is in memory now was asked for, and it is no transcript.
+            assert!(app.bodies.used() <= 1 << 20, "{model} {format}: {} bytes in memory", app.bodies.used());
+            let call = call_id(&reply);
+            let body = reply.text().await.expect("all of it");
+            let said: Vec<&str> = match format {
+                "text" => body.split_whitespace().collect(),
+                "srt" | "vtt" => body.split_whitespace().filter(|word| word.starts_with("word")).collect(),
+                _ => {
+                    let json: Value = serde_json::from_str(&body).expect("JSON");
+                    assert_eq!(json["text"].as_str().expect("a text").split(' ').count(), WORDS, "{model} {format}");
+                    if format == "verbose_json" {
+                        assert_eq!(json["words"].as_array().map(Vec::len), Some(WORDS), "{model}");
+                        assert!(body.len() > 2 << 20, "{model}: {}", body.len());
+                    }
+                    continue;
+                }
+            };
+            assert_eq!((said.len(), said[WORDS - 1]), (WORDS, "word30000"), "{model} {format}");
+            assert_eq!(house.row(call).await.charge.nano(), 3 * SECOND, "{model} {format}");
+        }
+    }
+    house.quiet().await;
+    assert_eq!((app.spool.budget.used(), app.bodies.used()), (0, 0));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn qwen_is_sent_the_recording_as_base64_that_is_made_on_the_way() {
     let house = House::with(Plan { catalog: CATALOG, ..Plan::default() }).await;

@@ -1,0 +1,36 @@
+//! Prices of real models: read from the files that others publish, compared, and written as a
+//! catalog.
+//!
+//! Text in, text out: reading and writing files is for the command line. Prices are read digit by
+//! digit, and nothing is taken over that an operator typed himself.
+
+mod agree;
+mod clause;
+mod digits;
+mod genai;
+mod glob;
+mod inline;
+mod json;
+mod listed;
+mod litellm;
+mod litellm_facts;
+mod litellm_tiers;
+mod lock;
+mod margin;
+mod models_dev;
+mod new_api;
+mod openrouter;
+mod plan;
+mod shipped;
+mod source;
+mod vendors;
+
+pub use agree::{Import, ImportRequest, facts_file};
+pub use glob::Glob;
+pub use listed::{ListedModel, ListedTier, SaleTerms};
+pub use lock::{BadLock, ImportLock, LOCK_FILE, LockedFile, LockedModel, digest_of};
+pub use margin::{BadMargin, Margin};
+pub use plan::{CatalogPlan, FaceStep, PlanKind, PlanRequest, PlanStep, StepKind, Stop, plan};
+pub use shipped::{SHIPPED_MODELS, ShippedFile, shipped, shipped_names};
+pub use source::{BadSource, PriceSource, SourceKind, SourceModel};
+pub use vendors::{VENDORS_FILE, vendors_for};

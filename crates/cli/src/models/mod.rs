@@ -1,0 +1,12 @@
+//! `catalog list`, `enable`, `disable`, `import` and `update`: real models with real list prices, in
+//! the operator's catalog.
+
+mod desk;
+mod folder;
+mod import;
+mod shipped;
+mod update;
+
+pub use import::import;
+pub use shipped::{disable, enable, enable_quietly, list};
+pub use update::update;

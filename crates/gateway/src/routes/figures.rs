@@ -1,0 +1,139 @@
+//! The figures of route health: what all replicas counted within the window, read from the store
+//! once a minute, so that every replica shows the same and a restart forgets nothing.
+
+use super::traffic::Traffic;
+use crate::world::Millis;
+use arc_swap::ArcSwap;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::sync::Mutex;
+use tollgate_catalog::RouteHealth;
+use tollgate_store::{CountedRoute, RouteCounts, Store, StoreError, quarter_of};
+
+/// A figure of few calls is shown only if they are of more accounts than this: it would tell one
+/// customer about another.
+const FEW_ACCOUNTS: u32 = 2;
+const FEW_CALLS: i64 = 20;
+const QUARTERS_PER_HOUR: i64 = 4;
+
+#[derive(Default)]
+pub struct Figures {
+    published: ArcSwap<PublishedHealth>,
+    /// For whoever reads.
+    older: Mutex<OlderSums>,
+}
+
+/// What is shown until the next reading.
+#[derive(Default)]
+pub struct PublishedHealth {
+    /// Another one when a public figure has changed.
+    pub generation: u64,
+    /// By model, as far as it is shown to everybody.
+    pub models: HashMap<String, RouteHealth>,
+    /// Everything, for operators.
+    pub counted: Vec<(CountedRoute, RouteCounts)>,
+}
+
+/// The sums of quarters that nobody adds to any more, so that a reading is of two quarters only.
+#[derive(Default)]
+struct OlderSums {
+    /// From this quarter up to, and without, this one.
+    quarters: std::ops::Range<i64>,
+    sums: HashMap<CountedRoute, RouteCounts>,
+}
+
+impl Figures {
+    pub fn now(&self) -> Arc<PublishedHealth> {
+        self.published.load_full()
+    }
+
+    /// Adds what was counted here to the store.
+    pub async fn flush(&self, traffic: &Traffic, store: &Store, now: Millis) -> Result<(), StoreError> {
+        let counted = traffic.take();
+        if counted.is_empty() {
+            return Ok(());
+        }
+        store.add_route_health(quarter_of(now), counted).await.map_err(|(left, error)| {
+            traffic.give_back(left);
+            error
+        })
+    }
+
+    /// Reads what all replicas have added.
+    pub async fn read(&self, store: &Store, now: Millis, window_hours: u32) -> Result<(), StoreError> {
+        let mut older = self.older.lock().await;
+        // Whoever adds late adds to the quarter before this one at most.
+        let (this, from) = (quarter_of(now), quarter_of(now) - i64::from(window_hours) * QUARTERS_PER_HOUR + 1);
+        let quarters = from..(this - 1).max(from);
+        if older.quarters != quarters {
+            let sums = store.route_health(quarters.clone()).await?.into_iter().collect();
+            *older = OlderSums { quarters: quarters.clone(), sums };
+            store.forget_route_health(from - QUARTERS_PER_HOUR).await?;
+        }
+        let mut sums = older.sums.clone();
+        for (route, counts) in store.route_health(quarters.end..this + 2).await? {
+            let sum = sums.entry(route).or_default();
+            *sum = sum.plus(counts);
+        }
+        self.publish(sums, window_hours);
+        Ok(())
+    }
+
+    fn publish(&self, sums: HashMap<CountedRoute, RouteCounts>, window_hours: u32) {
+        let models: HashMap<String, RouteHealth> = sums
+            .iter()
+            .filter(|(route, counts)| route.provider.is_empty() && is_public(counts))
+            .map(|(route, counts)| (route.model.clone(), shown(counts, window_hours)))
+            .collect();
+        let mut counted: Vec<_> = sums.into_iter().collect();
+        counted.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let before = self.published.load();
+        let generation = before.generation + u64::from(before.models != models);
+        self.published.store(Arc::new(PublishedHealth { generation, models, counted }));
+    }
+}
+
+fn is_public(counts: &RouteCounts) -> bool {
+    counts.calls > 0 && (counts.calls >= FEW_CALLS || counts.accounts.count_ones() > FEW_ACCOUNTS)
+}
+
+/// As the record shows it.
+pub fn shown(counts: &RouteCounts, window_hours: u32) -> RouteHealth {
+    RouteHealth {
+        window_hours,
+        sample_size: counts.calls.unsigned_abs(),
+        good: counts.good.min(counts.calls).unsigned_abs(),
+        last_at_ms: counts.last_at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_calls_of_few_accounts_are_not_shown() {
+        let counts = |calls, accounts| RouteCounts { calls, accounts, ..RouteCounts::default() };
+        assert!(!is_public(&counts(0, 0b111)));
+        assert!(!is_public(&counts(19, 0b1)) && !is_public(&counts(19, 0b11)));
+        assert!(is_public(&counts(3, 0b111)), "three accounts");
+        assert!(is_public(&counts(20, 0b1)), "many calls");
+    }
+
+    #[test]
+    fn the_generation_changes_with_a_public_figure_only() {
+        let figures = Figures::default();
+        let route = |provider: &str| CountedRoute {
+            model: "m".to_owned(),
+            provider: provider.to_owned(),
+            upstream_model: String::new(),
+        };
+        let counts = |calls| RouteCounts { calls, good: calls, accounts: 1, ..RouteCounts::default() };
+        let mut seen = Vec::new();
+        for (provider, calls) in [("", 19), ("p", 500), ("", 20), ("", 20), ("", 21)] {
+            figures.publish([(route(provider), counts(calls))].into(), 24);
+            seen.push(figures.now().generation);
+        }
+        assert_eq!(seen, [0, 0, 1, 1, 2]);
+    }
+}

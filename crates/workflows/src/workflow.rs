@@ -1,0 +1,157 @@
+//! From files to workflows, or to every mistake in them. All or nothing, as the catalog they lie
+//! with.
+
+use crate::bounds::MAX_WORKFLOWS;
+use crate::evaluate::{Violation, member, record_schema};
+use crate::inputs::checked_fixture;
+use crate::package::Package;
+use crate::places::PlacedJson;
+use crate::record::WorkflowRecord;
+use crate::rules::broken_rules;
+use crate::stage::WorkflowStage;
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tollgate_catalog::form::Mistakes;
+use tollgate_catalog::{LineInFile, Mistake};
+
+/// The files of one workflow: each with its name for people and its text.
+#[derive(Clone, Debug, Default)]
+pub struct WorkflowFiles {
+    /// The name of the record's file, without the ending.
+    pub name: String,
+    pub record: (String, String),
+    pub package: Option<(String, String)>,
+    pub fixture: Option<(String, String)>,
+    /// What else lies in its folder: assets of the fixture.
+    pub assets: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Workflow {
+    pub record: WorkflowRecord,
+    /// The record as it is written.
+    pub value: Value,
+    pub package: Option<Package>,
+    /// The inputs of the fixture.
+    pub fixture: Option<Map<String, Value>>,
+    /// What the file claims to be.
+    pub claimed: WorkflowStage,
+    /// The record's file.
+    pub file: String,
+}
+
+/// A record that was read: what it is, or what is wrong with it.
+#[derive(Debug)]
+pub struct RecordRead {
+    /// Whether it is a record by the schema, whatever the rules beyond it say.
+    pub by_schema: bool,
+    pub read: Result<(WorkflowRecord, Value), Vec<Mistake>>,
+}
+
+/// Reads a record by itself: JSON, schema, then the rules beyond it.
+pub fn read_record(file: &str, text: &str, name: &str) -> RecordRead {
+    let file: Arc<str> = Arc::from(file);
+    let placed = match PlacedJson::read(text) {
+        Ok(placed) => placed,
+        Err((line, Violation { path, reason })) => {
+            let mistake = LineInFile::line(&file, line).mistake(&path, reason);
+            return RecordRead { by_schema: false, read: Err(vec![mistake]) };
+        }
+    };
+    let mistakes = |violations: Vec<Violation>| {
+        let mistake = |one: Violation| LineInFile::line(&file, placed.line(&one.path)).mistake(&one.path, one.reason);
+        Err(violations.into_iter().map(mistake).collect())
+    };
+    let violations = record_schema().violations(&placed.value);
+    if !violations.is_empty() {
+        return RecordRead { by_schema: false, read: mistakes(violations) };
+    }
+    let record = match WorkflowRecord::deserialize(&placed.value) {
+        Ok(record) => record,
+        // Whole numbers written as decimals pass the schema and the types alike; this is for what
+        // we did not think of.
+        Err(error) => {
+            let violation = Violation { path: String::new(), reason: error.to_string() };
+            return RecordRead { by_schema: true, read: mistakes(vec![violation]) };
+        }
+    };
+    let broken = broken_rules(&record, name);
+    let read = if broken.is_empty() { Ok((record, placed.value)) } else { mistakes(broken) };
+    RecordRead { by_schema: true, read }
+}
+
+/// Reads all workflows of a catalog. What is wrong goes to the mistakes; what is returned then is
+/// not to be used.
+pub fn load_workflows(files: &[WorkflowFiles], mistakes: &Mistakes) -> BTreeMap<String, Arc<Workflow>> {
+    let mut all: BTreeMap<String, Arc<Workflow>> = BTreeMap::new();
+    let mut ids: BTreeMap<String, String> = BTreeMap::new();
+    for (at, one) in files.iter().enumerate() {
+        let place = LineInFile::line(&Arc::from(&*one.record.0), 1);
+        if at == MAX_WORKFLOWS {
+            mistakes.add(&place, "", format!("there are more than {MAX_WORKFLOWS} workflows"));
+            break;
+        }
+        let Some(workflow) = one.read(mistakes) else { continue };
+        if let Some(first) = ids.insert(workflow.record.workflow_id.clone(), one.record.0.clone()) {
+            mistakes.add(&place, "workflow_id", format!("is that of {first} too"));
+        }
+        all.insert(workflow.record.slug.clone(), Arc::new(workflow));
+    }
+    all
+}
+
+impl WorkflowFiles {
+    fn read(&self, mistakes: &Mistakes) -> Option<Workflow> {
+        let (file, text) = &self.record;
+        let (record, value) = match read_record(file, text, &self.name).read {
+            Ok(read) => read,
+            Err(list) => {
+                list.into_iter().for_each(|mistake| mistakes.push(mistake));
+                return None;
+            }
+        };
+        let package = self.package.as_ref().and_then(|(file, text)| Package::read(file, text, &record, mistakes));
+        let runs = format!("/v1/workflows/{}/runs", record.slug);
+        let runs_steps = record.runtime_binding.endpoint.as_ref() == Some(&runs);
+        let reason = match (&self.package, runs_steps) {
+            (Some(_), false) if record.runtime_binding.endpoint.is_some() => {
+                Some(format!("must be {runs}: there is a package"))
+            }
+            (None, true) => Some(format!("needs the steps in {}/package.toml", self.name)),
+            _ => None,
+        };
+        if let Some(reason) = reason {
+            mistakes.add(&LineInFile::line(&Arc::from(&**file), 1), "runtime_binding.endpoint", reason);
+        }
+        let fixture = self.fixture.as_ref().and_then(|(file, text)| self.fixture(file, text, &record, mistakes));
+        let claimed = WorkflowStage::claimed(&record)?;
+        Some(Workflow { record, value, package, fixture, claimed, file: file.clone() })
+    }
+
+    /// `{"inputs": {…}}`; an asset is the name of a file beside it.
+    fn fixture(
+        &self,
+        file: &str,
+        text: &str,
+        record: &WorkflowRecord,
+        mistakes: &Mistakes,
+    ) -> Option<Map<String, Value>> {
+        let name: Arc<str> = Arc::from(file);
+        let add =
+            |line: usize, one: Violation| mistakes.push(LineInFile::line(&name, line).mistake(&one.path, one.reason));
+        let placed = PlacedJson::read(text).map_err(|(line, violation)| add(line, violation)).ok()?;
+        let mut wrong = Vec::new();
+        for other in placed.value.as_object().into_iter().flatten().map(|(key, _)| key).filter(|key| *key != "inputs") {
+            wrong.push(Violation { path: member("", other), reason: "is not a field of a fixture".to_owned() });
+        }
+        let Some(inputs) = placed.value.get("inputs").and_then(Value::as_object) else {
+            add(1, Violation { path: "inputs".to_owned(), reason: "must be an object".to_owned() });
+            return None;
+        };
+        wrong.extend(checked_fixture(record, inputs, &self.assets));
+        wrong.into_iter().for_each(|one| add(placed.line(&one.path), one));
+        Some(inputs.clone())
+    }
+}

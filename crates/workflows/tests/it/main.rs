@@ -1,0 +1,6 @@
+//! The crate from outside.
+
+mod generated;
+mod packages;
+mod records;
+mod runs;
