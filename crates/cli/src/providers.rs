@@ -131,7 +131,7 @@ fn in_json(row: &Preset, written: &[Written]) -> Value {
         "endpoints": endpoints,
         "bill_on_cancel": row.stops.map(|stops| !stops),
         "takes_links": row.takes_links,
-        "quirks": quirks(row),
+        "quirks": row.quirks.words(),
         "address": match row.address {
             AddressSource::Documented => "documented by the provider",
             AddressSource::Listed => "listed by others: try it with `provider test`",
@@ -142,24 +142,6 @@ fn in_json(row: &Preset, written: &[Written]) -> Value {
         "configured": configured,
         "next": format!("tollgate provider add {}", row.id),
     })
-}
-
-/// One word for each habit.
-fn quirks(row: &Preset) -> Vec<String> {
-    let quirks = &row.quirks;
-    let flags = [
-        (quirks.max_tokens_only, "max_tokens_only"),
-        (quirks.no_developer_role, "no_developer_role"),
-        (quirks.text_content_only, "text_content_only"),
-        (quirks.no_null_members, "no_null_members"),
-        (quirks.no_stream_options, "no_stream_options"),
-        (quirks.reasoning_back, "reasoning_back"),
-    ];
-    let mut words: Vec<String> = flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_owned()).collect();
-    words.extend(quirks.tool_choice.iter().map(|(from, to)| format!("tool_choice {from} as {to}")));
-    words.extend(quirks.drop.iter().map(|name| format!("no {name}")));
-    words.extend(quirks.temperature_max.map(|most| format!("temperature up to {most}")));
-    words
 }
 
 fn add(config: &Path, asked: &ProviderAddArgs, out: &Output) -> anyhow::Result<ExitCode> {

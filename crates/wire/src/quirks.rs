@@ -59,6 +59,23 @@ impl ChatQuirks {
         Ok((out, fitting.dropped))
     }
 
+    /// One word or a few for each habit.
+    pub fn words(&self) -> Vec<String> {
+        let flags = [
+            (self.max_tokens_only, "max_tokens_only"),
+            (self.no_developer_role, "no_developer_role"),
+            (self.text_content_only, "text_content_only"),
+            (self.no_null_members, "no_null_members"),
+            (self.no_stream_options, "no_stream_options"),
+            (self.reasoning_back, "reasoning_back"),
+        ];
+        let mut words: Vec<String> = flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_owned()).collect();
+        words.extend(self.tool_choice.iter().map(|(from, to)| format!("tool_choice {from} as {to}")));
+        words.extend(self.drop.iter().map(|name| format!("no {name}")));
+        words.extend(self.temperature_max.map(|most| format!("temperature up to {most}")));
+        words
+    }
+
     fn instead_of(&self, choice: &str) -> Option<&str> {
         self.tool_choice.iter().find(|(from, _)| from == choice).map(|(_, to)| to.as_str())
     }

@@ -20,6 +20,7 @@ mod ledger_files;
 mod load;
 mod media;
 mod models;
+mod newcomer;
 mod overdraft;
 mod postgres;
 mod process;

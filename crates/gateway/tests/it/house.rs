@@ -15,6 +15,7 @@ use tollgate_catalog::Money;
 use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::{CannotStart, Running, start};
 use tollgate_gateway::world::World;
+use tollgate_sim::clouds::{AWS_ACCESS, AWS_SECRET, AZURE_KEY, BEDROCK_KEY, google_account};
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 use tollgate_sim::{Sim, SimSettings};
 use tollgate_store::{
@@ -256,6 +257,11 @@ impl House {
             std::fs::write(dir.join(name), key).expect("written");
         }
         let host = sim.base_url().trim_end_matches("/v1").to_owned();
+        let clouds = [("azure.key", AZURE_KEY), ("bedrock.key", BEDROCK_KEY), ("aws-access.key", AWS_ACCESS)];
+        for (name, key) in clouds.into_iter().chain([("aws-secret.key", AWS_SECRET)]) {
+            std::fs::write(dir.join(name), key).expect("written");
+        }
+        std::fs::write(dir.join("google.json"), google_account(&sim.root_url())).expect("written");
         let config = format!(
             "listen = \"127.0.0.1:0\"\ndatabase = \"{}\"\n{}\n[tasks]\nlook_every = \"20ms\"\n{tasks}\n\
              [provider.sim]\nkind = \"openai\"\nbase_url = \"{url}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n{more}\n\

@@ -8,7 +8,7 @@ pub fn is_whole_call(seen: &Received) -> bool {
     let picture = seen.path.starts_with("/video/") && (body.contains(r#""IMAGE""#) || body.contains(r#""messages""#));
     let parts = ["speech", "/t2a", "/multimod", "/music"];
     let verbs = "completions messages responses generateContent streamGenerateContent embeddings embed embedContent \
-                 batchEmbedContents rerank systemone decisions";
+                 batchEmbedContents rerank systemone decisions converse converse-stream";
     let verb = seen.path.rsplit(['/', ':']).next().unwrap_or_default();
     !picture && (parts.iter().any(|part| seen.path.contains(part)) || verbs.split_whitespace().any(|own| own == verb))
 }

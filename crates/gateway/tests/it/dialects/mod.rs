@@ -3,6 +3,7 @@
 
 mod agents;
 pub mod client;
+mod clouds;
 mod endpoints;
 mod given;
 mod hosted;
@@ -14,6 +15,7 @@ mod makers;
 mod model_names;
 pub mod packed;
 mod pairs;
+mod presets;
 pub mod scripted;
 mod seals;
 mod thinking;
