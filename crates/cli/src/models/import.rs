@@ -1,7 +1,7 @@
 //! `catalog import`: a catalog file out of price lists that others publish. Nothing is fetched: the
 //! files are the operator's.
 
-use super::desk::{Change, Mode, globs, margin, settle, today};
+use super::desk::{FileChange, Mode, globs, margin, settle, today};
 use super::folder::Folder;
 use super::shipped::folder;
 use crate::args::ImportArgs;
@@ -70,7 +70,7 @@ pub fn import(config: &Path, asked: &ImportArgs, out: &Output) -> Result<ExitCod
     };
     let notes = notes(&found);
     let mode = Mode { apply: asked.apply, how: "--apply writes it", config: belongs(config, dir) };
-    settle(&folder, vec![Change { file: name, plan, locked, listed: found.listed }], &mode, &notes, out)
+    settle(&folder, vec![FileChange { file: name, plan, locked, listed: found.listed }], &mode, &notes, out)
 }
 
 /// The configuration, if the folder is its catalog.

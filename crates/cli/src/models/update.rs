@@ -1,7 +1,7 @@
 //! `catalog update`: what vendors changed since their prices were taken over, and what was changed
 //! by hand. Only shown, unless it is told to write.
 
-use super::desk::{Change, Mode, globs, settle, today};
+use super::desk::{FileChange, Mode, globs, settle, today};
 use super::folder::Folder;
 use super::import::{Lists, Taken, notes, stopped};
 use super::shipped::{FROM, folder, locked};
@@ -64,7 +64,7 @@ fn change(
     known: &LockedFile,
     (locked, listed): (LockedFile, Vec<ListedModel>),
     asked: &UpdateArgs,
-) -> Result<Change, String> {
+) -> Result<FileChange, String> {
     // What was not taken then is not sold now without being asked for.
     let only: Vec<Glob> = known.models.keys().map(Glob::new).collect();
     let plan = plan(&PlanRequest {
@@ -78,7 +78,7 @@ fn change(
         taken: &folder.taken(name)?,
     })
     .map_err(|why| format!("{} {why}", folder.path(name).display()))?;
-    Ok(Change { file: name.to_owned(), plan, locked, listed })
+    Ok(FileChange { file: name.to_owned(), plan, locked, listed })
 }
 
 fn imported(known: &LockedFile, asked: &UpdateArgs) -> Result<(Import, LockedFile), String> {

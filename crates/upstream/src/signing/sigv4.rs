@@ -2,8 +2,8 @@
 //! one service.
 
 use crate::{BaseUrl, Outgoing, Secret};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::HeaderValue;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use ring::digest::{SHA256, digest};
 use ring::hmac;
 use std::time::{Duration, UNIX_EPOCH};
