@@ -72,9 +72,9 @@ fn questions(asked: &InitArgs) -> anyhow::Result<Plan> {
     };
     let data = answer(&asked.data, "Where is data stored? A folder, or a postgres:// address", DATA)?;
     let listen = answer(&asked.listen, "Where do clients connect?", LISTEN)?;
-    let provider = answer(&asked.provider, "Which provider? (`tollgate provider list` names them)", "")?;
+    let provider = answer(&asked.provider, "Which provider? (`tollgate provider list --all` names them)", "")?;
     if provider.is_empty() {
-        anyhow::bail!("which provider? --provider openai, or another name of `tollgate provider list`");
+        anyhow::bail!("which provider? --provider openai, or another name of `tollgate provider list --all`");
     }
     if asked.base_url.is_none() && preset(&provider).is_none() {
         let hint = tollgate_catalog::form::did_you_mean(&provider, presets().iter().map(|row| row.id.as_str()));

@@ -1,7 +1,7 @@
 //! One list price out of one source or two: where both agree it is verified, where one is alone it
 //! is marked, where they differ a person has to look.
 
-use super::plan::Stop;
+use super::plan::ImportStop;
 use super::source::{PriceSource, SourceModel};
 use super::{Glob, ListedModel, ListedTier};
 use crate::{Face, Faces, Money};
@@ -26,7 +26,7 @@ pub struct ImportRequest<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Import {
     pub listed: Vec<ListedModel>,
-    pub stops: Vec<Stop>,
+    pub stops: Vec<ImportStop>,
     pub notes: Vec<String>,
     pub left_out: Vec<(String, String)>,
 }
@@ -93,7 +93,7 @@ impl ImportRequest<'_> {
         }
         let accepted = self.accepted.iter().any(|glob| glob.matches(&name));
         if !stops.is_empty() && !accepted {
-            import.stops.extend(stops.into_iter().map(|reason| Stop { model: name.clone(), reason }));
+            import.stops.extend(stops.into_iter().map(|reason| ImportStop { model: name.clone(), reason }));
             return;
         }
         if first.unsellable || missing.is_some() || list.is_empty() {

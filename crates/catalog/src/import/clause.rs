@@ -1,6 +1,6 @@
 //! Which names a model answers to in a price list that says so by rules.
 
-use super::json::Node;
+use super::json::PriceNode;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Clause {
@@ -15,10 +15,10 @@ pub(super) enum Clause {
 }
 
 impl Clause {
-    pub(super) fn read(node: &Node) -> Clause {
+    pub(super) fn read(node: &PriceNode) -> Clause {
         let Some((word, value)) = node.map().next() else { return Clause::Never };
         let text = || match value {
-            Node::Text(text) => text.clone(),
+            PriceNode::Text(text) => text.clone(),
             _ => String::new(),
         };
         let list = || value.list().iter().map(Clause::read).collect();

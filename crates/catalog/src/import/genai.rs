@@ -3,7 +3,7 @@
 
 use super::ListedTier;
 use super::clause::Clause;
-use super::json::Node;
+use super::json::PriceNode;
 use super::litellm_tiers::{copy_tools, hours_between};
 use super::source::{PriceSource, SourceModel, attribute, over, utc_hours, when};
 use crate::{Face, Faces};
@@ -25,7 +25,7 @@ const FACES: [(&str, Face, i32); 13] = [
     ("requests_kcount", Face::PerCall, 3),
 ];
 
-pub(super) fn read(whole: &Node, provider: Option<&str>, today: &str) -> Result<PriceSource, String> {
+pub(super) fn read(whole: &PriceNode, provider: Option<&str>, today: &str) -> Result<PriceSource, String> {
     let mut source = PriceSource::default();
     let mut found = false;
     for entry in whole.list() {
@@ -35,7 +35,7 @@ pub(super) fn read(whole: &Node, provider: Option<&str>, today: &str) -> Result<
             continue;
         }
         let page = entry.get("pricing_urls").and_then(|pages| match pages.list().first()? {
-            Node::Text(page) => Some(page.clone()),
+            PriceNode::Text(page) => Some(page.clone()),
             _ => None,
         });
         for record in models.list() {
@@ -52,7 +52,7 @@ pub(super) fn read(whole: &Node, provider: Option<&str>, today: &str) -> Result<
     if found { Ok(source) } else { Err("no provider has `id` and `models`".to_owned()) }
 }
 
-fn model(name: &str, record: &Node, today: &str) -> SourceModel {
+fn model(name: &str, record: &PriceNode, today: &str) -> SourceModel {
     let mut model = SourceModel::named(name);
     model.also = record.get("match").map(Clause::read);
     if let Some(words) = record.text("name") {
@@ -63,12 +63,12 @@ fn model(name: &str, record: &Node, today: &str) -> SourceModel {
         model.cannot("has no price");
         return model;
     };
-    if let Node::Map(_) = prices {
+    if let PriceNode::Map(_) = prices {
         base(&mut model, prices);
     } else {
         dated(&mut model, prices.list(), today);
     }
-    let by_characters = |prices: &Node| prices.get("input_mchars").is_some();
+    let by_characters = |prices: &PriceNode| prices.get("input_mchars").is_some();
     if by_characters(prices) || prices.list().iter().filter_map(|entry| entry.get("prices")).any(by_characters) {
         model.fact("billing_unit", "characters");
         return model;
@@ -80,9 +80,9 @@ fn model(name: &str, record: &Node, today: &str) -> SourceModel {
 
 /// The prices in force today. Those of some hours are dearer: they are the base, and the rest of
 /// the day is the exception.
-fn dated(model: &mut SourceModel, entries: &[Node], today: &str) {
+fn dated(model: &mut SourceModel, entries: &[PriceNode], today: &str) {
     let mut in_force = None;
-    let mut peaks: Vec<(&Node, Vec<u8>)> = Vec::new();
+    let mut peaks: Vec<(&PriceNode, Vec<u8>)> = Vec::new();
     for entry in entries {
         let Some(prices) = entry.get("prices") else { continue };
         let Some(constraint) = entry.get("constraint") else {
@@ -121,7 +121,7 @@ fn dated(model: &mut SourceModel, entries: &[Node], today: &str) {
 }
 
 /// Prices without a condition, and their tiers by the length of the input.
-fn base(model: &mut SourceModel, prices: &Node) {
+fn base(model: &mut SourceModel, prices: &PriceNode) {
     let (list, tiers) = faces(model, prices);
     model.list = list;
     add_tiers(model, tiers, None);
@@ -130,7 +130,7 @@ fn base(model: &mut SourceModel, prices: &Node) {
 /// By length: the limit, and the prices above it.
 type Lengths = Vec<(u64, Faces)>;
 
-fn faces(model: &mut SourceModel, prices: &Node) -> (Faces, Lengths) {
+fn faces(model: &mut SourceModel, prices: &PriceNode) -> (Faces, Lengths) {
     let mut list = Faces::NONE;
     let mut limits = BTreeSet::new();
     for (field, face, power) in FACES {
@@ -139,7 +139,7 @@ fn faces(model: &mut SourceModel, prices: &Node) -> (Faces, Lengths) {
         let micro = super::source::micro(face.name(), number, power, &mut model.notes, &mut model.stops);
         list.set(face, micro);
         limits.extend(
-            written.get("tiers").map(Node::list).unwrap_or_default().iter().filter_map(|tier| tier.count("start")),
+            written.get("tiers").map(PriceNode::list).unwrap_or_default().iter().filter_map(|tier| tier.count("start")),
         );
     }
     // Cached sound and pictures have no face: the dearest of the cached prices counts.
@@ -152,8 +152,9 @@ fn faces(model: &mut SourceModel, prices: &Node) -> (Faces, Lengths) {
     let above = |limit: u64| {
         let mut list = list;
         for (field, face, power) in FACES {
-            let tiers = prices.get(field).and_then(|written| written.get("tiers")).map(Node::list).unwrap_or_default();
-            let last = tiers.iter().filter(|tier| tier.count("start").is_some_and(|start| start <= limit)).next_back();
+            let tiers =
+                prices.get(field).and_then(|written| written.get("tiers")).map(PriceNode::list).unwrap_or_default();
+            let last = tiers.iter().rfind(|tier| tier.count("start").is_some_and(|start| start <= limit));
             if let Some((price, _)) = last.and_then(|tier| tier.get("price")?.digits()?.scaled(power)) {
                 list.set(face, Some(price));
             }
@@ -178,10 +179,10 @@ fn add_tiers(model: &mut SourceModel, tiers: Lengths, service: Option<&str>) {
 }
 
 /// Service tiers that a request can ask for; they come before what holds for all.
-fn variants(model: &mut SourceModel, record: &Node, today: &str) {
+fn variants(model: &mut SourceModel, record: &PriceNode, today: &str) {
     let usual = std::mem::take(&mut model.tiers);
     for service in ["priority", "flex"] {
-        let named = record.get("price_variants").map(Node::list).unwrap_or_default().iter().rfind(|variant| {
+        let named = record.get("price_variants").map(PriceNode::list).unwrap_or_default().iter().rfind(|variant| {
             let start = variant.get("constraint").and_then(|constraint| constraint.text("start_date"));
             variant.get("when").and_then(|when| when.text("service_tier")) == Some(service)
                 && start.is_none_or(|day| day <= today)

@@ -75,7 +75,7 @@ pub(super) fn whole(number: u64) -> String {
     let digits = number.to_string();
     let mut spaced = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             spaced.push('_');
         }
         spaced.push(digit);

@@ -9,25 +9,25 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum PriceNode {
     Null,
     Bool(bool),
     Number(String),
     Text(String),
-    List(Vec<Node>),
-    Map(BTreeMap<String, Node>),
+    List(Vec<PriceNode>),
+    Map(BTreeMap<String, PriceNode>),
 }
 
 /// Deeper than any price list.
 const DEEPEST: usize = 12;
 
-impl Node {
-    pub(super) fn parse(text: &str) -> Result<Node, String> {
+impl PriceNode {
+    pub(super) fn parse(text: &str) -> Result<PriceNode, String> {
         let raw: &RawValue = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        Node::of(raw, DEEPEST)
+        PriceNode::of(raw, DEEPEST)
     }
 
-    fn of(raw: &RawValue, depth: usize) -> Result<Node, String> {
+    fn of(raw: &RawValue, depth: usize) -> Result<PriceNode, String> {
         let text = raw.get();
         let depth = depth.checked_sub(1).ok_or("is nested too deeply")?;
         let broken = |error: serde_json::Error| error.to_string();
@@ -36,49 +36,49 @@ impl Node {
                 let Members(members) = serde_json::from_str(text).map_err(broken)?;
                 let mut map = BTreeMap::new();
                 for (key, value) in members {
-                    let node = Node::of(&value, depth)?;
+                    let node = PriceNode::of(&value, depth)?;
                     if map.insert(key.clone(), node).is_some() {
                         return Err(format!("has the key {key:?} twice"));
                     }
                 }
-                Node::Map(map)
+                PriceNode::Map(map)
             }
             Some(b'[') => {
                 let items: Vec<Box<RawValue>> = serde_json::from_str(text).map_err(broken)?;
-                Node::List(items.iter().map(|item| Node::of(item, depth)).collect::<Result<_, _>>()?)
+                PriceNode::List(items.iter().map(|item| PriceNode::of(item, depth)).collect::<Result<_, _>>()?)
             }
-            Some(b'"') => Node::Text(serde_json::from_str(text).map_err(broken)?),
-            Some(b't' | b'f') => Node::Bool(text == "true"),
-            Some(b'n') => Node::Null,
-            _ => Node::Number(text.to_owned()),
+            Some(b'"') => PriceNode::Text(serde_json::from_str(text).map_err(broken)?),
+            Some(b't' | b'f') => PriceNode::Bool(text == "true"),
+            Some(b'n') => PriceNode::Null,
+            _ => PriceNode::Number(text.to_owned()),
         })
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+    pub(super) fn get(&self, key: &str) -> Option<&PriceNode> {
         match self {
-            Node::Map(map) => map.get(key).filter(|node| **node != Node::Null),
+            PriceNode::Map(map) => map.get(key).filter(|node| **node != PriceNode::Null),
             _ => None,
         }
     }
 
-    pub(super) fn map(&self) -> impl Iterator<Item = (&str, &Node)> {
-        let map = if let Node::Map(map) = self { Some(map) } else { None };
+    pub(super) fn map(&self) -> impl Iterator<Item = (&str, &PriceNode)> {
+        let map = if let PriceNode::Map(map) = self { Some(map) } else { None };
         map.into_iter().flatten().map(|(key, node)| (key.as_str(), node))
     }
 
-    pub(super) fn list(&self) -> &[Node] {
-        if let Node::List(items) = self { items } else { &[] }
+    pub(super) fn list(&self) -> &[PriceNode] {
+        if let PriceNode::List(items) = self { items } else { &[] }
     }
 
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         match self.get(key) {
-            Some(Node::Text(text)) => Some(text),
+            Some(PriceNode::Text(text)) => Some(text),
             _ => None,
         }
     }
 
     pub(super) fn flag(&self, key: &str) -> bool {
-        self.get(key) == Some(&Node::Bool(true))
+        self.get(key) == Some(&PriceNode::Bool(true))
     }
 
     /// A whole number, or a text of one.
@@ -90,7 +90,7 @@ impl Node {
     /// A number, or a text of one; `None` for anything else, negative numbers included.
     pub(super) fn digits(&self) -> Option<Digits> {
         match self {
-            Node::Number(text) | Node::Text(text) => Digits::parse(text),
+            PriceNode::Number(text) | PriceNode::Text(text) => Digits::parse(text),
             _ => None,
         }
     }
@@ -127,9 +127,9 @@ mod tests {
 
     #[test]
     fn numbers_stay_as_they_are_written() {
-        let node = Node::parse(r#"{"a":{"b":[1.10, 5e-07, "0.2"]},"n":null,"on":true}"#).expect("JSON");
+        let node = PriceNode::parse(r#"{"a":{"b":[1.10, 5e-07, "0.2"]},"n":null,"on":true}"#).expect("JSON");
         let list = node.get("a").and_then(|a| a.get("b")).expect("a list").list();
-        assert_eq!(list[0], Node::Number("1.10".to_owned()));
+        assert_eq!(list[0], PriceNode::Number("1.10".to_owned()));
         assert_eq!(list[1].digits().and_then(|digits| digits.scaled(12)), Some((500_000, true)));
         assert_eq!(list[2].digits().and_then(|digits| digits.scaled(1)), Some((2, true)));
         assert!(node.get("n").is_none() && node.flag("on"));
@@ -139,7 +139,7 @@ mod tests {
     fn what_is_broken_is_refused() {
         let deep = format!("{}{}", "[".repeat(40), "]".repeat(40));
         for text in ["", "{", r#"{"a":1,"a":2}"#, r#"{"a":{"b":1,"b":1}}"#, "[1,]", "{\"a\":01}", deep.as_str()] {
-            assert!(Node::parse(text).is_err(), "{text}");
+            assert!(PriceNode::parse(text).is_err(), "{text}");
         }
     }
 }

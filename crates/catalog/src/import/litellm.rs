@@ -1,6 +1,6 @@
 //! LiteLLM's price map: one object, a flat record for each model, USD per token.
 
-use super::json::Node;
+use super::json::PriceNode;
 use super::source::{PriceSource, SourceModel};
 use super::{litellm_facts as facts, litellm_tiers as tiers};
 use crate::Face;
@@ -24,7 +24,7 @@ pub(super) const PER_TOKEN: i32 = 12;
 const USD: i32 = 6;
 const REGIONS: [&str; 8] = ["us", "eu", "apac", "global", "jp", "au", "us-gov", "ca"];
 
-pub(super) fn read(whole: &Node, provider: Option<&str>, today: &str) -> Result<PriceSource, String> {
+pub(super) fn read(whole: &PriceNode, provider: Option<&str>, today: &str) -> Result<PriceSource, String> {
     let mut source = PriceSource::default();
     let mut records = 0;
     for (key, record) in whole.map() {
@@ -41,7 +41,7 @@ pub(super) fn read(whole: &Node, provider: Option<&str>, today: &str) -> Result<
     if records == 0 { Err("no entry has a `litellm_provider`".to_owned()) } else { Ok(source) }
 }
 
-fn model(key: &str, whose: &str, record: &Node, today: &str) -> Result<SourceModel, &'static str> {
+fn model(key: &str, whose: &str, record: &PriceNode, today: &str) -> Result<SourceModel, &'static str> {
     let name = key.strip_prefix(whose).and_then(|rest| rest.strip_prefix('/')).unwrap_or(key);
     if record.text("deprecation_date").is_some_and(|day| day <= today) {
         return Err("has ended");
@@ -85,7 +85,7 @@ fn model(key: &str, whose: &str, record: &Node, today: &str) -> Result<SourceMod
     Ok(model)
 }
 
-fn chat(model: &mut SourceModel, record: &Node) {
+fn chat(model: &mut SourceModel, record: &PriceNode) {
     if facts::responses_only(record) {
         model.texts("supported_endpoint_types", &["openai-response"]);
     }
@@ -97,7 +97,7 @@ fn chat(model: &mut SourceModel, record: &Node) {
     model.check_tokens(true);
 }
 
-fn realtime(model: &mut SourceModel, record: &Node) {
+fn realtime(model: &mut SourceModel, record: &PriceNode) {
     facts::kind(model, "voice", &["realtime"]);
     facts::limits(model, record, true);
     tokens(model, record);
@@ -114,7 +114,7 @@ fn realtime(model: &mut SourceModel, record: &Node) {
 
 /// Prices by the token. Cached sound and pictures have no face: the dearest of the cached prices
 /// counts. So do thoughts where they are dearer than answers, once a person has looked.
-fn tokens(model: &mut SourceModel, record: &Node) {
+fn tokens(model: &mut SourceModel, record: &PriceNode) {
     for (field, face) in TOKENS {
         if let Some(number) = record.get(field) {
             model.price(face, number, PER_TOKEN);
@@ -130,7 +130,7 @@ fn tokens(model: &mut SourceModel, record: &Node) {
     }
 }
 
-fn dearer(model: &mut SourceModel, face: Face, number: Option<&Node>) {
+fn dearer(model: &mut SourceModel, face: Face, number: Option<&PriceNode>) {
     let Some((other, _)) = number.and_then(|number| number.digits()?.scaled(PER_TOKEN)) else { return };
     if model.list.get(face).is_some_and(|price| other > price) {
         model.list.set(face, Some(other));
@@ -139,8 +139,8 @@ fn dearer(model: &mut SourceModel, face: Face, number: Option<&Node>) {
 }
 
 /// Tools that run at the provider, at the dearest of their prices.
-fn fees(model: &mut SourceModel, record: &Node) {
-    let searches = record.get("search_context_cost_per_query").into_iter().flat_map(Node::map);
+fn fees(model: &mut SourceModel, record: &PriceNode) {
+    let searches = record.get("search_context_cost_per_query").into_iter().flat_map(PriceNode::map);
     let dearest = searches.filter_map(|(_, number)| number.digits()?.scaled(USD)).max();
     if let Some((price, _)) = dearest.filter(|(price, _)| *price > 0) {
         model.list.set(Face::WebSearch, Some(price));
@@ -156,7 +156,7 @@ fn fees(model: &mut SourceModel, record: &Node) {
     }
 }
 
-fn rerank(model: &mut SourceModel, record: &Node) {
+fn rerank(model: &mut SourceModel, record: &PriceNode) {
     facts::kind(model, "rerank", &["jina-rerank"]);
     facts::limits(model, record, false);
     match record.get("input_cost_per_query").filter(|number| number.digits().is_some_and(|digits| !digits.is_zero())) {
@@ -171,7 +171,7 @@ fn rerank(model: &mut SourceModel, record: &Node) {
     }
 }
 
-fn picture(model: &mut SourceModel, record: &Node) {
+fn picture(model: &mut SourceModel, record: &PriceNode) {
     facts::kind(model, "image", &["image-generation"]);
     model.fact("billing_unit", "per_call");
     let by_picture = record.get("output_cost_per_image").or_else(|| record.get("input_cost_per_image"));
@@ -185,7 +185,7 @@ fn picture(model: &mut SourceModel, record: &Node) {
 }
 
 /// A thousand tokens are a minute: USD per second times 60,000 million are micro-USD per million.
-fn transcription(model: &mut SourceModel, record: &Node) {
+fn transcription(model: &mut SourceModel, record: &PriceNode) {
     facts::kind(model, "asr", &["audio-transcription"]);
     model.texts("input_modalities", &["audio"]);
     model.texts("output_modalities", &["text"]);
@@ -213,7 +213,7 @@ fn transcription(model: &mut SourceModel, record: &Node) {
     }
 }
 
-fn speech(model: &mut SourceModel, record: &Node) {
+fn speech(model: &mut SourceModel, record: &PriceNode) {
     facts::kind(model, "tts", &["audio-speech"]);
     model.texts("input_modalities", &["text"]);
     model.texts("output_modalities", &["audio"]);
@@ -235,7 +235,7 @@ fn speech(model: &mut SourceModel, record: &Node) {
     }
 }
 
-fn video(model: &mut SourceModel, record: &Node) {
+fn video(model: &mut SourceModel, record: &PriceNode) {
     facts::kind(model, "video", &["openai-video"]);
     model.fact("billing_unit", "per_second");
     let base = record.get("output_cost_per_video_per_second").or_else(|| record.get("output_cost_per_second"));

@@ -1,6 +1,6 @@
 //! What LiteLLM's price map says of a model beside prices.
 
-use super::json::Node;
+use super::json::PriceNode;
 use super::source::SourceModel;
 use crate::Face;
 
@@ -10,7 +10,7 @@ pub(super) fn kind(model: &mut SourceModel, kind: &str, endpoint_types: &[&str])
 }
 
 /// `max_tokens` is the output here and the context there: it is taken for neither.
-pub(super) fn limits(model: &mut SourceModel, record: &Node, writes: bool) {
+pub(super) fn limits(model: &mut SourceModel, record: &PriceNode, writes: bool) {
     let (input, output) = (record.count("max_input_tokens"), record.count("max_output_tokens"));
     model.count("context_window", input);
     if input.is_none() {
@@ -30,7 +30,7 @@ pub(super) fn limits(model: &mut SourceModel, record: &Node, writes: bool) {
 }
 
 /// What a chat model takes and makes, as far as it has a price.
-pub(super) fn chat(model: &mut SourceModel, record: &Node) {
+pub(super) fn chat(model: &mut SourceModel, record: &PriceNode) {
     let supports = |what: &str| record.flag(&format!("supports_{what}"));
     let mut input = vec!["text"];
     input.extend(supports("vision").then_some("image"));
@@ -50,9 +50,9 @@ pub(super) fn chat(model: &mut SourceModel, record: &Node) {
 }
 
 /// Models that are served at `/v1/responses` and not at `/v1/chat/completions`.
-pub(super) fn responses_only(record: &Node) -> bool {
-    let paths = record.get("supported_endpoints").map(Node::list).unwrap_or_default();
-    let has = |path: &str| paths.contains(&Node::Text(path.to_owned()));
+pub(super) fn responses_only(record: &PriceNode) -> bool {
+    let paths = record.get("supported_endpoints").map(PriceNode::list).unwrap_or_default();
+    let has = |path: &str| paths.contains(&PriceNode::Text(path.to_owned()));
     match record.text("mode") {
         Some("responses") => !has("/v1/chat/completions"),
         _ => has("/v1/responses") && !has("/v1/chat/completions"),

@@ -1,7 +1,7 @@
 //! Other prices under conditions, as LiteLLM's price map writes them: in the names of the fields.
 
 use super::ListedTier;
-use super::json::Node;
+use super::json::PriceNode;
 use super::litellm::{CACHED, PER_TOKEN, TOKENS};
 use super::source::{SourceModel, attribute, over, utc_hours, when};
 use crate::{Face, Faces};
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// Service tiers that a request can ask for, and the ends of their fields.
 const SERVICES: [&str; 2] = ["priority", "flex"];
 
-pub(super) fn read(model: &mut SourceModel, record: &Node) {
+pub(super) fn read(model: &mut SourceModel, record: &PriceNode) {
     let limits = limits(record);
     // The first tier that fits wins: the narrowest come first, the highest limit before lower ones.
     for service in SERVICES.iter().map(|service| Some(*service)).chain([None]) {
@@ -25,7 +25,7 @@ pub(super) fn read(model: &mut SourceModel, record: &Node) {
 }
 
 /// The `N` of fields that end in `_above_Nk_tokens`.
-fn limits(record: &Node) -> BTreeSet<u64> {
+fn limits(record: &PriceNode) -> BTreeSet<u64> {
     let limit = |field: &str| {
         let (_, rest) = field.split_once("_above_")?;
         rest.split_once("k_tokens")?.0.parse::<u64>().ok()?.checked_mul(1_000)
@@ -34,7 +34,7 @@ fn limits(record: &Node) -> BTreeSet<u64> {
 }
 
 /// One tier, if any field of it has a price: what it does not say costs what it costs otherwise.
-fn tier(model: &mut SourceModel, record: &Node, service: Option<&str>, limit: Option<u64>) {
+fn tier(model: &mut SourceModel, record: &PriceNode, service: Option<&str>, limit: Option<u64>) {
     let mut end = String::new();
     if let Some(limit) = limit {
         end.push_str(&format!("_above_{}k_tokens", limit / 1_000));
@@ -85,7 +85,7 @@ fn tier(model: &mut SourceModel, record: &Node, service: Option<&str>, limit: Op
 }
 
 /// Where cached sound or pictures made cached text dearer, they do so here.
-fn cached_sound(model: &SourceModel, record: &Node, end: &str, list: &mut Faces) {
+fn cached_sound(model: &SourceModel, record: &PriceNode, end: &str, list: &mut Faces) {
     let Some(base) = model.list.get(Face::CacheRead) else { return };
     for field in CACHED {
         let price = |name: &str| record.get(name).and_then(|number| number.digits()?.scaled(PER_TOKEN));
@@ -108,7 +108,7 @@ pub(super) fn copy_tools(model: &SourceModel, list: &mut Faces) {
 }
 
 /// `tiered_pricing`: prices by the length of the input. The first range is the base.
-fn ranges(model: &mut SourceModel, record: &Node) {
+fn ranges(model: &mut SourceModel, record: &PriceNode) {
     let Some(written) = record.get("tiered_pricing") else { return };
     let mut ranges: Vec<(u64, Faces)> = Vec::new();
     for range in written.list() {
@@ -143,7 +143,7 @@ fn ranges(model: &mut SourceModel, record: &Node) {
 }
 
 /// The map gives the cheap hours: the base is the dear price, so that a hold is never too small.
-fn off_peak(model: &mut SourceModel, record: &Node) {
+fn off_peak(model: &mut SourceModel, record: &PriceNode) {
     let Some(written) = record.get("off_peak_pricing") else { return };
     let mut list = Faces::NONE;
     for (field, face) in TOKENS {
@@ -151,7 +151,7 @@ fn off_peak(model: &mut SourceModel, record: &Node) {
             list.set(face, Some(price));
         }
     }
-    let windows = written.get("windows").map(Node::list).unwrap_or_default();
+    let windows = written.get("windows").map(PriceNode::list).unwrap_or_default();
     let hours: Option<Vec<u8>> = windows
         .iter()
         .map(|window| hours_between(window.text("start")?, window.text("end")?))
@@ -181,7 +181,7 @@ pub(super) fn hours_between(start: &str, end: &str) -> Option<Vec<u8>> {
 }
 
 /// `output_cost_per_second_720p` and the like: a tier for each resolution.
-pub(super) fn resolutions(model: &mut SourceModel, record: &Node) {
+pub(super) fn resolutions(model: &mut SourceModel, record: &PriceNode) {
     for (field, number) in record.map() {
         let end = field
             .strip_prefix("output_cost_per_second_")

@@ -30,7 +30,7 @@ pub use glob::Glob;
 pub use listed::{ListedModel, ListedTier, SaleTerms};
 pub use lock::{BadLock, ImportLock, LOCK_FILE, LockedFile, LockedModel, digest_of};
 pub use margin::{BadMargin, Margin};
-pub use plan::{CatalogPlan, FaceStep, PlanKind, PlanRequest, PlanStep, StepKind, Stop, plan};
+pub use plan::{CatalogPlan, FaceStep, ImportStop, PlanKind, PlanRequest, PlanStep, StepKind, plan};
 pub use shipped::{SHIPPED_MODELS, ShippedFile, shipped, shipped_names};
 pub use source::{BadSource, PriceSource, SourceKind, SourceModel};
 pub use vendors::{VENDORS_FILE, vendors_for};

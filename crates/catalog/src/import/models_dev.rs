@@ -1,7 +1,7 @@
 //! models.dev: an object of providers, each with its models; USD per million tokens.
 
 use super::ListedTier;
-use super::json::Node;
+use super::json::PriceNode;
 use super::litellm_tiers::copy_tools;
 use super::source::{PriceSource, SourceModel, over, when};
 use crate::{Face, Faces};
@@ -17,7 +17,7 @@ const FACES: [(&str, Face); 6] = [
 /// USD per million to micro-USD per million.
 const PER_MILLION: i32 = 6;
 
-pub(super) fn read(whole: &Node, provider: Option<&str>) -> Result<PriceSource, String> {
+pub(super) fn read(whole: &PriceNode, provider: Option<&str>) -> Result<PriceSource, String> {
     let mut source = PriceSource::default();
     let mut found = false;
     for (id, entry) in whole.map() {
@@ -39,7 +39,7 @@ pub(super) fn read(whole: &Node, provider: Option<&str>) -> Result<PriceSource, 
     if found { Ok(source) } else { Err("no provider has `models`".to_owned()) }
 }
 
-fn model(name: &str, record: &Node) -> Result<SourceModel, &'static str> {
+fn model(name: &str, record: &PriceNode) -> Result<SourceModel, &'static str> {
     if record.text("status") == Some("deprecated") {
         return Err("has ended");
     }
@@ -63,16 +63,16 @@ fn model(name: &str, record: &Node) -> Result<SourceModel, &'static str> {
     tiers(&mut model, cost);
     let writes = model.facts.get("type").is_none();
     model.check_tokens(writes);
-    let draws = record.get("modalities").and_then(|both| both.get("output")).map(Node::list).unwrap_or_default();
-    if draws.contains(&Node::Text("image".to_owned())) {
+    let draws = record.get("modalities").and_then(|both| both.get("output")).map(PriceNode::list).unwrap_or_default();
+    if draws.contains(&PriceNode::Text("image".to_owned())) {
         model.cannot("makes pictures, whose price stands as the price of text");
     }
     Ok(model)
 }
 
-fn tiers(model: &mut SourceModel, cost: &Node) {
-    let sized = cost.get("tiers").map(Node::list).unwrap_or_default().iter();
-    let mut found: Vec<(u64, &Node)> =
+fn tiers(model: &mut SourceModel, cost: &PriceNode) {
+    let sized = cost.get("tiers").map(PriceNode::list).unwrap_or_default().iter();
+    let mut found: Vec<(u64, &PriceNode)> =
         sized.filter_map(|tier| Some((tier.get("tier")?.count("size")?, tier))).collect();
     found.extend(cost.get("context_over_200k").filter(|_| found.is_empty()).map(|tier| (200_000, tier)));
     found.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
@@ -90,7 +90,7 @@ fn tiers(model: &mut SourceModel, cost: &Node) {
     }
 }
 
-fn facts(model: &mut SourceModel, record: &Node) {
+fn facts(model: &mut SourceModel, record: &PriceNode) {
     if let Some(name) = record.text("name") {
         model.fact("description", name);
     }
@@ -105,10 +105,12 @@ fn facts(model: &mut SourceModel, record: &Node) {
         return;
     }
     let words = |side: &str| -> Vec<&str> {
-        let list = record.get("modalities").and_then(|both| both.get(side)).map(Node::list).unwrap_or_default();
+        let list = record.get("modalities").and_then(|both| both.get(side)).map(PriceNode::list).unwrap_or_default();
         let known = list.iter().filter_map(|word| match word {
-            Node::Text(word) if word == "pdf" => Some("file"),
-            Node::Text(word) if ["text", "image", "audio", "video"].contains(&word.as_str()) => Some(word.as_str()),
+            PriceNode::Text(word) if word == "pdf" => Some("file"),
+            PriceNode::Text(word) if ["text", "image", "audio", "video"].contains(&word.as_str()) => {
+                Some(word.as_str())
+            }
             _ => None,
         });
         known.collect()
@@ -120,17 +122,17 @@ fn facts(model: &mut SourceModel, record: &Node) {
     tasks.extend(words("input").contains(&"image").then_some("vision"));
     tasks.extend(record.flag("tool_call").then_some("tools"));
     model.texts("tasks", &tasks);
-    let options = record.get("reasoning_options").map(Node::list).unwrap_or_default();
+    let options = record.get("reasoning_options").map(PriceNode::list).unwrap_or_default();
     let efforts = options.iter().find(|option| option.text("type") == Some("effort"));
     let efforts: Vec<&str> = efforts
         .and_then(|option| option.get("values"))
-        .map(Node::list)
+        .map(PriceNode::list)
         .unwrap_or_default()
         .iter()
-        .filter_map(|word| if let Node::Text(word) = word { Some(word.as_str()) } else { None })
+        .filter_map(|word| if let PriceNode::Text(word) = word { Some(word.as_str()) } else { None })
         .collect();
     model.texts("reasoning_efforts", &efforts);
-    if record.get("temperature") == Some(&Node::Bool(false)) {
+    if record.get("temperature") == Some(&PriceNode::Bool(false)) {
         let rules = toml::Table::from_iter([("sampling".to_owned(), toml::Value::from(false))]);
         model.fact("chat", rules);
     }

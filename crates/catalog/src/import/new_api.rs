@@ -2,7 +2,7 @@
 //! multiples of the input price. Its two forms are a list of models and a map for each ratio.
 
 use super::digits::Digits;
-use super::json::Node;
+use super::json::PriceNode;
 use super::source::{PriceSource, SourceModel};
 use crate::Face;
 
@@ -16,7 +16,7 @@ const FACES: [(&str, Face); 5] = [
     ("audio_ratio", Face::AudioInput),
 ];
 
-pub(super) fn read(whole: &Node) -> Result<PriceSource, String> {
+pub(super) fn read(whole: &PriceNode) -> Result<PriceSource, String> {
     let data = whole.get("data").ok_or("it has no `data`")?;
     let mut source = PriceSource::default();
     for record in data.list() {
@@ -24,20 +24,20 @@ pub(super) fn read(whole: &Node) -> Result<PriceSource, String> {
             source.models.push(model(name, |field| record.get(field)));
         }
     }
-    if let (Node::Map(_), Some(ratios)) = (data, data.get("model_ratio")) {
+    if let (PriceNode::Map(_), Some(ratios)) = (data, data.get("model_ratio")) {
         let of = |field: &str, name: &str| data.get(field).and_then(|map| map.get(name));
         source.models.extend(ratios.map().map(|(name, _)| model(name, |field| of(field, name))));
-        let priced = data.get("model_price").into_iter().flat_map(Node::map);
+        let priced = data.get("model_price").into_iter().flat_map(PriceNode::map);
         let more = priced.filter(|(name, _)| ratios.get(name).is_none());
         source.models.extend(more.map(|(name, _)| model(name, |field| of(field, name))));
     }
     Ok(source)
 }
 
-fn model<'n>(name: &str, field: impl Fn(&str) -> Option<&'n Node>) -> SourceModel {
+fn model<'n>(name: &str, field: impl Fn(&str) -> Option<&'n PriceNode>) -> SourceModel {
     let mut model = SourceModel::named(name);
-    let number = |key: &str| field(key).and_then(Node::digits);
-    if field("billing_expr").is_some_and(|text| *text != Node::Text(String::new())) {
+    let number = |key: &str| field(key).and_then(PriceNode::digits);
+    if field("billing_expr").is_some_and(|text| *text != PriceNode::Text(String::new())) {
         model.cannot("has a price that is a formula");
         return model;
     }

@@ -1,7 +1,7 @@
 //! OpenRouter's list of models: USD per token as texts. It has the price of the cheapest endpoint.
 
 use super::ListedTier;
-use super::json::Node;
+use super::json::PriceNode;
 use super::litellm_tiers::{copy_tools, hours_between};
 use super::source::{PriceSource, SourceModel, over, utc_hours, when};
 use crate::{Face, Faces};
@@ -17,7 +17,7 @@ const FACES: [(&str, Face, i32); 8] = [
     ("web_search", Face::WebSearch, 6),
 ];
 
-pub(super) fn read(whole: &Node) -> Result<PriceSource, String> {
+pub(super) fn read(whole: &PriceNode) -> Result<PriceSource, String> {
     let data = whole.get("data").ok_or("it has no `data`")?;
     let mut source = PriceSource::default();
     for record in data.list() {
@@ -36,10 +36,12 @@ pub(super) fn read(whole: &Node) -> Result<PriceSource, String> {
     Ok(source)
 }
 
-fn model(name: &str, record: &Node, pricing: &Node) -> SourceModel {
+fn model(name: &str, record: &PriceNode, pricing: &PriceNode) -> SourceModel {
     let mut model = SourceModel::named(name);
     facts(&mut model, record);
-    if pricing.map().any(|(_, number)| matches!(number, Node::Text(text) | Node::Number(text) if text.starts_with('-')))
+    if pricing
+        .map()
+        .any(|(_, number)| matches!(number, PriceNode::Text(text) | PriceNode::Number(text) if text.starts_with('-')))
     {
         model.cannot("has a price that varies");
         return model;
@@ -69,13 +71,13 @@ fn model(name: &str, record: &Node, pricing: &Node) -> SourceModel {
     model
 }
 
-fn is_zero(number: &Node) -> bool {
+fn is_zero(number: &PriceNode) -> bool {
     number.digits().is_some_and(|digits| digits.is_zero())
 }
 
 /// Later ones win, each for the prices it names: written down, the last comes first.
-fn overrides(model: &mut SourceModel, pricing: &Node) {
-    let written = pricing.get("overrides").map(Node::list).unwrap_or_default();
+fn overrides(model: &mut SourceModel, pricing: &PriceNode) {
+    let written = pricing.get("overrides").map(PriceNode::list).unwrap_or_default();
     for (number, entry) in written.iter().enumerate().rev() {
         let mut list = Faces::NONE;
         for (field, face, power) in FACES.iter().filter(|(_, face, _)| model.list.has(*face)) {
@@ -104,7 +106,7 @@ fn overrides(model: &mut SourceModel, pricing: &Node) {
     }
 }
 
-fn facts(model: &mut SourceModel, record: &Node) {
+fn facts(model: &mut SourceModel, record: &PriceNode) {
     if let Some(name) = record.text("name") {
         model.fact("description", name);
     }
@@ -113,12 +115,15 @@ fn facts(model: &mut SourceModel, record: &Node) {
     model.count("context_window", context);
     let output = top.and_then(|top| top.count("max_completion_tokens"));
     model.count("max_output_tokens", output.map(|output| context.map_or(output, |context| output.min(context))));
-    let kinds =
-        record.get("architecture").and_then(|about| about.get("input_modalities")).map(Node::list).unwrap_or_default();
+    let kinds = record
+        .get("architecture")
+        .and_then(|about| about.get("input_modalities"))
+        .map(PriceNode::list)
+        .unwrap_or_default();
     let has_audio = record.get("pricing").and_then(|pricing| pricing.get("audio")).is_some();
     let words: Vec<&str> = kinds
         .iter()
-        .filter_map(|word| if let Node::Text(word) = word { Some(word.as_str()) } else { None })
+        .filter_map(|word| if let PriceNode::Text(word) = word { Some(word.as_str()) } else { None })
         .filter(|word| ["text", "image", "video", "file"].contains(word) || (*word == "audio" && has_audio))
         .collect();
     model.texts("input_modalities", &words);

@@ -42,7 +42,7 @@ pub struct CatalogPlan {
     /// The file as it would be; `None` when it would have no model and nothing else.
     pub text: Option<String>,
     pub steps: Vec<PlanStep>,
-    pub stops: Vec<Stop>,
+    pub stops: Vec<ImportStop>,
     /// What the lock would know of each model.
     pub models: BTreeMap<String, LockedModel>,
 }
@@ -79,7 +79,7 @@ pub struct FaceStep {
 
 /// Something that a person has to look at first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Stop {
+pub struct ImportStop {
     pub model: String,
     pub reason: String,
 }
@@ -112,7 +112,7 @@ struct Draft<'a> {
     request: &'a PlanRequest<'a>,
     texts: Vec<String>,
     steps: Vec<PlanStep>,
-    stops: Vec<Stop>,
+    stops: Vec<ImportStop>,
     models: BTreeMap<String, LockedModel>,
 }
 
@@ -186,7 +186,7 @@ impl Draft<'_> {
                 self.texts.push(page);
                 self.step(&listed.name, what, vendor);
             }
-            None => self.stops.push(Stop {
+            None => self.stops.push(ImportStop {
                 model: listed.name.clone(),
                 reason: "would have a price above a million dollars".to_owned(),
             }),
@@ -206,7 +206,7 @@ impl Draft<'_> {
     fn stop(&mut self, model: &str, reason: String) -> bool {
         let accepted = self.request.accepted.iter().any(|glob| glob.matches(model));
         if !accepted {
-            self.stops.push(Stop { model: model.to_owned(), reason });
+            self.stops.push(ImportStop { model: model.to_owned(), reason });
         }
         !accepted
     }

@@ -2,7 +2,7 @@
 
 use super::clause::Clause;
 use super::digits::Digits;
-use super::json::Node;
+use super::json::PriceNode;
 use super::{ListedTier, genai, litellm, models_dev, new_api, openrouter};
 use crate::{Face, Faces};
 use std::fmt;
@@ -93,7 +93,7 @@ impl PriceSource {
     /// Reads a price list; `today` decides which dated prices are in force and what has ended.
     pub fn read(kind: SourceKind, text: &str, provider: Option<&str>, today: &str) -> Result<PriceSource, BadSource> {
         let bad = |reason: String| BadSource { kind, reason };
-        let whole = Node::parse(text).map_err(bad)?;
+        let whole = PriceNode::parse(text).map_err(bad)?;
         let mut source = match kind {
             SourceKind::LiteLlm => litellm::read(&whole, provider, today),
             SourceKind::ModelsDev => models_dev::read(&whole, provider),
@@ -141,7 +141,7 @@ impl SourceModel {
     }
 
     /// A price on a face: the number times ten to a power is micro-USD.
-    pub(super) fn price(&mut self, face: Face, number: &Node, power: i32) {
+    pub(super) fn price(&mut self, face: Face, number: &PriceNode, power: i32) {
         let micro = micro(face.name(), number, power, &mut self.notes, &mut self.stops);
         if let Some(micro) = micro {
             self.list.set(face, Some(micro));
@@ -203,7 +203,7 @@ fn is_extra(face: Face) -> bool {
 /// Whole micro-USD; rounded up where the source has more digits, and said.
 pub(super) fn micro(
     what: &str,
-    number: &Node,
+    number: &PriceNode,
     power: i32,
     notes: &mut Vec<String>,
     stops: &mut Vec<String>,

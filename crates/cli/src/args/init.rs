@@ -10,7 +10,7 @@ pub struct InitArgs {
     /// Where data is stored: a folder for SQLite, or a PostgreSQL address.
     #[arg(long, value_name = "FOLDER|URL")]
     pub data: Option<String>,
-    /// The provider to begin with: a name of `tollgate provider list`.
+    /// The provider to begin with: a name of `tollgate provider list --all`.
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
     /// The environment variable with its key; left out: the usual one.

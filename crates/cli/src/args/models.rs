@@ -43,8 +43,8 @@ pub struct ImportArgs {
     /// Only these: * stands for any text (repeat the option).
     #[arg(long = "model", value_name = "GLOB")]
     pub models: Vec<String>,
-    /// Facts that price lists do not have: a file of `[model."GLOB"]` tables as in a catalog (repeat
-    /// the option; later ones win).
+    /// Facts that price lists do not have: a file of `[model."GLOB"]` tables as in a catalog
+    /// (repeat the option; later ones win).
     #[arg(long, value_name = "FILE")]
     pub facts: Vec<PathBuf>,
     /// Put in front of every name, such as groq/ for a provider that hosts the models of others.
@@ -84,6 +84,12 @@ pub struct UpdateArgs {
     /// … with the provider as the second list calls it, where that differs.
     #[arg(long, value_name = "NAME", requires = "second")]
     pub second_provider: Option<String>,
+    /// … with the facts and the prefix that it was imported with.
+    #[arg(long, value_name = "FILE", requires = "from")]
+    pub facts: Vec<PathBuf>,
+    /// What was put in front of its names.
+    #[arg(long, default_value = "")]
+    pub prefix: String,
     /// Go on although this model needs a look (its name, or a pattern; repeat the option).
     #[arg(long, value_name = "GLOB")]
     pub accept: Vec<String>,

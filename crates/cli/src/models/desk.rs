@@ -9,12 +9,12 @@ use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::form::{Form, Mistakes};
-use tollgate_catalog::import::{CatalogPlan, Glob, ImportLock, LockedFile, Margin, PlanStep, StepKind, Stop};
+use tollgate_catalog::import::{CatalogPlan, Glob, ImportLock, ImportStop, LockedFile, Margin, PlanStep, StepKind};
 use tollgate_catalog::import::{ListedModel, VENDORS_FILE, vendors_for};
 use tollgate_catalog::{PriceChange, PriceChangeKind, diff};
 
 /// One file that a command would change.
-pub struct Change {
+pub struct FileChange {
     /// Its name in the folder.
     pub file: String,
     pub plan: CatalogPlan,
@@ -27,7 +27,7 @@ pub struct Change {
 struct Report<'a> {
     done: bool,
     steps: Vec<&'a PlanStep>,
-    stops: Vec<&'a Stop>,
+    stops: Vec<&'a ImportStop>,
     notes: &'a [String],
     changes: &'a [PriceChange],
 }
@@ -71,14 +71,14 @@ pub fn providers(config: &Path) -> Result<Vec<String>, String> {
 /// Shows the changes and carries them out, if that was asked for and nothing stops it.
 pub fn settle(
     folder: &Folder,
-    changes: Vec<Change>,
+    changes: Vec<FileChange>,
     mode: &Mode<'_>,
     notes: &[String],
     out: &Output,
 ) -> Result<ExitCode, String> {
     let settled = carry_out(folder, &changes, mode)?;
     let steps = changes.iter().flat_map(|change| &change.plan.steps).collect();
-    let stops: Vec<&Stop> = changes.iter().flat_map(|change| &change.plan.stops).collect();
+    let stops: Vec<&ImportStop> = changes.iter().flat_map(|change| &change.plan.stops).collect();
     let code = if stops.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) };
     let report = Report { done: settled.done, steps, stops, notes, changes: &settled.prices };
     out.say(&report, || in_words(&report, mode));
@@ -92,7 +92,7 @@ pub struct Settled {
 }
 
 /// The same without a word about it.
-pub fn carry_out(folder: &Folder, changes: &[Change], mode: &Mode<'_>) -> Result<Settled, String> {
+pub fn carry_out(folder: &Folder, changes: &[FileChange], mode: &Mode<'_>) -> Result<Settled, String> {
     let mut edits: Edits = Vec::new();
     let mut lock = folder.lock.clone();
     for change in changes {
@@ -119,7 +119,7 @@ pub fn carry_out(folder: &Folder, changes: &[Change], mode: &Mode<'_>) -> Result
     Ok(Settled { done, prices })
 }
 
-fn note(lock: &mut ImportLock, change: &Change, same: bool) {
+fn note(lock: &mut ImportLock, change: &FileChange, same: bool) {
     if change.plan.text.is_none() || change.plan.models.is_empty() {
         lock.files.remove(&change.file);
         return;

@@ -1,7 +1,7 @@
 //! `catalog import`: a catalog file out of price lists that others publish. Nothing is fetched: the
 //! files are the operator's.
 
-use super::desk::{Change, Mode, globs, margin, settle, today};
+use super::desk::{FileChange, Mode, globs, margin, settle, today};
 use super::folder::Folder;
 use super::shipped::folder;
 use crate::args::ImportArgs;
@@ -19,12 +19,11 @@ const MOST_BYTES: u64 = 256 << 20;
 pub fn import(config: &Path, asked: &ImportArgs, out: &Output) -> Result<ExitCode, String> {
     let lists = Lists::read(&asked.from, &asked.second)?;
     let only = globs(&asked.models);
-    let facts = |path: &PathBuf| facts_file(&read(path)?).map_err(|why| format!("{}: {why}", path.display()));
-    let facts = asked.facts.iter().map(facts).collect::<Result<Vec<_>, String>>()?;
+    let facts = texts(&asked.facts)?.iter().map(|text| facts_file(text)).collect::<Result<Vec<_>, String>>()?;
     let taken = Taken { provider: asked.provider.as_deref(), second_provider: asked.second_provider.as_deref() };
     let (first, second) = lists.sources(&taken)?;
     let today = today();
-    let found = ImportRequest {
+    let mut found = ImportRequest {
         first: &first,
         second: second.as_ref(),
         only: &only,
@@ -38,6 +37,7 @@ pub fn import(config: &Path, asked: &ImportArgs, out: &Output) -> Result<ExitCod
     if !found.stops.is_empty() {
         return Ok(stopped(&found, out));
     }
+    lists.vouch(&mut found);
     let provider = asked.provider.clone().unwrap_or_else(|| lists.kinds[0].name().to_owned());
     let terms = SaleTerms {
         origin: lists.names().join("+"),
@@ -70,7 +70,7 @@ pub fn import(config: &Path, asked: &ImportArgs, out: &Output) -> Result<ExitCod
     };
     let notes = notes(&found);
     let mode = Mode { apply: asked.apply, how: "--apply writes it", config: belongs(config, dir) };
-    settle(&folder, vec![Change { file: name, plan, locked, listed: found.listed }], &mode, &notes, out)
+    settle(&folder, vec![FileChange { file: name, plan, locked, listed: found.listed }], &mode, &notes, out)
 }
 
 /// The configuration, if the folder is its catalog.
@@ -112,6 +112,13 @@ impl Lists {
         self.kinds.iter().map(|kind| kind.name()).collect()
     }
 
+    /// A price has a source, be it the list itself.
+    pub fn vouch(&self, found: &mut Import) {
+        for model in found.listed.iter_mut().filter(|model| model.source.is_empty()) {
+            model.source = self.names().join(" and ");
+        }
+    }
+
     pub fn digest(&self) -> String {
         digest_of(&self.texts.concat())
     }
@@ -126,6 +133,11 @@ impl Lists {
         let second = (self.kinds.len() > 1).then(|| source(1, taken.second_provider.or(taken.provider))).transpose()?;
         Ok((first, second))
     }
+}
+
+/// The texts of files of facts.
+pub fn texts(paths: &[PathBuf]) -> Result<Vec<String>, String> {
+    paths.iter().map(|path| read(path)).collect()
 }
 
 fn read(path: &Path) -> Result<String, String> {

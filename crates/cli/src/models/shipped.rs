@@ -1,6 +1,6 @@
 //! `catalog list`, `enable` and `disable`: the models that come with the product.
 
-use super::desk::{Change, Mode, carry_out, globs, margin, providers, settle, today};
+use super::desk::{FileChange, Mode, carry_out, globs, margin, providers, settle, today};
 use super::folder::Folder;
 use crate::args::EnableArgs;
 use crate::serve::settings;
@@ -60,7 +60,7 @@ pub fn enable_quietly(config: &Path, asked: &EnableArgs) -> Result<usize, String
     carry_out(&folder, &[change], &mode).map(|_| sold)
 }
 
-fn planned(config: &Path, asked: &EnableArgs) -> Result<(Folder, Change, Vec<String>), String> {
+fn planned(config: &Path, asked: &EnableArgs) -> Result<(Folder, FileChange, Vec<String>), String> {
     let file = shipped(&asked.provider)?;
     let route = asked.route.as_deref().unwrap_or(&asked.provider);
     if !providers(config)?.iter().any(|name| name == route) {
@@ -92,7 +92,7 @@ fn planned(config: &Path, asked: &EnableArgs) -> Result<(Folder, Change, Vec<Str
     let locked = locked(&file, &terms);
     let sold = |model: &ListedModel| plan.models.contains_key(&model.name);
     let listed = file.models.into_iter().filter(sold).collect();
-    Ok((folder, Change { file: name, plan, locked, listed }, notes))
+    Ok((folder, FileChange { file: name, plan, locked, listed }, notes))
 }
 
 pub fn disable(
@@ -121,7 +121,7 @@ pub fn disable(
     .map_err(|why| format!("{} {why}", folder.path(&name).display()))?;
     let locked = locked.clone();
     let mode = Mode { apply: !dry_run, how: "call it without --dry-run", config: Some(config) };
-    settle(&folder, vec![Change { file: name, plan, locked, listed: Vec::new() }], &mode, &[], out)
+    settle(&folder, vec![FileChange { file: name, plan, locked, listed: Vec::new() }], &mode, &[], out)
 }
 
 pub fn folder(config: &Path) -> Result<Folder, String> {

@@ -1,16 +1,16 @@
 //! `catalog update`: what vendors changed since their prices were taken over, and what was changed
 //! by hand. Only shown, unless it is told to write.
 
-use super::desk::{Change, Mode, globs, settle, today};
+use super::desk::{FileChange, Mode, globs, settle, today};
 use super::folder::Folder;
-use super::import::{Lists, Taken, notes, stopped};
+use super::import::{Lists, Taken, notes, stopped, texts};
 use super::shipped::{FROM, folder, locked};
 use crate::args::UpdateArgs;
 use crate::show::Output;
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::import::{
-    Glob, Import, ImportRequest, ListedModel, LockedFile, PlanKind, PlanRequest, SaleTerms, plan, shipped,
+    Glob, Import, ImportRequest, ListedModel, LockedFile, PlanKind, PlanRequest, SaleTerms, facts_file, plan, shipped,
 };
 
 pub fn update(config: &Path, asked: &UpdateArgs, out: &Output) -> Result<ExitCode, String> {
@@ -64,7 +64,7 @@ fn change(
     known: &LockedFile,
     (locked, listed): (LockedFile, Vec<ListedModel>),
     asked: &UpdateArgs,
-) -> Result<Change, String> {
+) -> Result<FileChange, String> {
     // What was not taken then is not sold now without being asked for.
     let only: Vec<Glob> = known.models.keys().map(Glob::new).collect();
     let plan = plan(&PlanRequest {
@@ -78,7 +78,7 @@ fn change(
         taken: &folder.taken(name)?,
     })
     .map_err(|why| format!("{} {why}", folder.path(name).display()))?;
-    Ok(Change { file: name.to_owned(), plan, locked, listed })
+    Ok(FileChange { file: name.to_owned(), plan, locked, listed })
 }
 
 fn imported(known: &LockedFile, asked: &UpdateArgs) -> Result<(Import, LockedFile), String> {
@@ -89,17 +89,20 @@ fn imported(known: &LockedFile, asked: &UpdateArgs) -> Result<(Import, LockedFil
     let provider = Some(known.provider.as_str()).filter(|provider| !known.from.iter().any(|from| from == provider));
     let taken = Taken { provider, second_provider: asked.second_provider.as_deref() };
     let (first, second) = lists.sources(&taken)?;
-    let only: Vec<Glob> = known.models.keys().map(Glob::new).collect();
-    let found = ImportRequest {
+    let only: Vec<Glob> =
+        known.models.keys().map(|name| Glob::new(name.strip_prefix(asked.prefix.as_str()).unwrap_or(name))).collect();
+    let facts = texts(&asked.facts)?.iter().map(|text| facts_file(text)).collect::<Result<Vec<_>, String>>()?;
+    let mut found = ImportRequest {
         first: &first,
         second: second.as_ref(),
         only: &only,
         accepted: &globs(&asked.accept),
-        facts: &[],
-        prefix: "",
+        facts: &facts,
+        prefix: &asked.prefix,
         source: "",
         today: &today(),
     }
     .run();
+    lists.vouch(&mut found);
     Ok((found, LockedFile { digest: lists.digest(), day: today(), ..known.clone() }))
 }
