@@ -9,6 +9,9 @@ pub mod price_versions;
 pub mod recordings;
 mod serving;
 pub mod speech;
+mod workflow_board;
+pub mod workflows;
 
 pub use offers::Offers;
 pub use serving::Serving;
+pub use workflow_board::{ShownWorkflow, WorkflowBoard, WorkflowPage};

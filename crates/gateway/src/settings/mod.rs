@@ -14,6 +14,7 @@ mod tasks;
 mod tls;
 mod video;
 mod webhooks;
+mod workflows;
 
 pub use fetch::FetchSettings;
 pub use fit::METRICS_CONNECTIONS;
@@ -28,6 +29,7 @@ pub use tasks::TaskSettings;
 pub use tls::TlsFiles;
 pub use video::{Bucket, CopyTo, Delivery, VideoSettings, WebhookSettings};
 pub use webhooks::webhook_address;
+pub use workflows::{workflow_files, workflow_paths};
 
 use ipnet::IpNet;
 use std::net::SocketAddr;

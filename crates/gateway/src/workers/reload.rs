@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::door::tls::TlsDoor;
 use crate::sale::groups;
 use crate::secrets::SecretLines;
-use crate::settings::{ConfigSource, catalog_paths};
+use crate::settings::{ConfigSource, catalog_paths, workflow_paths};
 use notify::{RecursiveMode, Watcher as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,6 +56,9 @@ pub async fn reload(app: &App, source: &ConfigSource) -> Result<(), Vec<Mistake>
             }
             let old = app.serving.swap(Arc::new(loaded.serving));
             let _ = tokio::task::spawn_blocking(move || drop(old)).await;
+            if let Err(error) = app.workflows.look(&app.store, &app.serving.load_full()).await {
+                tracing::warn!(%error, "how far workflows are could not be read; the next round does");
+            }
             groups::look(&app.store, &app.serving.load(), &app.metrics).await;
             Ok(())
         }
@@ -154,6 +157,7 @@ fn stamp(path: PathBuf) -> Stamp {
 fn fingerprint(source: &ConfigSource, app: &App) -> Vec<Stamp> {
     let mut files = vec![source.file.clone(), app.settings.secrets_file.clone()];
     files.extend(catalog_paths(&app.settings.catalog_dir).unwrap_or_default());
+    files.extend(workflow_paths(&app.settings.catalog_dir));
     files.sort();
     files.into_iter().map(stamp).collect()
 }

@@ -12,6 +12,7 @@ pub mod keys;
 mod schemas;
 pub mod social;
 mod verb;
+pub mod workflows;
 
 use super::reading;
 use super::row::{Access, AccessRole};
