@@ -88,8 +88,21 @@ fn mistake(reason: String) -> Mistake {
     Mistake { file: String::new(), line: 0, field: String::new(), reason }
 }
 
-/// Watches files and signals until the stop.
-pub async fn watch(app: Arc<App>, source: ConfigSource, tls: Option<Arc<TlsDoor>>) {
+/// Watches files and signals until the stop. What the files are at this moment counts as read: a
+/// change that comes before the watching begins is a change all the same.
+pub fn watch(app: Arc<App>, source: ConfigSource, tls: Option<Arc<TlsDoor>>) -> impl Future<Output = ()> + Send {
+    let seen = fingerprint(&source, &app);
+    let seen_tls = tls.as_deref().map(certificate_stamps);
+    watch_from(app, source, tls, seen, seen_tls)
+}
+
+async fn watch_from(
+    app: Arc<App>,
+    source: ConfigSource,
+    tls: Option<Arc<TlsDoor>>,
+    mut seen: Vec<Stamp>,
+    mut seen_tls: Option<[Stamp; 2]>,
+) {
     let (tell, mut changed) = mpsc::channel(1);
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         if event.is_ok_and(|event| !event.kind.is_access()) {
@@ -109,8 +122,6 @@ pub async fn watch(app: Arc<App>, source: ConfigSource, tls: Option<Arc<TlsDoor>
         }
     }
     let Ok(mut hangup) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()) else { return };
-    let mut seen = fingerprint(&source, &app);
-    let mut seen_tls = tls.as_deref().map(certificate_stamps);
     loop {
         let asked = tokio::select! {
             _ = hangup.recv() => true,
