@@ -8,6 +8,7 @@ mod prices;
 mod providers;
 mod social;
 mod video;
+mod workflows;
 
 pub use admin::{ActorArgs, AdminKeyCommand};
 pub use init::InitArgs;
@@ -17,6 +18,7 @@ pub use prices::{CatalogCommand, QuoteArgs};
 pub use providers::{ProviderAddArgs, ProviderCommand, ProviderTestArgs};
 pub use social::{McpArgs, SocialCallArgs, SocialChangeArgs, SocialCommand, SocialExportArgs};
 pub use video::{GatewayArgs, VideoCommand, VideoWaitArgs};
+pub use workflows::WorkflowCommand;
 
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
@@ -121,6 +123,11 @@ pub enum Command {
     Social {
         #[command(subcommand)]
         command: SocialCommand,
+    },
+    /// Workflows: records in the catalog's folder, and how far their contracts are.
+    Workflow {
+        #[command(subcommand)]
+        command: WorkflowCommand,
     },
     /// Videos as a customer: make one, wait for it, fetch it. The key is in TOLLGATE_API_KEY.
     Video {

@@ -28,6 +28,7 @@ mod serve;
 mod show;
 mod social;
 mod video;
+mod workflows;
 
 use clap::{CommandFactory as _, Parser as _};
 use std::process::ExitCode;
@@ -82,6 +83,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Clock { command } => clock::clock(&cli.config, command.as_ref(), &out).await,
         Command::Social { command } => social::social(&cli.config, command, &out).await,
         Command::Video { command } => video::video(command, &out).await,
+        Command::Workflow { command } => workflows::workflow(&cli.config, command, &out).await,
         Command::Mcp(args) => mcp::mcp(args, &real::api_key()).await.map(|()| ExitCode::SUCCESS),
         Command::Completions { .. } => Ok(ExitCode::SUCCESS),
     }

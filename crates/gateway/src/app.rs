@@ -5,6 +5,7 @@ use crate::door::bodies::Bodies;
 use crate::door::server::ServerContext;
 use crate::door::spool::SpoolDisk;
 use crate::published::Published;
+use crate::sale::WorkflowBoard;
 use crate::sale::price_list::PriceList;
 use crate::sale::price_versions::PriceVersions;
 use crate::secrets::Secrets;
@@ -32,6 +33,7 @@ pub struct App {
     pub(crate) published: Published,
     pub(crate) price_list: PriceList,
     pub(crate) price_versions: PriceVersions,
+    pub(crate) workflows: WorkflowBoard,
     pub(crate) ids: Arc<ids::Maker>,
     /// Memory for the bodies of all requests in flight.
     pub bodies: Arc<Bodies>,

@@ -3,8 +3,10 @@
 //! it is right.
 
 use crate::door::tls::TlsPair;
+use crate::endpoints::workflows::bound;
+use crate::sale::workflows::BoundWorkflows;
 use crate::sale::{Serving, music, offers, recordings, speech};
-use crate::settings::{ConfigSource, Settings, catalog_files, file_mistake, whole_mistake};
+use crate::settings::{ConfigSource, Settings, catalog_files, file_mistake, whole_mistake, workflow_files};
 use crate::work::{decisions, embeddings, image, realtime, rerank};
 use crate::world::Millis;
 use std::collections::HashMap;
@@ -36,6 +38,7 @@ impl Loaded {
                     .to_owned(),
             );
         }
+        warnings.extend(self.serving.workflows.values().flat_map(|bound| bound.warnings()));
         warnings
     }
 }
@@ -67,6 +70,7 @@ impl ConfigSource {
         form.finish();
         let names: Vec<&str> = providers.keys().map(String::as_str).collect();
         let catalog = self.catalog(&settings.catalog_dir, &names, before, &mistakes);
+        let workflows = workflows(&settings.catalog_dir, &mistakes);
         let offers = catalog.as_ref().map(|catalog| {
             right_kinds(catalog, &providers, &mistakes);
             speech::check(catalog, &providers, &mistakes);
@@ -77,7 +81,8 @@ impl ConfigSource {
         let providers =
             providers.into_iter().filter_map(|(name, provider)| Some((name, Arc::new(provider?)))).collect();
         let offers = offers.unwrap_or_default();
-        let loaded = catalog.map(|catalog| Loaded { settings, tls, serving: Serving { catalog, providers, offers } });
+        let serving = catalog.map(|catalog| Serving { catalog, providers, offers, workflows });
+        let loaded = serving.map(|serving| Loaded { settings, tls, serving });
         match (mistakes.result(()), loaded) {
             (Ok(()), Some(loaded)) => Ok(loaded),
             (Err(list), _) => Err(list),
@@ -105,6 +110,14 @@ impl ConfigSource {
         };
         catalog.map_err(|list| list.into_iter().for_each(|one| mistakes.push(one))).ok()
     }
+}
+
+/// The workflows that lie with the catalog.
+fn workflows(catalog_dir: &Path, mistakes: &Mistakes) -> BoundWorkflows {
+    let (files, unread) = workflow_files(catalog_dir);
+    unread.into_iter().for_each(|mistake| mistakes.push(mistake));
+    let all = tollgate_workflows::load_workflows(&files, mistakes);
+    all.into_iter().map(|(slug, workflow)| (slug, Arc::new(bound(workflow)))).collect()
 }
 
 /// What a provider has to be able to do for a model of an endpoint type that is no conversation.

@@ -15,6 +15,7 @@ use crate::fetcher::Fetcher;
 use crate::metrics::Metrics;
 use crate::published::Published;
 use crate::routes::Routes;
+use crate::sale::WorkflowBoard;
 use crate::sale::price_list::PriceList;
 use crate::sale::price_versions::PriceVersions;
 use crate::sale::{Serving, groups};
@@ -117,6 +118,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     // be asked.
     app.social.refresh().await?;
     groups::look(&app.store, &app.serving.load(), &app.metrics).await;
+    app.workflows.look(&app.store, &app.serving.load_full()).await?;
     let listener = server::bind(listen).await?;
     let address = listener.local_addr()?;
     let metrics_listener = match metrics_listen {
@@ -252,6 +254,7 @@ pub(crate) fn build(
         published: Published::default(),
         price_list: PriceList::default(),
         price_versions: PriceVersions::default(),
+        workflows: WorkflowBoard::default(),
         ids,
         bodies,
         spool,

@@ -48,6 +48,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         catalog: tollgate_catalog::load(&[]).expect("nothing is wrong"),
         providers: Default::default(),
         offers: Default::default(),
+        workflows: Default::default(),
     };
     let (abandoned, _) = tokio::sync::mpsc::unbounded_channel();
     let secrets = Secrets::read("a-secret-for-tests-of-thirty-two-characters").expect("a secret");

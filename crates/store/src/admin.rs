@@ -22,6 +22,7 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, AdminKeyId, CallId, KeyId};
 use crate::ledger::entries::EntryPage;
 use crate::operator::pause::PauseChange;
+use crate::operator::workflow::WorkflowMove;
 use crate::operator::{Attribution, NewAdminKey};
 use crate::store::{Receipted, Store};
 
@@ -61,6 +62,9 @@ pub enum AdminCommand {
     PauseChange { change: PauseChange },
     PauseChanges { limit: u32 },
     PauseStates,
+    WorkflowMove { moved: WorkflowMove },
+    WorkflowStates,
+    WorkflowMoves { slug: String, limit: u32 },
     ClockShow,
     ClockAccept,
     SocialDays { day: i64 },
@@ -151,6 +155,9 @@ impl Store {
             AdminCommand::PauseChange { change } => value(self.change_pause(change).await?),
             AdminCommand::PauseChanges { limit } => value(self.pause_changes(limit).await?),
             AdminCommand::PauseStates => value(self.pause_states().await?),
+            AdminCommand::WorkflowMove { moved } => value(self.move_workflow(moved).await?),
+            AdminCommand::WorkflowStates => value(self.workflow_states().await?),
+            AdminCommand::WorkflowMoves { slug, limit } => value(self.workflow_moves(slug, limit).await?),
             AdminCommand::SocialDays { day } => value(self.social_days(day).await?),
             AdminCommand::LedgerVerify { how: Audit::Full } => value(self.verify().await?),
             AdminCommand::LedgerVerify { how: Audit::Strict } => value(self.verify_strictly().await?),

@@ -57,6 +57,7 @@ pub use ids::{AccountId, AdminKeyId, CallId, KeyId, TaskId};
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use ledger::entries::{Entry, EntryPage};
 pub use operator::pause::{PauseChange, PauseKind};
+pub use operator::workflow::{WorkflowMove, WorkflowVerb};
 pub use operator::{AdminKey, Attribution, NewAdminKey, OperatorEvent};
 pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};
 pub use response::quota::{NoRoom, Quota, ROW_BYTES, StorageUsed};

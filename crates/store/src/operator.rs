@@ -3,6 +3,7 @@
 //! `social_change`.
 
 pub(crate) mod pause;
+pub(crate) mod workflow;
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +55,7 @@ pub struct OperatorEvent {
     pub at: i64,
     pub actor: String,
     /// `admin_key.create`, `admin_key.revoke`, `account.update`, `account.suspend`,
-    /// `account.reopen` or `key.update`.
+    /// `account.reopen`, `key.update`, `workflow.lock` or `workflow.unlock`.
     pub action: String,
     /// What it was done to.
     pub subject: String,

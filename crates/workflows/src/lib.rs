@@ -12,12 +12,14 @@ mod confirm;
 mod digest;
 mod evaluate;
 mod inputs;
+mod mapping;
 mod package;
 mod pattern;
 mod places;
 mod record;
 mod rules;
 mod run;
+mod selection;
 mod stage;
 mod template;
 mod workflow;
@@ -43,6 +45,7 @@ pub use record::{
     RecoveryPolicy, RuntimeBinding, RuntimeEvidence, WorkflowInput, WorkflowRecord,
 };
 pub use run::{NotBegun, RunAction, RunEvent, RunState, RunStatus, RunStep, StepStatus, StopReason};
+pub use selection::{Candidate, SelectionPolicy};
 pub use stage::WorkflowStage;
 pub use template::{RenderFault, TemplateValues, render};
 pub use workflow::{RecordRead, Workflow, WorkflowFiles, load_workflows, read_record};

@@ -106,6 +106,18 @@ impl Broken {
             if !field.as_str().is_some_and(|field| field.split('.').all(|part| !part.is_empty())) {
                 self.add(&path, "must be the name of a field, in dots where it is inside another");
             }
+            if field == "model" {
+                self.add(&path, "must not be the model: executor_query says which it is");
+            }
+        }
+        let fields = || binding.request_field_map.iter().filter_map(|(id, field)| Some((id, field.as_str()?)));
+        for (id, field) in fields() {
+            let inside =
+                |other: &str| field.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+            if fields().any(|(other_id, other)| other_id != id && inside(other)) {
+                let path = member("runtime_binding.request_field_map", id);
+                self.add(&path, "is the field of another input, or inside it");
+            }
         }
         for (at, input) in record.inputs.iter().enumerate().filter(|(_, input)| input.required) {
             let named = binding.known_unimplemented_fields.contains(&input.id);

@@ -6,9 +6,10 @@
 //! looks the call up and never sends it again unless the till has never heard of it: resume the
 //! same task first, no other model by itself, stop when nobody can say what was charged.
 
+use serde::{Deserialize, Serialize};
 use tollgate_catalog::Money;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunState {
     pub status: RunStatus,
     /// Why it is stopped.
@@ -24,7 +25,7 @@ pub struct RunState {
     pub may_resubmit: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStep {
     pub name: String,
     pub status: StepStatus,
@@ -33,7 +34,8 @@ pub struct RunStep {
     pub charged: Money,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     Running,
     /// A provider is at work on a task.
@@ -45,7 +47,8 @@ pub enum RunStatus {
     Cancelled,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     Pending,
     Sent,
@@ -55,7 +58,8 @@ pub enum StepStatus {
     Unknown,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StopReason {
     OutOfMoney,
     OverConfirmed,

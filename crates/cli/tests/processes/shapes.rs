@@ -20,6 +20,7 @@ const CHEAP: &str = "[model.chat]\nprice = { input = 3_000_000, output = 15_000_
 const DEAR: &str = "[model.chat]\nprice = { input = 3_300_000, output = 15_000_000 }\nroute = [{ provider = \"sim\", upstream_model = \"m\" }]\n";
 const PRICES: &str =
     r#"{"acme/m": {"litellm_provider": "acme", "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06}}"#;
+const WORKFLOW: &str = include_str!("../../../workflows/tests/example/storyline-to-clip.json");
 const QUESTION: &str = r#"{"model":"tollgate-demo","messages":[{"role":"user","content":"Hello!"}],"max_tokens":10}"#;
 
 /// A demo and what was printed by commands that were tried on it.
@@ -168,6 +169,7 @@ async fn every_command_prints_what_its_page_shows() {
     keys(&mut tried);
     prices(&mut tried);
     pauses(&mut tried);
+    workflows(&mut tried);
     proofs(&mut tried, &call);
     customers(&mut tried);
     let mut sim =
@@ -253,6 +255,27 @@ fn pauses(tried: &mut Tried) {
     tried.run("social list", &["--paused"]);
     tried.run("social resume", &["weibo/search", "--reason", "it is over"]);
     tried.run("social log", &[]);
+}
+
+fn workflows(tried: &mut Tried) {
+    let folder = tried.dir.path().join("demo/catalog/workflows");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("storyline-to-clip.json"), WORKFLOW).expect("written");
+    let slug = "storyline-to-clip";
+    let checked = tried.run("workflow check", &[]);
+    assert_eq!((&checked["ok"], &checked["warnings"]), (&true.into(), &Value::Array(Vec::new())));
+    tried.run("workflow lock", &[slug, "--reason", "reviewed"]);
+    assert_eq!(tried.run("workflow list", &[])[0]["stage"], "locked");
+    let shown = tried.run("workflow show", &[slug]);
+    assert_eq!(shown["contract_status"], "contract_locked_not_executable");
+    tried.run("workflow unlock", &[slug, "--reason", "another model"]);
+    assert_eq!(tried.run("workflow moves", &[slug])[0]["verb"], "unlock");
+    assert_eq!(tried.run("workflow list", &[])[0]["stage"], "draft");
+    let broken = tried.file("storyline-to-clip.json", &WORKFLOW.replace("gateway.workflow.v1", "v2"));
+    let checked = tried.run("workflow check", &[&broken]);
+    assert_eq!((&checked["ok"], &checked["records"][0]["by_schema"]), (&false.into(), &false.into()));
+    let mistake = &checked["mistakes"][0];
+    assert_eq!((&mistake["field"], &mistake["line"]), (&"schema_version".into(), &3.into()), "{mistake}");
 }
 
 fn proofs(tried: &mut Tried, call: &str) {

@@ -36,6 +36,7 @@ pub mod social;
 pub mod speech;
 mod stored_file;
 pub mod table;
+mod tagged;
 mod transcription_quote;
 pub mod transcriptions;
 mod unpack;
@@ -45,6 +46,7 @@ pub mod video_create;
 pub mod video_tasks;
 pub mod videos;
 pub mod webhooks;
+pub mod workflows;
 
 pub use row::{Access, AccessRole, Row};
 pub use table::{router, rows, served};

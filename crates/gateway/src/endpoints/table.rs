@@ -7,7 +7,7 @@ use super::row::{Access, Family, Row};
 use super::{
     account, admin, chat, client_secrets, conversations, decisions, embeddings, gemini, health, images, mcp, models,
     music, openapi, pricing, quote, realtime, receipts, rerank, responses, root, social, speech, transcriptions,
-    videos, webhooks,
+    videos, webhooks, workflows,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -43,6 +43,7 @@ pub(super) const FAMILIES: &[Family] = &[
     quote::FAMILY,
     models::FAMILY,
     pricing::FAMILY,
+    workflows::FAMILY,
     // account holders
     account::FAMILY,
     receipts::FAMILY,
@@ -53,6 +54,7 @@ pub(super) const FAMILIES: &[Family] = &[
     admin::house::FAMILY,
     admin::social::FAMILY,
     admin::routes::FAMILY,
+    admin::workflows::FAMILY,
     // anybody, and the machines around us
     root::FAMILY,
     health::FAMILY,

@@ -12,7 +12,10 @@ pub mod ratio_config;
 pub mod recordings;
 mod serving;
 pub mod speech;
+mod workflow_board;
+pub mod workflows;
 
 pub use offers::Offers;
 pub use price_filter::PriceFilter;
 pub use serving::Serving;
+pub use workflow_board::{ShownWorkflow, WorkflowBoard, WorkflowPage};

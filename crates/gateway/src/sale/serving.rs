@@ -1,6 +1,7 @@
 //! The one snapshot of catalog and providers that is being served.
 
 use super::Offers;
+use super::workflows::BoundWorkflows;
 use crate::who::caller::Caller;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ pub struct Serving {
     pub providers: HashMap<String, Arc<Provider>>,
     /// By which rules the models that make videos go.
     pub offers: Offers,
+    pub workflows: BoundWorkflows,
 }
 
 impl Serving {

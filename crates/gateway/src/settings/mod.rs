@@ -16,6 +16,7 @@ mod tasks;
 mod tls;
 mod video;
 mod webhooks;
+mod workflows;
 
 pub use fetch::FetchSettings;
 pub use fit::METRICS_CONNECTIONS;
@@ -33,6 +34,7 @@ pub use tls::TlsFiles;
 pub use tollgate_upstream::{Ability, AddressSource, KeyNeed, Preset, preset, presets};
 pub use video::{Bucket, CopyTo, Delivery, VideoSettings, WebhookSettings};
 pub use webhooks::webhook_address;
+pub use workflows::{workflow_files, workflow_paths};
 
 use ipnet::IpNet;
 use std::net::SocketAddr;

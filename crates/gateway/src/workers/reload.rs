@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::door::tls::TlsDoor;
 use crate::sale::groups;
 use crate::secrets::SecretLines;
-use crate::settings::{ConfigSource, catalog_paths};
+use crate::settings::{ConfigSource, catalog_paths, workflow_paths};
 use notify::{RecursiveMode, Watcher as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,6 +56,9 @@ pub async fn reload(app: &App, source: &ConfigSource) -> Result<(), Vec<Mistake>
             }
             let old = app.serving.swap(Arc::new(loaded.serving));
             let _ = tokio::task::spawn_blocking(move || drop(old)).await;
+            if let Err(error) = app.workflows.look(&app.store, &app.serving.load_full()).await {
+                tracing::warn!(%error, "how far workflows are could not be read; the next round does");
+            }
             groups::look(&app.store, &app.serving.load(), &app.metrics).await;
             Ok(())
         }
@@ -85,8 +88,21 @@ fn mistake(reason: String) -> Mistake {
     Mistake { file: String::new(), line: 0, field: String::new(), reason }
 }
 
-/// Watches files and signals until the stop.
-pub async fn watch(app: Arc<App>, source: ConfigSource, tls: Option<Arc<TlsDoor>>) {
+/// Watches files and signals until the stop. What the files are at this moment counts as read: a
+/// change that comes before the watching begins is a change all the same.
+pub fn watch(app: Arc<App>, source: ConfigSource, tls: Option<Arc<TlsDoor>>) -> impl Future<Output = ()> + Send {
+    let seen = fingerprint(&source, &app);
+    let seen_tls = tls.as_deref().map(certificate_stamps);
+    watch_from(app, source, tls, seen, seen_tls)
+}
+
+async fn watch_from(
+    app: Arc<App>,
+    source: ConfigSource,
+    tls: Option<Arc<TlsDoor>>,
+    mut seen: Vec<Stamp>,
+    mut seen_tls: Option<[Stamp; 2]>,
+) {
     let (tell, mut changed) = mpsc::channel(1);
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         if event.is_ok_and(|event| !event.kind.is_access()) {
@@ -106,8 +122,6 @@ pub async fn watch(app: Arc<App>, source: ConfigSource, tls: Option<Arc<TlsDoor>
         }
     }
     let Ok(mut hangup) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()) else { return };
-    let mut seen = fingerprint(&source, &app);
-    let mut seen_tls = tls.as_deref().map(certificate_stamps);
     loop {
         let asked = tokio::select! {
             _ = hangup.recv() => true,
@@ -154,6 +168,7 @@ fn stamp(path: PathBuf) -> Stamp {
 fn fingerprint(source: &ConfigSource, app: &App) -> Vec<Stamp> {
     let mut files = vec![source.file.clone(), app.settings.secrets_file.clone()];
     files.extend(catalog_paths(&app.settings.catalog_dir).unwrap_or_default());
+    files.extend(workflow_paths(&app.settings.catalog_dir));
     files.sort();
     files.into_iter().map(stamp).collect()
 }

@@ -14,6 +14,8 @@ const BEAT: Duration = Duration::from_secs(5);
 const SWEEP: Duration = Duration::from_secs(10);
 /// A cell paused by an operator or another replica.
 const SOCIAL: Duration = Duration::from_secs(1);
+/// A workflow that was locked or unlocked on another replica.
+const WORKFLOWS: Duration = Duration::from_secs(5);
 /// The whole ledger is recomputed; what it finds is the metric `ledger_drift`.
 const AUDIT: Duration = Duration::from_secs(3_600);
 
@@ -36,6 +38,7 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, SWEEP, Round::Sweep);
     start(app, AUDIT, Round::Audit);
     start(app, SOCIAL, Round::Social);
+    start(app, WORKFLOWS, Round::Workflows);
     start(app, AUDIT_CHANGED, Round::AuditChanged);
     if app.video.copies.is_some() || app.images.has_links() {
         start(app, FILES, Round::Files);
@@ -52,6 +55,7 @@ enum Round {
     Sweep,
     Audit,
     Social,
+    Workflows,
     AuditChanged,
     Files,
     Forget,
@@ -85,6 +89,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             app.published.refresh(&app.store).await.map(drop)
         }
         Round::Social => app.social.refresh().await,
+        Round::Workflows => app.workflows.look(&app.store, &app.serving.load_full()).await,
         Round::Beat => app.store.beat().await,
         Round::Sweep => {
             app.client.tidy();

@@ -5,6 +5,7 @@ use tokio_postgres::Row;
 use super::PostgresEngine;
 use crate::error::StoreError;
 use crate::ids::AdminKeyId;
+use crate::operator::workflow::{WorkflowMove, WorkflowVerb};
 use crate::operator::{AdminKey, Attribution, CREATED, NewAdminKey, OperatorEvent, REVOKED};
 
 const KEY: &str = "id, hash, prefix, name, created_at, expires_at, revoked_at";
@@ -75,6 +76,40 @@ impl PostgresEngine {
         };
         self.rows(sql, &[&i64::from(limit)]).await?.iter().map(event).collect()
     }
+
+    pub async fn move_workflow(&self, moved: WorkflowMove) -> Result<(), StoreError> {
+        let sql =
+            "INSERT INTO operator_event (at, actor, action, subject, reason, detail) VALUES ($1, $2, $3, $4, $5, $6)";
+        let m = &moved;
+        self.rows(sql, &[&m.at, &m.actor, &m.verb.action(), &m.slug, &m.reason, &m.evidence]).await?;
+        Ok(())
+    }
+
+    pub async fn workflow_states(&self) -> Result<Vec<WorkflowMove>, StoreError> {
+        let sql = "SELECT subject, action, at, actor, reason, detail FROM operator_event WHERE seq IN \
+                   (SELECT max(seq) FROM operator_event WHERE action LIKE 'workflow.%' GROUP BY subject) \
+                   ORDER BY subject COLLATE \"C\"";
+        self.rows(sql, &[]).await?.iter().map(moved).collect()
+    }
+
+    pub async fn workflow_moves(&self, slug: String, limit: u32) -> Result<Vec<WorkflowMove>, StoreError> {
+        let sql = "SELECT subject, action, at, actor, reason, detail FROM operator_event \
+                   WHERE subject = $1 AND action LIKE 'workflow.%' ORDER BY seq DESC LIMIT $2";
+        self.rows(sql, &[&slug, &i64::from(limit)]).await?.iter().map(moved).collect()
+    }
+}
+
+fn moved(r: &Row) -> Result<WorkflowMove, StoreError> {
+    let action: &str = r.try_get(1)?;
+    Ok(WorkflowMove {
+        slug: r.try_get(0)?,
+        // A word of a later version stands for no contract.
+        verb: WorkflowVerb::of(action).unwrap_or(WorkflowVerb::Unlock),
+        at: r.try_get(2)?,
+        actor: r.try_get(3)?,
+        reason: r.try_get(4)?,
+        evidence: r.try_get(5)?,
+    })
 }
 
 fn key(r: &Row) -> Result<AdminKey, StoreError> {

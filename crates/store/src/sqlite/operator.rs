@@ -7,12 +7,14 @@ use super::writer::apply::Apply;
 use super::writer::ops::Op;
 use crate::error::StoreError;
 use crate::ids::AdminKeyId;
+use crate::operator::workflow::{WorkflowMove, WorkflowVerb};
 use crate::operator::{AdminKey, Attribution, CREATED, NewAdminKey, OperatorEvent, REVOKED};
 
 /// What the writer is asked to write, with the row that says who and why.
 pub(super) enum OperatorOp {
     Create(AdminKey, Attribution),
     Revoke(AdminKeyId, i64, Attribution),
+    Workflow(WorkflowMove),
 }
 
 const KEY: &str = "id, hash, prefix, name, created_at, expires_at, revoked_at";
@@ -60,6 +62,39 @@ impl SqliteEngine {
             .read(move |c| Ok(c.prepare_cached(sql)?.query_map(params![limit], event)?.collect::<Result<_, _>>()?))
             .await
     }
+
+    pub async fn move_workflow(&self, moved: WorkflowMove) -> Result<(), StoreError> {
+        self.ask(|reply| Op::Operator(Box::new(OperatorOp::Workflow(moved)), reply)).await
+    }
+
+    pub async fn workflow_states(&self) -> Result<Vec<WorkflowMove>, StoreError> {
+        let sql = "SELECT subject, action, at, actor, reason, detail FROM operator_event WHERE seq IN \
+                   (SELECT max(seq) FROM operator_event WHERE action LIKE 'workflow.%' GROUP BY subject) ORDER BY subject";
+        self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_map([], moved)?.collect::<Result<_, _>>()?)).await
+    }
+
+    pub async fn workflow_moves(&self, slug: String, limit: u32) -> Result<Vec<WorkflowMove>, StoreError> {
+        let sql = "SELECT subject, action, at, actor, reason, detail FROM operator_event \
+                   WHERE subject = ?1 AND action LIKE 'workflow.%' ORDER BY seq DESC LIMIT ?2";
+        self.readers
+            .read(move |c| {
+                Ok(c.prepare_cached(sql)?.query_map(params![slug, limit], moved)?.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+}
+
+fn moved(r: &Row<'_>) -> rusqlite::Result<WorkflowMove> {
+    let action: String = r.get(1)?;
+    Ok(WorkflowMove {
+        slug: r.get(0)?,
+        // A word of a later version stands for no contract.
+        verb: WorkflowVerb::of(&action).unwrap_or(WorkflowVerb::Unlock),
+        at: r.get(2)?,
+        actor: r.get(3)?,
+        reason: r.get(4)?,
+        evidence: r.get(5)?,
+    })
 }
 
 fn key(r: &Row<'_>) -> rusqlite::Result<AdminKey> {
@@ -89,6 +124,11 @@ impl Apply<'_> {
             OperatorOp::Revoke(id, at, done) => {
                 let sql = "UPDATE admin_key SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
                 (self.statement(sql)?.execute(params![id.0, at])?, *at, REVOKED, *id, done)
+            }
+            OperatorOp::Workflow(moved) => {
+                let done = Attribution { actor: moved.actor.clone(), reason: moved.reason.clone() };
+                self.note_event(moved.at, &done, moved.verb.action(), &moved.slug, &moved.evidence)?;
+                return Ok(Ok(()));
             }
         };
         if changed == 1 {

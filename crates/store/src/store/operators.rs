@@ -4,6 +4,7 @@ use super::{Engine, Store};
 use crate::error::StoreError;
 use crate::ids::AdminKeyId;
 use crate::operator::pause::PauseChange;
+use crate::operator::workflow::WorkflowMove;
 use crate::operator::{AdminKey, Attribution, NewAdminKey, OperatorEvent};
 
 impl Store {
@@ -38,6 +39,21 @@ impl Store {
     /// The log of pauses, newest first.
     pub async fn pause_changes(&self, limit: u32) -> Result<Vec<PauseChange>, StoreError> {
         on_engine!(self, e => e.pause_changes(limit).await)
+    }
+
+    /// Moves a workflow: a row with time, actor, reason and evidence.
+    pub async fn move_workflow(&self, moved: WorkflowMove) -> Result<(), StoreError> {
+        on_engine!(self, e => e.move_workflow(moved).await)
+    }
+
+    /// The newest move of each workflow, by slug.
+    pub async fn workflow_states(&self) -> Result<Vec<WorkflowMove>, StoreError> {
+        on_engine!(self, e => e.workflow_states().await)
+    }
+
+    /// The moves of a workflow, newest first.
+    pub async fn workflow_moves(&self, slug: String, limit: u32) -> Result<Vec<WorkflowMove>, StoreError> {
+        on_engine!(self, e => e.workflow_moves(slug, limit).await)
     }
 
     /// The newest change of each cell that was ever paused.

@@ -51,6 +51,7 @@ suite!(
     the_usage_log_is_paged_newest_first,
     accounts_and_keys,
     admin_keys_are_hashes_with_a_log,
+    the_newest_move_says_how_far_a_workflow_is,
     a_suspended_account_gets_no_hold_and_ends_what_runs,
     an_account_is_in_the_groups_it_is_in,
     a_key_is_changed_and_everybody_hears_of_it,

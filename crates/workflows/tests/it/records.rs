@@ -73,6 +73,12 @@ fn every_single_violation_is_refused_at_its_path() {
     assert!(by_kind.keys().copied().eq(kinds), "{by_kind:?}");
 }
 
+#[test]
+fn the_example_is_a_record() {
+    let text = include_str!("../example/storyline-to-clip.json");
+    read_record("storyline-to-clip.json", text, "storyline-to-clip").read.unwrap();
+}
+
 fn plain() -> Value {
     let mut record = Numbers(3).record();
     record["slug"] = json!("clip");
@@ -122,7 +128,13 @@ fn every_rule_beyond_the_schema_is_refused_at_its_path() {
             "runtime_binding.request_field_map.none",
         ),
         ("/runtime_binding/request_field_map", json!({ "photo": 1 }), "runtime_binding.request_field_map.photo"),
+        ("/runtime_binding/request_field_map", json!({ "photo": "model" }), "runtime_binding.request_field_map.photo"),
         ("/runtime_binding/request_field_map", json!({ "photo": "a..b" }), "runtime_binding.request_field_map.photo"),
+        (
+            "/runtime_binding/request_field_map",
+            json!({ "photo": "a", "style": "a.b" }),
+            "runtime_binding.request_field_map.style",
+        ),
         ("/runtime_binding/request_field_map", json!({}), "inputs[0].id"),
         (
             "/recovery_policy/confirmation_required_for",
@@ -212,6 +224,28 @@ fn inputs_are_held_to_their_record() {
     ] {
         let found = checked_inputs(&record, &given(wrong.clone())).unwrap_err();
         assert_eq!(found.iter().map(|one| &*one.path).collect::<Vec<_>>(), [path], "{wrong}");
+    }
+}
+
+#[test]
+fn a_body_has_each_input_in_its_field_and_nothing_else() {
+    let mut value = plain();
+    value["runtime_binding"]["request_field_map"] =
+        json!({ "photo": "metadata.first.image", "seconds": "metadata.seconds", "style": "prompt" });
+    let record = read(&value).unwrap();
+    let hostile = "\"}, \"model\": \"dear\"";
+    for (given, body) in [
+        (
+            json!({ "photo": "asset_1" }),
+            json!({ "model": "m", "metadata": { "first": { "image": "asset_1" }, "seconds": 5 } }),
+        ),
+        (
+            json!({ "photo": "asset_1", "seconds": 10, "style": hostile }),
+            json!({ "model": "m", "metadata": { "first": { "image": "asset_1" }, "seconds": 10 }, "prompt": hostile }),
+        ),
+    ] {
+        let inputs = checked_inputs(&record, given.as_object().unwrap()).unwrap();
+        assert_eq!(record.mapped_body(&inputs, "m"), body);
     }
 }
 

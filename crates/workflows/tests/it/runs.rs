@@ -101,7 +101,9 @@ fn work(world: &mut World, stored: &mut RunState, first: RunEvent) {
         if world.numbers.below(6) == 0 {
             return; // dies before it has written
         }
-        *stored = state.clone();
+        // What is written is text.
+        *stored = serde_json::from_str(&serde_json::to_string(&state).expect("JSON")).expect("the same");
+        assert_eq!(*stored, state);
         if world.numbers.below(6) == 0 {
             return; // dies before it has acted
         }

@@ -13,6 +13,7 @@ pub mod routes;
 mod schemas;
 pub mod social;
 mod verb;
+pub mod workflows;
 
 use super::reading;
 use super::row::{Access, AccessRole};

@@ -75,6 +75,7 @@ pub enum Then {
     Nothing,
     Keys,
     Pauses,
+    Workflows,
 }
 
 impl From<AdminCommand> for PlannedCommand {
@@ -305,6 +306,7 @@ impl Then {
             Then::Nothing => Ok(()),
             Then::Keys => app.keys.refresh(&app.store, &app.world).await,
             Then::Pauses => app.routes.switches.read(&app.store, &app.metrics).await,
+            Then::Workflows => app.workflows.look(&app.store, &app.serving.load_full()).await,
         };
         if let Err(error) = read {
             tracing::warn!(%error, "an operator's change is in force here with the next regular look");

@@ -59,6 +59,68 @@ pub fn document<'a>(cells: impl Iterator<Item = &'a Arc<Cell>>) -> Value {
     })
 }
 
+/// One operation, with all that its request is made of.
+pub struct Operation {
+    /// Where it stands in the description.
+    pub place: String,
+    /// Its id, its parameters, its body, and every named shape in them.
+    pub described: Value,
+}
+
+/// The operation of a method at a path.
+pub fn operation(method: &http::Method, path: &str) -> Option<Operation> {
+    let row = all_rows().iter().find(|row| row.method == method && row.path == path)?;
+    let whole = described(row);
+    let method = method.as_str().to_ascii_lowercase();
+    let place = format!("/openapi.json#/paths/{}/{method}", path.replace('~', "~0").replace('/', "~1"));
+    let mut asked = json!({
+        "operationId": whole["operationId"], "parameters": whole["parameters"], "requestBody": whole["requestBody"],
+    });
+    let (all, mut used) = (schemas(), Map::new());
+    add_named(&asked, &all, &mut used);
+    asked["schemas"] = Value::Object(used);
+    Some(Operation { place, described: asked })
+}
+
+/// The shapes that a value names, and those that they name.
+fn add_named(value: &Value, all: &Value, used: &mut Map<String, Value>) {
+    match value {
+        Value::Object(members) => {
+            let name = members.get("$ref").and_then(Value::as_str).and_then(|name| name.rsplit('/').next());
+            if let Some(name) = name
+                && !used.contains_key(name)
+            {
+                used.insert(name.to_owned(), all[name].clone());
+                add_named(&all[name], all, used);
+            }
+            members.values().for_each(|inner| add_named(inner, all, used));
+        }
+        Value::Array(items) => items.iter().for_each(|inner| add_named(inner, all, used)),
+        _ => {}
+    }
+}
+
+impl Operation {
+    /// Whether the body has a field, in dots where it is inside another. Below an object whose
+    /// members are not described anything may stand.
+    pub fn takes(&self, field: &str) -> bool {
+        let content = self.described["requestBody"]["content"].as_object();
+        content.into_iter().flat_map(Map::values).any(|media| self.has(&media["schema"], field))
+    }
+
+    fn has(&self, schema: &Value, field: &str) -> bool {
+        if let Some(name) = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next()) {
+            return self.has(&self.described["schemas"][name], field);
+        }
+        let (first, rest) = field.split_once('.').map_or((field, None), |(first, rest)| (first, Some(rest)));
+        match (schema.get("properties").and_then(|known| known.get(first)), rest) {
+            (None, _) => schema.get("properties").is_none(),
+            (Some(_), None) => true,
+            (Some(inner), Some(rest)) => self.has(inner, rest),
+        }
+    }
+}
+
 /// Every named shape.
 fn schemas() -> Value {
     let parts = FAMILIES.iter().map(|family| (family.schemas)()).chain([errors::schemas()]);

@@ -106,6 +106,7 @@ async fn every_verb_does_what_it_says() {
         let (call, price) = keys_and_calls(&office, &account).await;
         books(&office, &account, &call, &price).await;
         the_house(&office).await;
+        workflows(&office).await;
         let asked: BTreeSet<String> =
             office.asked.lock().expect("a lock").iter().map(|&name| name.to_owned()).collect();
         let left: Vec<String> = commands().difference(&asked).cloned().collect();
@@ -253,6 +254,29 @@ async fn books(office: &Office, account: &str, call: &str, price: &str) {
 }
 
 /// Operators, pauses, the clock.
+/// A contract that is fixed and let go, each with a row that says who and why.
+async fn workflows(office: &Office) {
+    let house = &office.house;
+    super::workflows::put_example(house).await;
+    let all = office.get("/api/admin/workflows").await;
+    assert_eq!((&all["data"][0]["slug"], &all["data"][0]["stage"]), (&json!("storyline-to-clip"), &json!("draft")));
+    let path = "/api/admin/workflows/storyline-to-clip";
+    let reason = || json!({ "reason": "it is ready" });
+    let conflict = (409, "conflict".to_owned(), String::new());
+    assert_eq!(office.refused("POST", &format!("{path}/unlock"), Some(reason())).await, conflict);
+    let locked = office.send("POST", &format!("{path}/lock"), reason()).await;
+    assert_eq!((&locked["verb"], &locked["reason"]), (&json!("lock"), &json!("it is ready")));
+    assert!(text(&locked["actor"]).starts_with("night shift (adm_"));
+    assert_eq!(office.refused("POST", &format!("{path}/lock"), Some(reason())).await, conflict, "once");
+    assert_eq!(office.get("/api/admin/workflows").await["data"][0]["stage"], "locked");
+    office.send("POST", &format!("{path}/unlock"), reason()).await;
+    let moves = office.get(&format!("{path}/moves")).await;
+    let verbs: Vec<&Value> = moves["data"].as_array().expect("a list").iter().map(|moved| &moved["verb"]).collect();
+    assert_eq!(verbs, ["unlock", "lock"], "newest first");
+    assert_eq!(office.refused("POST", "/api/admin/workflows/moon/lock", Some(reason())).await.0, 404);
+    assert_eq!(office.refused("POST", &format!("{path}/lock"), Some(json!({}))).await.0, 400, "a reason is needed");
+}
+
 async fn the_house(office: &Office) {
     let house = &office.house;
     let made =

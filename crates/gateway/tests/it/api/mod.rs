@@ -2,3 +2,4 @@
 
 mod admin;
 mod admin_social;
+mod workflows;

@@ -28,7 +28,7 @@ pub use clock::*;
 pub use credit::*;
 pub use group::*;
 pub use idem::*;
-pub use operator::admin_keys_are_hashes_with_a_log;
+pub use operator::{admin_keys_are_hashes_with_a_log, the_newest_move_says_how_far_a_workflow_is};
 pub use social::{
     a_social_day_is_exact, a_social_day_is_taken_and_given_back_at_once, social_pauses_are_rows,
     turns_on_a_route_are_shared, vain_calls_are_remembered_while_they_matter,

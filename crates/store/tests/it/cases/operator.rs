@@ -1,6 +1,6 @@
-//! Admin keys, and the rows that say who made and revoked them.
+//! Admin keys, the rows that say who made and revoked them, and moves of workflows.
 
-use tollgate_store::{Attribution, NewAdminKey, hash_secret};
+use tollgate_store::{Attribution, NewAdminKey, WorkflowMove, WorkflowVerb, hash_secret};
 
 use crate::common::House;
 
@@ -35,5 +35,35 @@ pub async fn admin_keys_are_hashes_with_a_log(h: House) {
     let id = key.id.to_string();
     assert_eq!(events, [["admin_key.revoke", "bob", "left", &id], ["admin_key.create", "ada", "night shift", &id]]);
     assert_eq!(h.store.operator_events(1).await.expect("read").len(), 1);
+    h.close().await;
+}
+
+pub async fn the_newest_move_says_how_far_a_workflow_is(h: House) {
+    let moved = |slug: &str, verb, at| WorkflowMove {
+        slug: slug.to_owned(),
+        verb,
+        at,
+        actor: "ada".to_owned(),
+        reason: format!("because of {at}"),
+        evidence: format!("{{\"n\":{at}}}"),
+    };
+    assert!(h.store.workflow_states().await.expect("read").is_empty());
+    let rows = [
+        moved("clip", WorkflowVerb::Lock, 1),
+        moved("b-side", WorkflowVerb::Lock, 2),
+        moved("clip", WorkflowVerb::Unlock, 3),
+    ];
+    for row in &rows {
+        h.store.move_workflow(row.clone()).await.expect("written");
+    }
+    let new = NewAdminKey { name: "clip".to_owned(), expires_at: None, done: done("eve", "no workflow") };
+    h.store.create_admin_key(new, "ak-secret-one").await.expect("made");
+    assert_eq!(h.store.workflow_states().await.expect("read"), [rows[1].clone(), rows[2].clone()]);
+    assert_eq!(h.store.workflow_moves("clip".into(), 9).await.expect("read"), [rows[2].clone(), rows[0].clone()]);
+    assert_eq!(h.store.workflow_moves("clip".into(), 1).await.expect("read"), [rows[2].clone()]);
+    assert!(h.store.workflow_moves("none".into(), 9).await.expect("read").is_empty());
+    let log = h.store.operator_events(9).await.expect("read");
+    let actions: Vec<&str> = log.iter().map(|one| one.action.as_str()).collect();
+    assert_eq!(actions, ["admin_key.create", "workflow.unlock", "workflow.lock", "workflow.lock"]);
     h.close().await;
 }

@@ -1,0 +1,124 @@
+//! `workflow list|show|check|lock|unlock|moves`. What a workflow is stands in the catalog's folder,
+//! how far it is in the store.
+
+use crate::admin_keys::who;
+use crate::args::{ActorArgs, WorkflowCommand};
+use crate::keys::ask;
+use crate::real;
+use crate::serve::{listed, settings};
+use crate::show::Output;
+use anyhow::{Context as _, anyhow};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use tollgate_catalog::Mistake;
+use tollgate_catalog::form::{Mistakes, did_you_mean};
+use tollgate_gateway::endpoints::admin::workflows::standings;
+use tollgate_gateway::sale::Serving;
+use tollgate_gateway::sale::workflows::BoundWorkflow;
+use tollgate_gateway::settings::workflow_files;
+use tollgate_store::admin::AdminCommand;
+use tollgate_store::{WorkflowMove, WorkflowVerb};
+use tollgate_workflows::{MAX_FILE_BYTES, load_workflows, read_record};
+
+const LIST: &[&str] = &["slug", "stage", "title", "blocked", "cannot_be_locked", "moved_at_ms", "actor", "reason"];
+const MOVES: &[&str] = &["at_ms", "verb", "actor", "reason", "evidence"];
+
+pub async fn workflow(config: &Path, command: WorkflowCommand, out: &Output) -> anyhow::Result<ExitCode> {
+    match command {
+        WorkflowCommand::List => {
+            let rows = standings(&serving(config)?, &states(config).await?);
+            out.table(&json!(rows), &rows, LIST);
+        }
+        WorkflowCommand::Show { slug } => {
+            let serving = serving(config)?;
+            let bound = named(&serving, &slug)?;
+            let states = states(config).await?;
+            let record = bound.shown(states.iter().find(|moved| moved.slug == slug));
+            out.say(&record, || format!("{record:#}"));
+        }
+        WorkflowCommand::Check { files } if files.is_empty() => return check_all(config, out),
+        WorkflowCommand::Check { files } => return check(&files, out),
+        WorkflowCommand::Lock { slug, done } => put(config, &slug, WorkflowVerb::Lock, done, out).await?,
+        WorkflowCommand::Unlock { slug, done } => put(config, &slug, WorkflowVerb::Unlock, done, out).await?,
+        WorkflowCommand::Moves { slug, limit } => {
+            let rows = ask(config, AdminCommand::WorkflowMoves { slug, limit }).await?;
+            out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), MOVES);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn serving(config: &Path) -> anyhow::Result<Serving> {
+    let loaded = real::source(config).load().map_err(|mistakes| anyhow!(listed(&mistakes)))?;
+    Ok(loaded.serving)
+}
+
+async fn states(config: &Path) -> anyhow::Result<Vec<WorkflowMove>> {
+    Ok(serde_json::from_value(ask(config, AdminCommand::WorkflowStates).await?)?)
+}
+
+fn named<'s>(serving: &'s Serving, slug: &str) -> anyhow::Result<&'s Arc<BoundWorkflow>> {
+    serving.workflows.get(slug).with_context(|| {
+        let hint = did_you_mean(slug, serving.workflows.keys().map(String::as_str));
+        format!("no workflow is called {slug:?}{hint}")
+    })
+}
+
+async fn put(config: &Path, slug: &str, verb: WorkflowVerb, done: ActorArgs, out: &Output) -> anyhow::Result<()> {
+    let (serving, states, done) = (serving(config)?, states(config).await?, who(done)?);
+    let bound = named(&serving, slug)?;
+    let newest = states.iter().find(|moved| moved.slug == slug);
+    let moved = bound.planned(verb, newest, done, real::now_ms()).map_err(|why| anyhow!(why))?;
+    ask(config, AdminCommand::WorkflowMove { moved: moved.clone() }).await?;
+    let word = if verb == WorkflowVerb::Lock { "locked" } else { "unlocked" };
+    out.say(&moved, || format!("{slug} is {word}"));
+    Ok(())
+}
+
+/// Records by themselves, whatever their files are called.
+fn check(files: &[PathBuf], out: &Output) -> anyhow::Result<ExitCode> {
+    let mut records = Vec::new();
+    let mut mistakes: Vec<Mistake> = Vec::new();
+    for path in files {
+        let file = path.display().to_string();
+        let size = std::fs::metadata(path).with_context(|| file.clone())?.len();
+        anyhow::ensure!(size <= MAX_FILE_BYTES as u64, "{file}: is larger than {MAX_FILE_BYTES} bytes");
+        let text = std::fs::read_to_string(path).with_context(|| file.clone())?;
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        let found = read_record(&file, &text, name);
+        let wrong = found.read.err().unwrap_or_default();
+        records.push(json!({ "file": file, "by_schema": found.by_schema, "mistakes": wrong }));
+        mistakes.extend(wrong);
+    }
+    Ok(said(&records, &mistakes, &[], out))
+}
+
+/// The workflows of the catalog, whatever else is wrong with the configuration.
+fn check_all(config: &Path, out: &Output) -> anyhow::Result<ExitCode> {
+    let mistakes = Mistakes::default();
+    let (files, unread) = workflow_files(&settings(config)?.catalog_dir);
+    unread.into_iter().for_each(|mistake| mistakes.push(mistake));
+    let workflows = load_workflows(&files, &mistakes);
+    let mistakes = mistakes.into_list();
+    let bound = workflows.into_values().map(tollgate_gateway::endpoints::workflows::bound);
+    let warnings: Vec<String> = bound.flat_map(|bound| bound.warnings()).collect();
+    let record = |one: &tollgate_workflows::WorkflowFiles| {
+        let found = read_record(&one.record.0, &one.record.1, &one.name);
+        json!({ "file": one.record.0, "by_schema": found.by_schema, "mistakes": found.read.err().unwrap_or_default() })
+    };
+    let records: Vec<Value> = files.iter().map(record).collect();
+    Ok(said(&records, &mistakes, &warnings, out))
+}
+
+fn said(records: &[Value], mistakes: &[Mistake], warnings: &[String], out: &Output) -> ExitCode {
+    let ok = mistakes.is_empty();
+    let all = json!({ "ok": ok, "records": records, "mistakes": mistakes, "warnings": warnings });
+    out.say(&all, || {
+        let count = records.len();
+        let found = if ok { format!("no mistakes in {count} workflow records") } else { listed(mistakes) };
+        found + &warnings.iter().map(|warning| format!("\nwarning: {warning}")).collect::<String>()
+    });
+    if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
