@@ -19,6 +19,7 @@ use crate::who::caller::Caller;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::tungstenite::protocol::Role;
 use tollgate_media::realtime::{AudioFormat, LiveForm};
