@@ -82,10 +82,9 @@ pub enum Kind {
     KeyedRecording,
     Song,
     SongCut,
-    KeyedSong,
 }
 
-pub const MIX: [Kind; 46] = [
+pub const MIX: [Kind; 45] = [
     Kind::Whole,
     Kind::Picture,
     Kind::Song,
@@ -113,7 +112,6 @@ pub const MIX: [Kind; 46] = [
     Kind::ServerError,
     Kind::SpeechLeaver,
     Kind::LargePicture,
-    Kind::KeyedSong,
     Kind::SocialEmpty,
     Kind::LeaverBilledOn,
     Kind::VideoFails,
@@ -211,7 +209,6 @@ impl Kind {
             Kind::KeyedRecording => ("keyed recording", Recording("plain think_ms=40"), Persists),
             Kind::Song => ("song", Song("ms=3000"), Once),
             Kind::SongCut => ("song", Song("cut ms=3000"), Once),
-            Kind::KeyedSong => ("keyed song", Song("ms=3000"), Persists),
         }
     }
 

@@ -120,8 +120,9 @@ pub async fn read(mut reply: Response, leave_after: Option<usize>) -> Seen {
             return tool(&whole["result"], replayed);
         }
         let kinds = ["chat.completion", "video", "social.result"];
-        // Pictures and vectors come as a list.
-        assert!(kinds.iter().any(|kind| whole["object"] == *kind) || whole["data"].is_array(), "{whole}");
+        // Pictures, vectors and songs come as a list, a transcript as a text.
+        let media = whole["data"].is_array() || whole["text"].is_string();
+        assert!(media || kinds.iter().any(|kind| whole["object"] == *kind), "{whole}");
         return Seen::Answered { call, charge, replayed };
     }
     let last = text.trim_end().rsplit("\n\n").next().unwrap_or_default();
