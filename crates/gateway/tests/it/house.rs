@@ -255,7 +255,6 @@ impl House {
         for (name, key) in [("sim.key", "sim-key"), ("access.key", KLING_ACCESS), ("secret.key", KLING_SECRET)] {
             std::fs::write(dir.join(name), key).expect("written");
         }
-        let host = sim.base_url().trim_end_matches("/v1").to_owned();
         let config = format!(
             "listen = \"127.0.0.1:0\"\ndatabase = \"{}\"\n{}\n[tasks]\nlook_every = \"20ms\"\n{tasks}\n\
              [provider.sim]\nkind = \"openai\"\nbase_url = \"{url}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n{more}\n\
@@ -268,8 +267,9 @@ impl House {
              [provider.tikhub]\nkind = \"tikhub\"\nbase_url = \"{social}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
              requests_per_second = 0\n{makers}",
             plan.database,
-            plan.config.replace("{host}", &host).replace("{port}", host.rsplit(':').next().unwrap_or_default()),
+            plan.config.replace("{host}", sim.base_url().trim_end_matches("/v1")),
             url = sim.base_url(),
+            host = sim.base_url().trim_end_matches("/v1"),
             tasks = plan.tasks,
             social = sim.social_url(),
             patience = plan.patience,

@@ -17,7 +17,7 @@ use crate::refusal::Refusal;
 use crate::settings::RealtimeSettings;
 use crate::who::caller::Caller;
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::tungstenite::protocol::Role;
@@ -134,7 +134,7 @@ fn first_talk(
         standing,
         promised: None,
         asked: AskedResponse::default(),
-        running: HashMap::new(),
+        running: BTreeMap::new(),
         unpaid_items: HashSet::new(),
         context: InputEstimate::new(model.chat.image_tokens),
         spoken: AudioFormat::PCM,
