@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::experiment::{Memory, Results, Shape};
 use crate::media::MediaFigures;
 use crate::pairs::Pairs;
+use crate::realtime::LiveFigures;
 use crate::report::{added_p50, per_core_second, ratio};
 use crate::subject::Kind;
 
@@ -37,7 +38,8 @@ pub fn all(results: &Results) -> Vec<Bar> {
     let traffic = results.memory.get(&Kind::Tollgate).map(|memory| traffic(results, memory));
     let pairs = results.pairs.as_ref().map(Pairs::bars);
     let media = results.media.as_ref().map(MediaFigures::bars);
-    traffic.into_iter().chain(pairs).chain(media).flatten().collect()
+    let live = results.live.as_ref().map(LiveFigures::bars);
+    traffic.into_iter().chain(pairs).chain(media).chain(live).flatten().collect()
 }
 
 fn traffic(results: &Results, memory: &Memory) -> Vec<Bar> {

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::children::{self, Held, Part};
 use crate::media::MediaFigures;
 use crate::pairs::Pairs;
+use crate::realtime::LiveFigures;
 use crate::subject::{Kind, Place, Subject};
 use crate::{report, stat};
 
@@ -24,6 +25,8 @@ enum Only {
     Dialects,
     /// Speech, pictures, recordings, vectors.
     Media,
+    /// Sessions over a WebSocket.
+    Realtime,
 }
 
 #[derive(Args)]
@@ -112,6 +115,7 @@ pub struct Results {
     pub memory: BTreeMap<Kind, Memory>,
     pub pairs: Option<Pairs>,
     pub media: Option<MediaFigures>,
+    pub live: Option<LiveFigures>,
 }
 
 pub fn run(settings: &Settings) -> anyhow::Result<()> {
@@ -163,6 +167,9 @@ fn measure_all(settings: &Settings, scratch: &std::path::Path) -> anyhow::Result
     if wants(Only::Media) && place.tollgate.is_some() {
         results.media = Some(MediaFigures::measured(&place, rounds, seconds)?);
     }
+    if wants(Only::Realtime) && place.tollgate.is_some() {
+        results.live = Some(LiveFigures::measured(&place, rounds, seconds)?);
+    }
     Ok(results)
 }
 
@@ -202,8 +209,19 @@ fn rounds(settings: &Settings, place: &Place, kinds: &[Kind], results: &mut Resu
 
 /// One load with these options against a subject.
 pub fn measure(subject: &Subject, load: &[&str], seconds: f64, place: &Place) -> anyhow::Result<Figures> {
+    measured_by("load", subject, load, seconds, place)
+}
+
+/// The same by another command of ours.
+pub fn measured_by(
+    command: &str,
+    subject: &Subject,
+    load: &[&str],
+    seconds: f64,
+    place: &Place,
+) -> anyhow::Result<Figures> {
     let (target, seconds) = (subject.addr.to_string(), seconds.to_string());
-    let common = ["load", "--target", &target, "--key", &subject.key, "--seconds", &seconds];
+    let common = [command, "--target", &target, "--key", &subject.key, "--seconds", &seconds];
     let before = subject.sample()?;
     let seen = children::ask(&place.bench, &[&common, load].concat(), place.load_core)?;
     // Work a gateway puts off until after the reply is part of the call's price.

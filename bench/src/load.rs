@@ -65,6 +65,11 @@ impl Seen {
         }
     }
 
+    /// Something that began then is over.
+    pub fn took(&mut self, start: Instant) {
+        self.latencies.push(micros(start.elapsed()));
+    }
+
     pub fn failed(&mut self, error: &anyhow::Error) {
         self.errors += 1;
         self.last_error = Some(format!("{error:#}"));
@@ -78,7 +83,7 @@ impl Seen {
         self.last_error = other.last_error.or(self.last_error.take());
     }
 
-    fn json(mut self, seconds: f64) -> Value {
+    pub fn json(mut self, seconds: f64) -> Value {
         json!({
             "requests": self.latencies.len(), "errors": self.errors, "last_error": self.last_error,
             "seconds": seconds, "events": self.events,

@@ -8,11 +8,13 @@ mod bars;
 mod children;
 mod experiment;
 mod http1;
+mod live;
 mod load;
 mod media;
 mod pace;
 mod pairs;
 mod proxy;
+mod realtime;
 mod replies;
 mod report;
 mod stat;
@@ -49,6 +51,15 @@ enum Command {
         #[arg(long)]
         upstream: SocketAddr,
     },
+    /// A bare relay of WebSocket messages.
+    Relay {
+        #[arg(long)]
+        listen: SocketAddr,
+        #[arg(long)]
+        upstream: SocketAddr,
+    },
+    /// Opens realtime sessions and prints what it saw as one line of JSON.
+    Talk(live::Settings),
     /// Sends calls and prints what it saw as one line of JSON.
     Load(load::Settings),
     /// CPU time and memory of a process, as one line of JSON.
@@ -60,6 +71,8 @@ fn main() -> anyhow::Result<()> {
         Command::Run(settings) => experiment::run(&settings),
         Command::Upstream { listen } => upstream::run(listen),
         Command::Proxy { listen, upstream } => proxy::run(listen, upstream),
+        Command::Relay { listen, upstream } => live::relay(listen, upstream),
+        Command::Talk(settings) => live::run(&settings),
         Command::Load(settings) => load::run(&settings),
         Command::Stat { pid } => {
             println!("{}", stat::Sample::of(pid)?.json());

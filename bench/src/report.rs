@@ -6,6 +6,7 @@ use crate::bars::{self, mebibytes, per_stream};
 use crate::experiment::{Figures, Results, Shape};
 use crate::media::MediaFigures;
 use crate::pairs::Pairs;
+use crate::realtime::LiveFigures;
 use crate::subject::Kind;
 
 const KINDS: [Kind; 3] = [Kind::Direct, Kind::Proxy, Kind::Tollgate];
@@ -57,6 +58,9 @@ pub fn print(results: &Results) {
     }
     if let Some(media) = &results.media {
         media.print();
+    }
+    if let Some(live) = &results.live {
+        live.print();
     }
     println!();
     for bar in bars::all(results) {
@@ -156,5 +160,8 @@ pub fn json(results: &Results) -> Value {
     let bars: Vec<_> = bars::all(results).iter().map(bars::Bar::json).collect();
     let pairs = results.pairs.as_ref().map(Pairs::json);
     let media = results.media.as_ref().map(MediaFigures::json);
-    json!({"measurements": rounds, "memory": memory, "dialects": pairs, "media": media, "bars": bars})
+    let live = results.live.as_ref().map(LiveFigures::json);
+    json!({
+        "measurements": rounds, "memory": memory, "dialects": pairs, "media": media, "realtime": live, "bars": bars,
+    })
 }

@@ -68,6 +68,15 @@ impl Subject {
         }
     }
 
+    /// A bare relay of WebSocket messages, in the place of the proxy.
+    pub fn relay(place: &Place) -> anyhow::Result<Self> {
+        let addr = free_address()?;
+        let (listen, upstream) = (addr.to_string(), place.upstream.to_string());
+        let arguments = ["relay", "--listen", &listen, "--upstream", &upstream];
+        let part = Part::server(&place.bench, &arguments, place.subject_core, addr)?;
+        Ok(Self { kind: Kind::Proxy, addr, key: "none".to_string(), part: Some(part) })
+    }
+
     /// None for the direct way, which has no process between.
     pub fn sample(&self) -> anyhow::Result<Option<Sample>> {
         self.part.as_ref().map(|part| Sample::of(part.pid())).transpose()

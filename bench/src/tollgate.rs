@@ -10,6 +10,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use crate::children;
+use crate::live::MODEL;
 use crate::media::Media;
 use crate::replies::MODELS;
 use crate::tongue::Tongue;
@@ -35,9 +36,17 @@ pub fn write_config(dir: &Path, listen: SocketAddr, upstream: SocketAddr) -> any
         )
     });
     let media = Media::ALL.map(Media::model);
-    fs::write(catalog.join("bench.toml"), models.chain(spoken).chain(media).collect::<String>())?;
+    let live = format!(
+        "[model.\"{MODEL}\"]\ncontext_window = 32_000\nmax_output_tokens = 4_096\n\
+         supported_endpoint_types = [\"realtime\"]\n\
+         price = {{ input = 1_000_000, output = 2_000_000, audio_input = 4_000_000, audio_output = 8_000_000 }}\n\
+         [[model.\"{MODEL}\".route]]\nprovider = \"bench\"\nupstream_model = \"{MODEL}\"\n\n"
+    );
+    fs::write(catalog.join("bench.toml"), models.chain(spoken).chain(media).chain([live]).collect::<String>())?;
     let config = format!(
         "listen = \"{listen}\"\ndata_dir = \"data\"\ncatalog_dir = \"catalog\"\n\n[limits]\nspool_bytes = \"16GiB\"\n\n\
+         [realtime]\nsessions_per_key = 10_000\nsessions_per_account = 10_000\nbytes_per_second = \"4GiB\"\n\
+         events_per_second = 1_000_000\n\n\
          [provider.bench]\nkind = \"openai\"\nbase_url = \"http://{upstream}/v1\"\n"
     );
     let providers = Tongue::ALL.map(|tongue| {

@@ -12,11 +12,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 
-use crate::http1;
 use crate::media::Media;
 use crate::replies::{self, Events, MODELS, STREAM_HEAD, Wish};
 use crate::timer::Timer;
 use crate::tongue::Tongue;
+use crate::{http1, live};
 
 /// The stream that is there in every dialect.
 const SPOKEN: (&str, u64) = ("bench-0-200", 200);
@@ -70,6 +70,9 @@ async fn serve(mut socket: TcpStream, shelf: &Shelf) -> anyhow::Result<()> {
             }
             continue;
         };
+        if live::is_asked(&buffer) {
+            return live::provide(socket, &buffer[..end]).await;
+        }
         let length = http1::content_length(&buffer[..end]).context("a request without a length")?;
         if let Some(media) = Media::asked(&buffer[..end]) {
             let mut left = (end + length).saturating_sub(buffer.len());

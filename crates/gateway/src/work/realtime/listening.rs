@@ -6,7 +6,7 @@ use super::talk::Shared;
 use crate::call::{self, SessionCall};
 use crate::refusal::Refusal;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tollgate_catalog::{BillingUnit, Model};
@@ -33,7 +33,7 @@ pub struct Listening {
     /// For the audio that is being appended.
     standing: Option<(SessionCall, u64)>,
     /// By item.
-    pending: HashMap<String, Pending>,
+    pending: BTreeMap<String, Pending>,
     /// The client wants nobody to listen any more, and the provider has not said that it is so.
     stops: bool,
     /// Audio whose transcripts were charged by a report.
@@ -222,7 +222,7 @@ impl Listening {
     /// own count.
     pub fn end(&mut self, reason: &str) {
         self.stop();
-        for (item, pending) in self.pending.drain() {
+        for (item, pending) in std::mem::take(&mut self.pending) {
             if pending.begun {
                 pending.estimated(&item, reason);
             } else {

@@ -12,7 +12,8 @@ use crate::door::bodies::BodyShare;
 use crate::refusal::Refusal;
 use crate::settings::RealtimeSettings;
 use serde_json::{Value, json};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -39,6 +40,8 @@ pub struct Relay<T> {
     settings: RealtimeSettings,
     talk: Talk,
     pace: ClientPace,
+    /// Whose turn it is to be read first.
+    client_first: bool,
     /// The client sent too fast and is read again from then on.
     resume_at: Option<Instant>,
     /// Events of the client that wait, the first of them for a response that was asked for before.
@@ -52,6 +55,12 @@ pub struct Relay<T> {
     /// When anybody last said something.
     said_at: Instant,
     began: Instant,
+}
+
+/// What came, and from whom.
+enum Frame {
+    OfClient(SocketInput),
+    OfServer(SocketInput),
 }
 
 /// How the loop goes on.
@@ -81,6 +90,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             client_form,
             server_form,
             pace: ClientPace::new(&settings, now),
+            client_first: true,
             resume_at: None,
             unasked: VecDeque::new(),
             withheld: None,
@@ -198,23 +208,40 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         let hears_server = self.withheld.is_none() && self.client.has_room();
         let shutdown = self.talk.shared.terms.till.shutdown.clone();
         let wake = self.wake_at(now);
-        let stopping = self.talk.ending.is_none();
+        let goes_on = self.talk.ending.is_none();
+        // In a fixed order, but for the sides, which take turns.
+        let sides = poll_fn(|cx| {
+            let (client, server) = (&mut self.client, &mut self.server);
+            if self.client_first {
+                let heard = client.poll(cx, hears_client).map(Frame::OfClient);
+                if heard.is_ready() { heard } else { server.poll(cx, hears_server).map(Frame::OfServer) }
+            } else {
+                let heard = server.poll(cx, hears_server).map(Frame::OfServer);
+                if heard.is_ready() { heard } else { client.poll(cx, hears_client).map(Frame::OfClient) }
+            }
+        });
         tokio::select! {
-            heard = self.client.heard(hears_client) => self.client_frame(heard).await,
-            heard = self.server.heard(hears_server) => self.server_frame(heard).await,
+            biased;
+            () = shutdown.cut.cancelled() => Next::Over(stopping()),
+            () = shutdown.stopping.cancelled(), if goes_on => {
+                self.talk.end_soon(stopping(), self.talk.shared.terms.till.limits.drain_time);
+                Next::Go
+            }
+            () = tokio::time::sleep_until(wake) => self.tick(hears_client, hears_server),
             (response, extended) = extended(&mut self.talk.running) => {
                 self.extended(&response, extended);
                 self.hear().await
             }
-            () = tokio::time::sleep_until(wake) => self.tick(hears_client, hears_server),
-            () = shutdown.stopping.cancelled(), if stopping => {
-                let words = LastWords::fault(Code::ServerDraining, "The server is stopping; open the session again.");
-                self.talk.end_soon(words, self.talk.shared.terms.till.limits.drain_time);
-                Next::Go
-            }
-            () = shutdown.cut.cancelled() => {
-                Next::Over(LastWords::fault(Code::ServerDraining, "The server is stopping; open the session again."))
-            }
+            frame = sides => match frame {
+                Frame::OfClient(heard) => {
+                    self.client_first = false;
+                    self.client_frame(heard).await
+                }
+                Frame::OfServer(heard) => {
+                    self.client_first = true;
+                    self.server_frame(heard).await
+                }
+            },
         }
     }
 
@@ -396,6 +423,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
     }
 }
 
+fn stopping() -> LastWords {
+    LastWords::fault(Code::ServerDraining, "The server is stopping; open the session again.")
+}
+
 fn over_time(reason: &str, text: &str) -> LastWords {
     let refusal = Refusal::new(Code::InvalidRequest, text);
     LastWords { code: CloseCode::Away, reason: reason.to_owned(), error: Some(Box::new(refusal)) }
@@ -425,8 +456,8 @@ fn read(form: Option<&mut (dyn LiveForm + 'static)>, frame: Message) -> Result<V
 }
 
 /// The answer to what the first of all running responses asked for.
-async fn extended(running: &mut HashMap<String, RunningResponse>) -> (String, Result<(), Refusal>) {
-    std::future::poll_fn(|cx| {
+async fn extended(running: &mut BTreeMap<String, RunningResponse>) -> (String, Result<(), Refusal>) {
+    poll_fn(|cx| {
         for (id, one) in running.iter_mut() {
             if let Poll::Ready(answer) = one.call.poll_extended(cx) {
                 return Poll::Ready((id.clone(), answer));

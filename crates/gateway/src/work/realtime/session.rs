@@ -17,7 +17,7 @@ use crate::refusal::Refusal;
 use crate::settings::RealtimeSettings;
 use crate::who::caller::Caller;
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -138,7 +138,7 @@ fn first_talk(
         standing,
         promised: None,
         asked: AskedResponse::default(),
-        running: HashMap::new(),
+        running: BTreeMap::new(),
         unpaid_items: HashSet::new(),
         context: InputEstimate::new(model.chat.image_tokens),
         spoken: AudioFormat::PCM,

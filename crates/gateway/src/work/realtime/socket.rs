@@ -112,7 +112,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> SessionSocket<T> {
         std::future::poll_fn(|cx| self.poll(cx, read)).await
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>, read: bool) -> Poll<SocketInput> {
+    pub fn poll(&mut self, cx: &mut Context<'_>, read: bool) -> Poll<SocketInput> {
         if let Poll::Ready(Err(error)) = self.poll_write(cx) {
             return Poll::Ready(self.broken(&error));
         }

@@ -11,7 +11,7 @@ use crate::call::{SessionCall, SessionTerms};
 use crate::settings::RealtimeSettings;
 use crate::who::caller::Caller;
 use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -70,7 +70,7 @@ pub struct Talk {
     /// A response was asked for that has not begun: the hold is its.
     pub promised: Option<Instant>,
     pub asked: AskedResponse,
-    pub running: HashMap<String, RunningResponse>,
+    pub running: BTreeMap<String, RunningResponse>,
     /// Items of responses that nobody pays for.
     pub unpaid_items: HashSet<String>,
     pub context: InputEstimate,
@@ -143,7 +143,7 @@ impl Talk {
 
     /// All calls are closed: what was produced is charged, what only waited is not.
     pub fn close_calls(&mut self, ending: Ending, reason: &str) {
-        for (_, RunningResponse { call, count, .. }) in self.running.drain() {
+        for (_, RunningResponse { call, count, .. }) in std::mem::take(&mut self.running) {
             if count.is_empty() {
                 call.let_go(ending, reason);
             } else {

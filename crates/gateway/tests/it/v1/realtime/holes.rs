@@ -4,7 +4,6 @@
 use super::{Talker, audio, cost, house, house_with, kinds, rows};
 use crate::house::{House, Plan};
 use serde_json::{Value, json};
-use std::sync::Arc;
 use tollgate_store::UsageRow;
 
 /// Little is held for output, so that what is held is for the input.
@@ -226,48 +225,4 @@ async fn traces_are_not_written_into_the_operators_account() {
     talker.leave().await;
     house.quiet().await;
     assert!(house.sim.sessions()[0].events().iter().all(|event| event["session"].get("tracing").is_none()));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn responses_that_nobody_asked_for_are_held_for_each() {
-    let catalog = r#"
-[model."voice"]
-context_window = 32000
-max_output_tokens = 4096
-supported_endpoint_types = ["realtime"]
-price = { input = 1_000_000, output = 2_000_000, audio_input = 10_000_000, audio_output = 20_000_000, cache_read = 500_000 }
-route = [{ provider = "sim", upstream_model = "gpt-realtime+uninvited+count=200" }]
-"#;
-    let house = House::with(Plan { usd: "0.2", catalog, ..Plan::default() }).await;
-    let mut talker = Talker::open(&house).await;
-    let (events, code) = talker.rest().await;
-    assert_eq!(code, 1008, "the money ends it: {:?}", kinds(&events));
-    let heard = events.iter().filter(|event| event["type"] == "response.done").count();
-    let rows = all_held(&house).await;
-    let paid = rows.iter().filter(|row| row.charge.nano() > 0).count();
-    assert!(heard > 0 && paid == heard, "{heard} heard, {paid} paid");
-}
-
-/// Azure has a path of its own, and a name of its own for the key.
-#[tokio::test(flavor = "multi_thread")]
-async fn azure_is_dialled_in_its_own_way() {
-    let catalog = r#"
-[model."voice"]
-supported_endpoint_types = ["realtime"]
-price = { input = 1, output = 1, audio_input = 1, audio_output = 1 }
-route = [{ provider = "azure-house", upstream_model = "gpt-realtime" }]
-"#;
-    let config = "[provider.azure-house]\nkind = \"openai\"\nsecret_file = \"sim.key\"\n\
-                  base_url = \"http://house.openai.azure.com:{port}/openai/v1\"\n";
-    let names: tollgate_upstream::NameSource =
-        Arc::new(|name: &str| (name == "house.openai.azure.com").then(|| vec![[127, 0, 0, 1].into()]));
-    let house = House::with(Plan { catalog, config: config.to_owned(), names: Some(names), ..Plan::default() }).await;
-    let mut talker = Talker::open(&house).await;
-    assert_eq!(talker.turn("hello").await["response"]["status"], "completed");
-    talker.leave().await;
-    let opened = house.sim.received().into_iter().find(|seen| seen.method == "GET").expect("a handshake");
-    assert_eq!((opened.path.as_str(), opened.query.as_str()), ("/openai/v1/realtime", "model=gpt-realtime"));
-    // The simulator takes it with a key only, and this is not where it was.
-    assert!(!opened.has_authorization());
-    assert_eq!(rows(&house).await.len(), 1);
 }
