@@ -2,10 +2,12 @@
 // trust in the way that `tollgate demo --tls` says.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { House } from './house.js';
 
 const MODEL = 'demo-realtime';
@@ -53,6 +55,22 @@ test('a client secret opens the session it was made for, in Node and as in a bro
   for (const browser of [false, true]) {
     const { status, shown } = await answer({ job: 'talk', apiKey: made.value, browser, configured: true });
     assert.deepEqual([status, shown.instructions], ['completed', session.instructions]);
+  }
+});
+
+test('the block of docs/realtime.md runs', async () => {
+  const page = await readFile(new URL('../../../docs/realtime.md', import.meta.url), 'utf8');
+  const [[, block], ...more] = page.matchAll(/```js\n(.*?)```/gs);
+  assert.equal(more.length, 0);
+  // Beside node_modules, because that is where `openai` is looked for.
+  const file = fileURLToPath(new URL(`./realtime-page-${process.pid}.mjs`, import.meta.url));
+  await writeFile(file, block);
+  const trust = { NODE_EXTRA_CA_CERTS: house.authority, OPENAI_BASE_URL: `${house.baseUrl}/v1`, OPENAI_API_KEY: house.key };
+  try {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], { env: { ...process.env, ...trust }, timeout: 60_000 });
+    assert.deepEqual([stdout, stderr], ['the toll is paid and the gate opens', '']);
+  } finally {
+    await rm(file, { force: true });
   }
 });
 

@@ -23,11 +23,12 @@ WEATHER = types.Tool(function_declarations=[types.FunctionDeclaration(name="weat
 warnings.filterwarnings("ignore", message="The SDK's")
 
 
-def client(house, key=None, version="v1beta"):
+def client(house, key=None, version=None):
+    """The SDK's own version of the interface, unless one is named."""
     return genai.Client(api_key=key or house.key, http_options=types.HttpOptions(base_url=house.base_url, api_version=version))
 
 
-def session(house, model, work, *, key=None, version="v1beta", **config):
+def session(house, model, work, *, key=None, version=None, **config):
     """What `work` makes of a session."""
 
     async def run():

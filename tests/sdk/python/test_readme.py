@@ -73,6 +73,21 @@ def test_the_realtime_block(environment):
     assert (done.returncode, done.stdout) == (0, "the toll is paid and the gate opens"), done.stderr
 
 
+@pytest.mark.skipif(os.environ.get("TOLLGATE_SDKS") != "newest", reason="older SDKs know the beta interface only")
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_the_blocks_about_realtime(house, tls_house, encrypted):
+    served = tls_house if encrypted else house
+    environment = os.environ | {"OPENAI_BASE_URL": served.base_url + "/v1", "OPENAI_API_KEY": served.key}
+    pages = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("realtime.md", "client-secrets.md")]
+    found = [block for page in pages for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)]
+    said = "the toll is paid and the gate opens"
+    for block, expected in zip(found, [said, said, ""], strict=True):
+        if not encrypted and "aio.live" in block and expected:
+            continue  # It dials TLS only.
+        done = subprocess.run([sys.executable, "-c", block], env=environment, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout) == (0, expected), done.stderr
+
+
 def test_the_block_with_other_sdks(environment):
     (block,) = blocks("python", "With another SDK")
     done = subprocess.run([sys.executable, "-c", block], env=environment, capture_output=True, timeout=60, text=True)

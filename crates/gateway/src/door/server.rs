@@ -178,7 +178,7 @@ async fn one(
     let mut reply = route(&door, router, peer, request).await?;
     if http2 {
         let lingering = unread.map(|unread| Lingering { unread, door });
-        return Ok(reply.map(|body| Answer { body: stalled.hold(body), ended: false, lingering, _busy: busy }));
+        return Ok(reply.map(|body| Answer { body: stalled.hold(body), ended: false, lingering, busy: Some(busy) }));
     }
     if let Some(unread) = unread {
         unread::settle(&mut reply, &unread, &seat, waits).await;
@@ -186,7 +186,7 @@ async fn one(
     if reply.status() == StatusCode::SWITCHING_PROTOCOLS {
         seat.hand_over();
     }
-    Ok(reply.map(|body| Answer { body, ended: false, lingering: None, _busy: busy }))
+    Ok(reply.map(|body| Answer { body, ended: false, lingering: None, busy: Some(busy) }))
 }
 
 async fn route(
@@ -214,7 +214,7 @@ struct Answer {
     ended: bool,
     /// On HTTP/2: what may be left of the request.
     lingering: Option<Lingering>,
-    _busy: RequestUnderWay,
+    busy: Option<RequestUnderWay>,
 }
 
 struct Lingering {
@@ -246,8 +246,11 @@ impl Drop for Answer {
         let Some(Lingering { unread, door }) = self.lingering.take() else { return };
         // A reply that was broken off ends its stream at once, and what is left goes with it.
         if let Some(rest) = unread.take_back().filter(|_| self.ended || self.body.is_end_stream()) {
-            let ended = door.shutdown.ended.clone();
-            door.tracker.spawn(async move { ended.run_until_cancelled(unread::linger(rest)).await });
+            let (ended, busy) = (door.shutdown.ended.clone(), self.busy.take());
+            door.tracker.spawn(async move {
+                let _busy = busy;
+                ended.run_until_cancelled(unread::linger(rest)).await
+            });
         }
     }
 }

@@ -40,7 +40,7 @@ const MASK: &str = "fieldMask";
 
 pub fn rows() -> Vec<Row> {
     let summary = "An ephemeral token that opens sessions of Gemini Live for a while";
-    let paths = ["/v1alpha/auth_tokens", "/v1beta/auth_tokens"];
+    let paths = ["/v1alpha/auth_tokens", "/v1beta/auth_tokens", "/v1/auth_tokens"];
     let row = |path| {
         Row::post(path, Access::Key, create, summary)
             .takes(json!({ "type": "object", "properties": {

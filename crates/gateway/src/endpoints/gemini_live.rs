@@ -30,11 +30,13 @@ use tollgate_media::realtime::{GeminiClient, LiveFrame, gemini_setup_model};
 use tollgate_store::CallId;
 use tollgate_wire::Dialect;
 
-/// Both versions; `Constrained` is what clients with an ephemeral token call it.
-pub const ENDPOINTS: [&str; 4] = [
+/// Every version that SDKs name; `Constrained` is what clients with an ephemeral token call it.
+pub const ENDPOINTS: [&str; 6] = [
     "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
+    "/ws/google.ai.generativelanguage.v1.GenerativeService.BidiGenerateContent",
     "/ws/google.ai.generativelanguage.v1alpha.GenerativeService.BidiGenerateContent",
     "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContentConstrained",
+    "/ws/google.ai.generativelanguage.v1.GenerativeService.BidiGenerateContentConstrained",
     "/ws/google.ai.generativelanguage.v1alpha.GenerativeService.BidiGenerateContentConstrained",
 ];
 /// The longest first frame, and how long it is waited for.

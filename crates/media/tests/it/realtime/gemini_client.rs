@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tollgate_media::realtime::{
-    GeminiClient, GeminiProvider, GeminiProviderSettings, LiveForm as _, gemini_setup_model,
+    GeminiClient, GeminiProvider, GeminiProviderSettings, LiveForm as _, LockedSetup, gemini_setup_model,
 };
 
 fn client(carry: bool) -> GeminiClient {
@@ -188,4 +188,41 @@ fn between_two_geminis_frames_stay_as_they_are() {
     assert_eq!(back(&mut provider, &mut client, &end), std::slice::from_ref(&end));
     let handle = json!({"sessionResumptionUpdate": {"newHandle": "secret", "resumable": true}});
     assert_eq!(back(&mut provider, &mut client, &handle), Vec::<Value>::new());
+}
+
+/// What a token fixes holds, whatever the client says and however it spells it.
+#[test]
+fn a_locked_setup_is_not_the_client_s() {
+    let text = json!({"generationConfig": {"responseModalities": ["TEXT"]}});
+    let named = json!({"model": "models/m", "generationConfig": {"responseModalities": ["TEXT"]}});
+    let asked = json!({
+        "model": "models/mine", "generation_config": {"response_modalities": ["AUDIO"], "max_output_tokens": 9},
+        "system_instruction": {"parts": [{"text": "mine"}]}, "session_resumption": {},
+    });
+    let seen = |setup: &Value, mask: Option<&str>| {
+        let locked = LockedSetup::new(setup.clone(), mask).expect("a setup");
+        assert_eq!(LockedSetup::from_json(&locked.to_json()), locked);
+        let mut client = client(true).locked(locked);
+        let (said, _) = read(&mut client, &json!({"setup": asked}));
+        said[0]["gemini"]["setup"].clone()
+    };
+    // All of it, but for the name of the model where it has none.
+    let resumption =
+        json!({"sessionResumption": {}, "model": "models/mine", "generationConfig": {"responseModalities": ["TEXT"]}});
+    assert_eq!(seen(&text, None), resumption);
+    assert_eq!(seen(&named, None)["model"], "models/m");
+    // Some fields: the others are the client's, and one that the token leaves empty is empty.
+    let some = seen(&text, Some("generationConfig.response_modalities, systemInstruction"));
+    let expected = json!({"responseModalities": ["TEXT"], "max_output_tokens": 9});
+    let mut generation = some["generationConfig"].clone();
+    if let Some(most) = generation.as_object_mut().and_then(|object| object.remove("maxOutputTokens")) {
+        generation["max_output_tokens"] = most;
+    }
+    assert_eq!(generation, expected);
+    assert!(some.get("systemInstruction").is_none() && some["model"] == "models/mine", "{some}");
+    assert_eq!(seen(&Value::Null, None), asked, "nothing is fixed");
+    for (setup, says) in [(json!(1), "an object"), (json!({"tools": [{"googleSearch": {}}]}), "functionDeclarations")] {
+        let refused = LockedSetup::new(setup, None).expect_err("refused");
+        assert!(refused.0.contains(says), "{}", refused.0);
+    }
 }

@@ -254,3 +254,21 @@ fn usage_that_cannot_be_true_is_none() {
         assert_eq!(said.last().expect("events")["response"]["usage"], Value::Null, "{usage}");
     }
 }
+
+#[test]
+fn an_item_may_name_the_last_one_before_it() {
+    let mut provider = provider(GeminiUsage::default());
+    let mut add = |previous: Value, id: &str| {
+        let item =
+            json!({"id": id, "type": "message", "role": "user", "content": [{"type": "input_text", "text": "t"}]});
+        let event = json!({"type": "conversation.item.create", "previous_item_id": previous, "item": item});
+        write(&mut provider, &event).1[0].clone()
+    };
+    assert_eq!(add(json!("root"), "a")["type"], "conversation.item.added");
+    let second = add(json!("a"), "b");
+    assert_eq!((&second["type"], &second["previous_item_id"]), (&json!("conversation.item.added"), &json!("a")));
+    assert_eq!(add(Value::Null, "c")["previous_item_id"], "b");
+    for elsewhere in ["root", "a", "none"] {
+        assert_eq!(add(json!(elsewhere), "d")["error"]["param"], "previous_item_id", "{elsewhere}");
+    }
+}

@@ -60,3 +60,23 @@ fn its_usage_is_read() {
     let read = live_usage(&said[0]["response"]["usage"]).expect("usage");
     assert_eq!((read.input, read.audio_input, read.output, read.audio_output), (5, 15, 4, 6));
 }
+
+/// It knows no notes, and LiveKit finds its responses by them.
+#[test]
+fn what_a_client_notes_with_a_response_comes_back_with_it() {
+    let mut qwen = QwenProvider::new(QwenAudio::default());
+    let noted = |qwen: &mut QwenProvider, kind: &str| {
+        let (said, _) = read(qwen, &json!({"type": kind, "response": {"id": "r", "output": []}}));
+        said[0]["response"]["metadata"].clone()
+    };
+    let asked = json!({"type": "response.create", "response": {"metadata": {"n": "1"}}});
+    let (sent, _) = write(&mut qwen, &asked);
+    assert!(!sent[0].to_string().contains("metadata"), "{sent:?}");
+    assert_eq!(noted(&mut qwen, "response.created"), json!({"n": "1"}));
+    assert_eq!(noted(&mut qwen, "response.done"), json!({"n": "1"}));
+    // One that nobody asked for has no note, nor does the one after a refusal.
+    assert!(noted(&mut qwen, "response.created").is_null());
+    write(&mut qwen, &asked);
+    read(&mut qwen, &json!({"type": "error", "error": {"message": "no"}}));
+    assert!(noted(&mut qwen, "response.created").is_null());
+}
