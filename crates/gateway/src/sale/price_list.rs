@@ -138,11 +138,11 @@ mod tests {
         let serving = Arc::new(Serving { catalog, providers: HashMap::new(), offers: HashMap::new() });
         let list = PriceList::default();
         let viewer = |at: usize| Viewer::Account { groups: vec![format!("g{at}")], topped_up: false };
-        let first = list.page(&serving, viewer(0), Vec::new).await.ok().expect("a page");
+        let first = list.page(&serving, viewer(0), Vec::new).await.unwrap_or_else(|_| panic!("no page"));
         for at in 1..MOST_PAGES + 10 {
-            list.page(&serving, viewer(at), Vec::new).await.ok().expect("a page");
+            list.page(&serving, viewer(at), Vec::new).await.unwrap_or_else(|_| panic!("no page"));
             // Whoever is asked for again and again stays.
-            let again = list.page(&serving, viewer(0), Vec::new).await.ok().expect("a page");
+            let again = list.page(&serving, viewer(0), Vec::new).await.unwrap_or_else(|_| panic!("no page"));
             assert!(Arc::ptr_eq(&first, &again), "{at}");
         }
         assert_eq!(list.0.lock().await.by_viewer.len(), MOST_PAGES);
