@@ -176,7 +176,15 @@ class Catalog:
         return self.groups[group].get("public", group == "default")
 
 
+def completed(model):
+    """By characters and by seconds of audio, what comes out is free, and the record says so."""
+    if model.get("billing_unit") not in ("characters", "audio_duration"):
+        return model
+    return model | {key: {"output": 0} | model[key] for key in ("price", "paid") if key in model}
+
+
 def record(catalog, view, name, model):
+    model = completed(model)
     sold_to = once(model.get("enable_groups", ["default"]))
     group = next((own for own in view["groups"] if own in sold_to), None)
     if group is None or (model.get("login_required") and not view["known"]):

@@ -127,3 +127,27 @@ fn written(serving: &Serving, viewer: &Viewer, served: &Served) -> Option<PriceP
     let records = data.iter().map(|one| Some((catalog.model(one.model_name)?.clone(), serde_json::to_vec(one).ok()?)));
     Some(PricePage::new(&serde_json::to_vec(&head).ok()?, records.collect::<Option<_>>()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn kinds_of_viewers_are_forgotten_before_they_are_many() {
+        let catalog = tollgate_catalog::load(&[]).expect("nothing is wrong");
+        let serving = Arc::new(Serving { catalog, providers: HashMap::new(), offers: HashMap::new() });
+        let list = PriceList::default();
+        let viewer = |at: usize| Viewer::Account { groups: vec![format!("g{at}")], topped_up: false };
+        let first = list.page(&serving, viewer(0), Vec::new).await.unwrap_or_else(|_| panic!("no page"));
+        for at in 1..MOST_PAGES + 10 {
+            list.page(&serving, viewer(at), Vec::new).await.unwrap_or_else(|_| panic!("no page"));
+            // Whoever is asked for again and again stays.
+            let again = list.page(&serving, viewer(0), Vec::new).await.unwrap_or_else(|_| panic!("no page"));
+            assert!(Arc::ptr_eq(&first, &again), "{at}");
+        }
+        assert_eq!(list.0.lock().await.by_viewer.len(), MOST_PAGES);
+        let mut pages = list.0.lock().await;
+        pages.make_room(MOST_BYTES + 1);
+        assert!(pages.by_viewer.is_empty(), "one that needs all the room gets it");
+    }
+}

@@ -118,7 +118,7 @@ async fn what_a_client_has_already_is_not_sent_again_until_it_changes() {
     assert_eq!(own.status(), 200, "an account's list is another");
     // A new catalog is a new list.
     std::fs::write(house.dir.join("catalog/more.toml"), CATALOG.replace("2_000_000", "3_000_000")).expect("written");
-    for _ in 0..300 {
+    for _ in 0..1_200 {
         let reply = get(&etag).await.expect("a reply");
         if reply.status() == 200 {
             let page: Value = reply.json().await.expect("JSON");
