@@ -43,8 +43,8 @@ pub struct ImportArgs {
     /// Only these: * stands for any text (repeat the option).
     #[arg(long = "model", value_name = "GLOB")]
     pub models: Vec<String>,
-    /// Facts that price lists do not have: a file of `[model."GLOB"]` tables as in a catalog (repeat
-    /// the option; later ones win).
+    /// Facts that price lists do not have: a file of `[model."GLOB"]` tables as in a catalog
+    /// (repeat the option; later ones win).
     #[arg(long, value_name = "FILE")]
     pub facts: Vec<PathBuf>,
     /// Put in front of every name, such as groq/ for a provider that hosts the models of others.

@@ -66,10 +66,10 @@ pub enum CatalogCommand {
         #[arg(long)]
         dry_run: bool,
     },
-    /// Write a catalog file from price lists that others publish. Shows what it would write; exits 1
-    /// when something has to be looked at first.
+    /// Write a catalog file from price lists that others publish. Shows what it would write; exits
+    /// 1 when something has to be looked at first.
     Import(ImportArgs),
-    /// Compare what was enabled or imported with the list of today: what the vendor changed and what
-    /// was changed by hand. Exits 1 when something has to be looked at first.
+    /// Compare what was enabled or imported with the list of today: what the vendor changed and
+    /// what was changed by hand. Exits 1 when something has to be looked at first.
     Update(UpdateArgs),
 }

@@ -89,8 +89,8 @@ pub fn lend(request: Request<Incoming>) -> (Request<axum::body::Body>, Option<Un
     (lent, Some(unread))
 }
 
-/// Makes a reply true for its HTTP/1 connection: either nothing is left of the request, or the reply
-/// says that it is the last. `waits`: the client waits for a word before it sends the body.
+/// Makes a reply true for its HTTP/1 connection: either nothing is left of the request, or the
+/// reply says that it is the last. `waits`: the client waits for a word before it sends the body.
 pub async fn settle(reply: &mut Response, unread: &Unread, seat: &Seat, waits: bool) {
     let Some(body) = unread.take_back() else { return };
     // Reading would tell a client that waits to send what nobody wants; and one that was too slow

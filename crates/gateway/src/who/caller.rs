@@ -147,8 +147,8 @@ fn key_in_protocol(headers: &HeaderMap) -> Option<&str> {
     protocols(headers).find_map(|offered| offered.strip_prefix("openai-insecure-api-key."))
 }
 
-/// `?key=…`, or `?access_token=…`, which only clients of Gemini's paths send; elsewhere a query may end up in somebody's
-/// log.
+/// `?key=…`, or `?access_token=…`, which only clients of Gemini's paths send; elsewhere a query may
+/// end up in somebody's log.
 fn key_in_query(uri: &Uri) -> Option<&str> {
     let path = uri.path();
     if !["/v1beta/", "/v1alpha/", "/v1/models", "/ws/google.ai."].iter().any(|start| path.starts_with(start)) {

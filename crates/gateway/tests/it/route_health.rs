@@ -68,7 +68,8 @@ async fn failures_of_providers_count_and_those_of_callers_do_not() {
     assert_eq!((&health["window_hours"], &health["sample_size"]), (&json!(24), &json!(20)));
     assert_eq!(health["success_ratio"], json!(0.75));
     assert!(health["last_checked_at"].as_str().is_some_and(|at| at.ends_with('Z') && at.len() == 20), "{health}");
-    // What a provider refuses because of the request, and what we refuse ourselves, says nothing of it.
+    // What a provider refuses because of the request, and what we refuse ourselves, says nothing of
+    // it.
     for text in ["[[sim:error400]]", "[[sim:error422]]"] {
         let status = call(&house, here, &house.key, "shaky", text).await;
         assert!((400..500).contains(&status), "{text}: {status}");

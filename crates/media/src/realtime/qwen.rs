@@ -109,7 +109,8 @@ impl LiveForm for QwenProvider {
             match event_type(&event) {
                 Some("session.created" | "session.updated") => {}
                 Some("error") => {
-                    // It may be about the response that was asked for: its note belongs to no other.
+                    // It may be about the response that was asked for: its note belongs to no
+                    // other.
                     self.asked_note = Value::Null;
                     return Ok(event);
                 }

@@ -20,8 +20,8 @@ impl Store {
         on_engine!(self, e => e.client_secret(hash).await)
     }
 
-    /// Takes one of the uses of a secret that has a number of them. `false`: none is left, or it has
-    /// expired. Exact over all replicas.
+    /// Takes one of the uses of a secret that has a number of them. `false`: none is left, or it
+    /// has expired. Exact over all replicas.
     pub async fn use_client_secret(&self, hash: [u8; 32]) -> Result<bool, StoreError> {
         on_engine!(self, e => e.use_client_secret(hash).await)
     }

@@ -139,8 +139,8 @@ mod tests {
         AwsKey { region: USUAL_REGION.to_owned(), ..AwsKey::new("AKIDEXAMPLE", SECRET, service, &base) }
     }
 
-    /// The published test suite (get-vanilla, post-vanilla, get-vanilla-query-order-key-case), and the
-    /// example of the documentation.
+    /// The published test suite (get-vanilla, post-vanilla, get-vanilla-query-order-key-case), and
+    /// the example of the documentation.
     #[test]
     fn published_signatures() {
         let host = [("host", "example.amazonaws.com"), ("x-amz-date", "20150830T123600Z")];

@@ -241,7 +241,8 @@ async fn a_large_picture_of_a_form_never_sits_in_memory() {
     }
     house.quiet().await;
     assert_eq!((app.spool.budget.used(), app.bodies.used()), (0, 0));
-    // What cannot be looked back at is not unpacked, and neither is what comes to more than is taken.
+    // What cannot be looked back at is not unpacked, and neither is what comes to more than is
+    // taken.
     let mut wide = windowed(b"{}");
     wide[5] = 14 << 3;
     let bomb = repeated(u32::MAX - (128 << 10) + 1);
