@@ -61,10 +61,8 @@ impl ConverseEvents {
                     self.delta(delta, at, out);
                 }
             }
-            "contentBlockStop" => {
-                if self.open.take().is_some() {
-                    event(out, "content_block_stop", |body| body.number("index", at));
-                }
+            "contentBlockStop" if self.open.take().is_some() => {
+                event(out, "content_block_stop", |body| body.number("index", at));
             }
             "messageStop" => self.stopped = Some(node.str_of("stopReason").to_owned()),
             "metadata" => self.close(out, node.get("usage")),
