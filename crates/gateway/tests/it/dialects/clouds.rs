@@ -98,7 +98,7 @@ async fn clients_of_every_dialect_are_answered_by_every_cloud() {
                 let price = i64::try_from(seen.prompt_tokens).expect("small") * 1_000 + 5 * 2_000;
                 assert_eq!(
                     (row.charge.nano(), row.ending, row.attempts),
-                    (price, Ending::Completed, 1),
+                    (price, Ending::Answered, 1),
                     "{cloud} {client:?}"
                 );
             }
@@ -194,7 +194,7 @@ async fn bedrock_calls_tools_thinks_fails_and_breaks_off() {
         let call = call_id(&reply);
         let text = reply.text().await.unwrap_or_default();
         assert!(text.contains("\"error\""), "{marker}: {text}");
-        assert_ne!(house.row(call).await.ending, Ending::Completed, "{marker}");
+        assert_ne!(house.row(call).await.ending, Ending::Answered, "{marker}");
     }
     for stream in [false, true] {
         let reply = chat.ask(&house, "gemini-bedrock", "go [[sim:garbage]]", stream).await;
