@@ -1,5 +1,6 @@
-//! A provider tried out: one cheap request for each thing that is sold of it, what it may cost, and in
-//! plain words why it failed. Nothing is booked: the operator pays his provider, and nobody pays him.
+//! A provider tried out: one cheap request for each thing that is sold of it, what it may cost, and
+//! in plain words why it failed. Nothing is booked: the operator pays his provider, and nobody pays
+//! him.
 
 use crate::call::Terms;
 use crate::configuration::Loaded;

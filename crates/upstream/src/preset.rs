@@ -1,5 +1,6 @@
-//! Providers that are known by name: `providers.toml`, compiled in. A row says what an operator would
-//! otherwise look up: address, kind, the usual variable of its key, and what it does not take.
+//! Providers that are known by name: `providers.toml`, compiled in. A row says what an operator
+//! would otherwise look up: address, kind, the usual variable of its key, and what it does not
+//! take.
 
 use crate::{Ability, ProviderKind, kind};
 use serde::Deserialize;
@@ -96,8 +97,13 @@ impl Preset {
 
     /// The names in braces of its address.
     pub fn blanks(&self) -> Vec<&str> {
-        let parts = self.base_url.split('{').skip(1);
-        parts.filter_map(|part| part.split_once('}').map(|(name, _)| name)).collect()
+        let mut names = Vec::new();
+        for (name, _) in self.base_url.split('{').skip(1).filter_map(|part| part.split_once('}')) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
     }
 
     /// The address with these values in the place of its blanks; the name of the first that is
@@ -185,6 +191,10 @@ mod tests {
         let at = |region: &str| row.address(|_| Some(region.to_owned())).unwrap();
         assert_eq!(at("europe-west4"), "https://europe-west4-cloud.example");
         assert_eq!(at("global"), "https://cloud.example");
+        assert_eq!(preset("vertex-gemini").unwrap().blanks(), ["region", "project"]);
+        let vertex = preset("vertex-gemini").unwrap().address(|_| Some("global".to_owned()));
+        let expected = "https://aiplatform.googleapis.com/v1/projects/global/locations/global";
+        assert_eq!(vertex.as_deref(), Ok(expected));
         let own = preset("ollama").unwrap();
         assert_eq!(own.address(|_| None).as_deref(), Ok("http://127.0.0.1:11434/v1"));
     }

@@ -278,8 +278,8 @@ impl Provider {
     }
 }
 
-/// The header that carries a key as it is. Where a kind has one of its own, a token that somebody else
-/// signed is a bearer all the same.
+/// The header that carries a key as it is. Where a kind has one of its own, a token that somebody
+/// else signed is a bearer all the same.
 fn header_of(kind: &ProviderKind, secret: &Secret) -> Result<(HeaderName, HeaderValue), BadProvider> {
     let bad = BadProvider("the secret cannot stand in a header");
     match kind.key_header.filter(|_| !secret.is_token()) {

@@ -1,5 +1,5 @@
-//! A newcomer with a server of his own that speaks OpenAI's format: three commands to the first model that
-//! is sold. docs/first-model.md has the same commands.
+//! A newcomer with a server of his own that speaks OpenAI's format: three commands to the first
+//! model that is sold. docs/first-model.md has the same commands.
 
 use crate::house::text;
 use crate::process::{HANG, Process, free_port, tollgate};

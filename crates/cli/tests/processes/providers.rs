@@ -94,7 +94,7 @@ route = [{ provider = "own", upstream_model = "sim-plain" }]
 [model."vector"]
 supported_endpoint_types = ["embeddings"]
 price = { input = 1_000_000, output = 0 }
-route = [{ provider = "own", upstream_model = "sim-embed" }]
+route = [{ provider = "own", upstream_model = "sim-plain" }]
 
 [model."picture"]
 supported_endpoint_types = ["image-generation"]

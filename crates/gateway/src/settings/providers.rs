@@ -1,5 +1,5 @@
-//! The tables `[provider.NAME]`: a provider in the operator's own words, or one of those that are known
-//! by name, with whatever differs from its row.
+//! The tables `[provider.NAME]`: a provider in the operator's own words, or one of those that are
+//! known by name, with whatever differs from its row.
 
 use super::ConfigSource;
 use std::collections::HashMap;
@@ -118,8 +118,8 @@ fn kind_of(form: &mut Form<'_>, known: Option<&Preset>) -> Option<&'static Provi
     }
 }
 
-/// The base address as written, or that of the row with its blanks filled; empty where a mistake was
-/// recorded.
+/// The base address as written, or that of the row with its blanks filled; empty where a mistake
+/// was recorded.
 fn address(form: &mut Form<'_>, known: Option<&Preset>) -> String {
     let blanks: HashMap<&str, Option<String>> =
         known.map(|row| row.blanks().into_iter().map(|name| (name, form.opt_text(name))).collect()).unwrap_or_default();

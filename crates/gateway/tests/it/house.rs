@@ -15,8 +15,6 @@ use tollgate_catalog::Money;
 use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::{CannotStart, Running, start};
 use tollgate_gateway::world::World;
-use tollgate_sim::clouds::{AWS_ACCESS, AWS_SECRET, AZURE_KEY, BEDROCK_KEY, google_account};
-use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 use tollgate_sim::{Sim, SimSettings};
 use tollgate_store::{
     Account, AccountId, CallId, Credit, CreditKind, Ending, Limits, NewAccount, NewKey, Pot, StoreError, UsageRow,
@@ -253,15 +251,7 @@ impl House {
         std::fs::write(dir.join("catalog/more.toml"), plan.catalog).expect("written");
         let videos = if plan.videos { VIDEO_CATALOG } else { "" };
         std::fs::write(dir.join("catalog/video.toml"), videos).expect("written");
-        for (name, key) in [("sim.key", "sim-key"), ("access.key", KLING_ACCESS), ("secret.key", KLING_SECRET)] {
-            std::fs::write(dir.join(name), key).expect("written");
-        }
-        let host = sim.base_url().trim_end_matches("/v1").to_owned();
-        let clouds = [("azure.key", AZURE_KEY), ("bedrock.key", BEDROCK_KEY), ("aws-access.key", AWS_ACCESS)];
-        for (name, key) in clouds.into_iter().chain([("aws-secret.key", AWS_SECRET)]) {
-            std::fs::write(dir.join(name), key).expect("written");
-        }
-        std::fs::write(dir.join("google.json"), google_account(&sim.root_url())).expect("written");
+        crate::dialects::clouds::write_keys(&dir, &sim);
         let config = format!(
             "listen = \"127.0.0.1:0\"\ndatabase = \"{}\"\n{}\n[tasks]\nlook_every = \"20ms\"\n{tasks}\n\
              [provider.sim]\nkind = \"openai\"\nbase_url = \"{url}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n{more}\n\

@@ -1,4 +1,5 @@
-//! Azure OpenAI: the current paths below `/openai/v1`, and the older ones with a deployment and a version.
+//! Azure OpenAI: the current paths below `/openai/v1`, and the older ones with a deployment and a
+//! version.
 
 use super::{AZURE_KEY, Inside, header, with_model};
 use bytes::Bytes;

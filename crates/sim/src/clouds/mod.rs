@@ -1,6 +1,7 @@
-//! Clouds that sell models of others: Azure OpenAI, Google's Vertex AI and Amazon Bedrock, each below a
-//! path of its own (`/azure`, `/vertex`, `/bedrock`). Paths, keys and signatures are checked here as
-//! strictly as the clouds do; what is said and how it goes wrong is that of the dialects.
+//! Clouds that sell models of others: Azure OpenAI, Google's Vertex AI and Amazon Bedrock, each
+//! below a path of its own (`/azure`, `/vertex`, `/bedrock`). Paths, keys and signatures are
+//! checked here as strictly as the clouds do; what is said and how it goes wrong is that of the
+//! dialects.
 
 mod azure;
 mod bedrock;

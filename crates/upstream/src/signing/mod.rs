@@ -1,5 +1,5 @@
-//! Keys that are not sent as they are: requests signed for a moment, and tokens that a service account
-//! is given for an hour. The client does it last, when the request is whole.
+//! Keys that are not sent as they are: requests signed for a moment, and tokens that a service
+//! account is given for an hour. The client does it last, when the request is whole.
 
 mod service_account;
 mod sigv4;
@@ -17,8 +17,8 @@ pub enum Signing {
     /// The key itself, in a header.
     #[default]
     Plain,
-    /// A signature of each request by a pair of keys (AWS Signature Version 4); a single key is sent
-    /// as it is.
+    /// A signature of each request by a pair of keys (AWS Signature Version 4); a single key is
+    /// sent as it is.
     SigV4 { service: &'static str },
     /// A token for an hour, for which the JSON file of a service account is exchanged.
     ServiceAccount,

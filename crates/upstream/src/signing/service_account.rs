@@ -1,5 +1,6 @@
-//! A service account of Google: its key signs a statement (a JSON web token, RS256), for which Google
-//! gives a token that is good for an hour. It is renewed before it ends, by one request for all calls.
+//! A service account of Google: its key signs a statement (a JSON web token, RS256), for which
+//! Google gives a token that is good for an hour. It is renewed before it ends, by one request for
+//! all calls.
 
 use crate::outgoing::outgoing;
 use crate::{BadProvider, Blame, Client, Fault, read_whole};

@@ -139,15 +139,16 @@ mod tests {
         AwsKey { region: USUAL_REGION.to_owned(), ..AwsKey::new("AKIDEXAMPLE", SECRET, service, &base) }
     }
 
-    /// The published test suite (get-vanilla, post-vanilla, get-vanilla-query-order-key-case), and the
-    /// example of the documentation.
+    /// The published test suite (get-vanilla, post-vanilla, get-vanilla-query-order-key-case), and
+    /// the example of the documentation.
     #[test]
     fn published_signatures() {
         let host = [("host", "example.amazonaws.com"), ("x-amz-date", "20150830T123600Z")];
         let form = "application/x-www-form-urlencoded; charset=utf-8";
         let iam = [("content-type", form), ("host", "iam.amazonaws.com"), ("x-amz-date", "20150830T123600Z")];
         let users = "Action=ListUsers&Version=2010-05-08";
-        let rows: [(&str, &str, &'static str, &[(&str, &str)], &str); 4] = [
+        type Row<'r> = (&'r str, &'r str, &'static str, &'r [(&'r str, &'r str)], &'r str);
+        let rows: [Row<'_>; 4] = [
             ("GET", "", "service", &host, "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
             ("POST", "", "service", &host, "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"),
             (

@@ -1,5 +1,5 @@
-//! What a provider's chat completions do not take, with what the catalog says of the model laid over
-//! it.
+//! What a provider's chat completions do not take, with what the catalog says of the model laid
+//! over it.
 
 use super::Conversation;
 use super::target::{BETA, priced_is_sent};
@@ -44,8 +44,8 @@ fn of(model: &Model, provider: &Provider) -> ChatQuirks {
 }
 
 impl Conversation {
-    /// The body as the provider takes it. What it does not get is noted, or refused where the caller
-    /// wants nothing left out.
+    /// The body as the provider takes it. What it does not get is noted, or refused where the
+    /// caller wants nothing left out.
     pub(super) fn fitted(
         &self,
         model: &Model,

@@ -1,10 +1,32 @@
-//! Models of others behind a cloud: Azure in both forms, Vertex in three formats, Bedrock with a key and
-//! with signatures. Clients of every dialect get the same answer and pay what the cloud reports.
+//! Models of others behind a cloud: Azure in both forms, Vertex in three formats, Bedrock with a
+//! key and with signatures. Clients of every dialect get the same answer and pay what the cloud
+//! reports.
 
 use super::client::{Client, code_of};
 use crate::house::{House, Plan, call_id, error_of, events};
 use serde_json::{Value, json};
+use std::path::Path;
+use tollgate_sim::Sim;
+use tollgate_sim::clouds::{AWS_ACCESS, AWS_SECRET, AZURE_KEY, BEDROCK_KEY, google_account};
+use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 use tollgate_store::Ending;
+
+/// The keys of those whom the simulator plays, as files of a house.
+pub fn write_keys(dir: &Path, sim: &Sim) {
+    let account = google_account(&sim.root_url());
+    for (name, key) in [
+        ("sim.key", "sim-key"),
+        ("access.key", KLING_ACCESS),
+        ("secret.key", KLING_SECRET),
+        ("azure.key", AZURE_KEY),
+        ("bedrock.key", BEDROCK_KEY),
+        ("aws-access.key", AWS_ACCESS),
+        ("aws-secret.key", AWS_SECRET),
+        ("google.json", &account),
+    ] {
+        std::fs::write(dir.join(name), key).expect("written");
+    }
+}
 
 const CLOUDS: [&str; 7] =
     ["azure", "azure-older", "vertex-gemini", "vertex-anthropic", "vertex-openai", "bedrock", "bedrock-signed"];
@@ -42,7 +64,7 @@ fn catalog() -> &'static str {
     text += &model("wrong", "azure-wrong", "sim-plain");
     text += &model("in-europe", "bedrock", "eu.sim-plain");
     text += "[model.\"vector\"]\nsupported_endpoint_types = [\"embeddings\"]\nprice = { input = 1_000_000, output = 0 }\n\
-             route = [{ provider = \"azure-older\", upstream_model = \"sim-embed\" }]\n";
+             route = [{ provider = \"azure-older\", upstream_model = \"sim-plain\" }]\n";
     Box::leak(text.into_boxed_str())
 }
 
@@ -76,7 +98,7 @@ async fn clients_of_every_dialect_are_answered_by_every_cloud() {
                 let price = i64::try_from(seen.prompt_tokens).expect("small") * 1_000 + 5 * 2_000;
                 assert_eq!(
                     (row.charge.nano(), row.ending, row.attempts),
-                    (price, Ending::Completed, 1),
+                    (price, Ending::Answered, 1),
                     "{cloud} {client:?}"
                 );
             }
@@ -127,7 +149,7 @@ async fn paths_and_keys_are_those_that_are_documented() {
     let seen = house.sim.received().pop().expect("a call");
     assert_eq!(
         seen.header("x-sim-came"),
-        Some("/azure/openai/deployments/sim-embed/embeddings?api-version=2024-10-21")
+        Some("/azure/openai/deployments/sim-plain/embeddings?api-version=2024-10-21")
     );
 
     let reply = client.ask(&house, "gemini-wrong", "hello", false).await;
@@ -172,7 +194,7 @@ async fn bedrock_calls_tools_thinks_fails_and_breaks_off() {
         let call = call_id(&reply);
         let text = reply.text().await.unwrap_or_default();
         assert!(text.contains("\"error\""), "{marker}: {text}");
-        assert_ne!(house.row(call).await.ending, Ending::Completed, "{marker}");
+        assert_ne!(house.row(call).await.ending, Ending::Answered, "{marker}");
     }
     for stream in [false, true] {
         let reply = chat.ask(&house, "gemini-bedrock", "go [[sim:garbage]]", stream).await;

@@ -3,7 +3,7 @@
 
 mod agents;
 pub mod client;
-mod clouds;
+pub mod clouds;
 mod endpoints;
 mod given;
 mod hosted;

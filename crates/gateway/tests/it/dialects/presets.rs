@@ -1,5 +1,5 @@
-//! Every provider that is known by name and speaks chat completions gets what it takes: one request with
-//! every parameter, sent through each row.
+//! Every provider that is known by name and speaks chat completions gets what it takes: one request
+//! with every parameter, sent through each row.
 
 use super::client::Client;
 use crate::house::{House, Plan, error_of};

@@ -1,5 +1,6 @@
-//! Azure OpenAI: OpenAI's formats below a resource of one's own. The current form names the model in
-//! the body (`/openai/v1/…`); the older one has the deployment in the path and a version in the query.
+//! Azure OpenAI: OpenAI's formats below a resource of one's own. The current form names the model
+//! in the body (`/openai/v1/…`); the older one has the deployment in the path and a version in the
+//! query.
 
 use crate::chat::{bearer, post};
 use crate::embed::{EmbedAsk, EmbedSent, Embeddings};

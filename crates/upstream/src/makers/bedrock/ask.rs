@@ -1,5 +1,5 @@
-//! A request in Anthropic's messages as Converse takes it. What Converse has no field for is reported, or
-//! refused by its name.
+//! A request in Anthropic's messages as Converse takes it. What Converse has no field for is
+//! reported, or refused by its name.
 
 use bytes::Bytes;
 use tollgate_wire::json::{Array, Node, Object};
@@ -187,7 +187,8 @@ fn tools(object: &mut Object<'_>, node: &Node<'_>, dropped: &mut Dropped) -> Res
     let choice = node.get("tool_choice");
     let kind = choice.map_or("auto", |choice| choice.str_of("type"));
     if kind == "none" {
-        // Left out altogether they cannot be called; a conversation in which they were must have them.
+        // Left out altogether they cannot be called; a conversation in which they were must have
+        // them.
         if !mentions_tools(node) {
             return Ok(());
         }

@@ -1,7 +1,7 @@
-//! A stream of Converse as Anthropic's events. Amazon begins only blocks of tool calls with an event,
-//! and reports what was used after the end; both are put where Anthropic has them.
+//! A stream of Converse as Anthropic's events. Amazon begins only blocks of tool calls with an
+//! event, and reports what was used after the end; both are put where Anthropic has them.
 
-use super::frames::{Frame, Frames};
+use super::frames::{AwsFrame, AwsFrames};
 use super::reply::{stop_reason, usage};
 use crate::Fault;
 use crate::chat::ReplyShape;
@@ -10,22 +10,21 @@ use tollgate_wire::json::{Node, Object};
 
 /// What was said so far.
 #[derive(Debug)]
-pub(super) struct Events {
+pub(super) struct ConverseEvents {
     id: String,
-    frames: Frames,
+    frames: AwsFrames,
     /// The block that is open.
     open: Option<u64>,
     /// Why it stopped, until the report comes.
     stopped: Option<String>,
-    ended: bool,
 }
 
-impl Events {
-    pub fn new(id: String) -> Events {
-        Events { id, frames: Frames::default(), open: None, stopped: None, ended: false }
+impl ConverseEvents {
+    pub fn new(id: String) -> ConverseEvents {
+        ConverseEvents { id, frames: AwsFrames::default(), open: None, stopped: None }
     }
 
-    fn frame(&mut self, frame: &Frame, out: &mut Vec<u8>) -> Result<(), Fault> {
+    fn frame(&mut self, frame: &AwsFrame, out: &mut Vec<u8>) -> Result<(), Fault> {
         let text = std::str::from_utf8(&frame.payload).map_err(|_| Fault::garbage())?;
         let node = Node::read(text).map_err(|_| Fault::garbage())?;
         if frame.message != "event" {
@@ -62,10 +61,8 @@ impl Events {
                     self.delta(delta, at, out);
                 }
             }
-            "contentBlockStop" => {
-                if self.open.take().is_some() {
-                    event(out, "content_block_stop", |body| body.number("index", at));
-                }
+            "contentBlockStop" if self.open.take().is_some() => {
+                event(out, "content_block_stop", |body| body.number("index", at));
             }
             "messageStop" => self.stopped = Some(node.str_of("stopReason").to_owned()),
             "metadata" => self.close(out, node.get("usage")),
@@ -120,7 +117,6 @@ impl Events {
     /// The end, with the report where there is one.
     fn close(&mut self, out: &mut Vec<u8>, report: Option<&Node<'_>>) {
         let Some(word) = self.stopped.take() else { return };
-        self.ended = true;
         event(out, "message_delta", |body| {
             body.object("delta", |delta| {
                 delta.text("stop_reason", stop_reason(&word));
@@ -134,7 +130,7 @@ impl Events {
     }
 }
 
-impl ReplyShape for Events {
+impl ReplyShape for ConverseEvents {
     fn feed(&mut self, piece: &[u8]) -> Result<Bytes, Fault> {
         self.frames.feed(piece);
         let mut out = Vec::new();
@@ -193,7 +189,7 @@ mod tests {
     use super::*;
 
     fn events(frames: &[(&str, &str)]) -> String {
-        let mut shape = Events::new("msg_1".to_owned());
+        let mut shape = ConverseEvents::new("msg_1".to_owned());
         let mut out = Vec::new();
         for (kind, payload) in frames {
             out.extend(shape.feed(&frame("event", kind, payload)).unwrap());
@@ -237,11 +233,11 @@ mod tests {
 
     #[test]
     fn exceptions_are_errors() {
-        let mut shape = Events::new(String::new());
+        let mut shape = ConverseEvents::new(String::new());
         let said = shape.feed(&frame("exception", "throttlingException", r#"{"message":"slow"}"#)).unwrap();
         let expected = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow\"}}\n\n";
         assert_eq!(said, expected);
-        let mut half = Events::new(String::new());
+        let mut half = ConverseEvents::new(String::new());
         half.feed(&frame("event", "messageStart", "{}")[..9]).unwrap();
         assert!(half.end().is_err(), "half a frame is no end");
     }

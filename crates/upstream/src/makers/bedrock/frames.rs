@@ -5,7 +5,7 @@ use bytes::{Buf as _, Bytes, BytesMut};
 
 /// One message of a stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct AwsFrame {
     /// `event`, `exception` or `error`.
     pub message: String,
     /// What kind of event or exception.
@@ -15,7 +15,7 @@ pub(super) struct Frame {
 
 /// Frames out of bytes, however they are cut.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+pub(super) struct AwsFrames {
     bytes: BytesMut,
 }
 
@@ -27,7 +27,7 @@ const MOST: usize = 16 << 20;
 /// The type of a header whose value is text.
 const TEXT: u8 = 7;
 
-impl Frames {
+impl AwsFrames {
     pub fn feed(&mut self, piece: &[u8]) {
         self.bytes.extend_from_slice(piece);
     }
@@ -38,7 +38,7 @@ impl Frames {
     }
 
     /// The next whole frame.
-    pub fn next(&mut self) -> Result<Option<Frame>, Fault> {
+    pub fn next(&mut self) -> Result<Option<AwsFrame>, Fault> {
         if self.bytes.len() < PRELUDE {
             return Ok(None);
         }
@@ -58,14 +58,14 @@ impl Frames {
             return Err(Fault::garbage());
         }
         let mut read =
-            Frame { message: String::new(), kind: String::new(), payload: frame.slice(PRELUDE + headers..end) };
+            AwsFrame { message: String::new(), kind: String::new(), payload: frame.slice(PRELUDE + headers..end) };
         read_headers(&frame[PRELUDE..PRELUDE + headers], &mut read).ok_or_else(Fault::garbage)?;
         Ok(Some(read))
     }
 }
 
 /// `None` where they cannot be read.
-fn read_headers(mut bytes: &[u8], frame: &mut Frame) -> Option<()> {
+fn read_headers(mut bytes: &[u8], frame: &mut AwsFrame) -> Option<()> {
     while !bytes.is_empty() {
         let name = take(&mut bytes, 1)?;
         let name = take(&mut bytes, usize::from(name[0]))?;
@@ -131,7 +131,7 @@ pub(super) mod tests {
     fn a_frame_of_another_implementation() {
         let bytes: Vec<u8> =
             (0..PUBLISHED.len()).step_by(2).map(|at| u8::from_str_radix(&PUBLISHED[at..at + 2], 16).unwrap()).collect();
-        let mut frames = Frames::default();
+        let mut frames = AwsFrames::default();
         frames.feed(&bytes);
         let read = frames.next().unwrap().unwrap();
         assert_eq!((read.message.as_str(), read.kind.as_str()), ("event", "messageStop"));
@@ -144,7 +144,7 @@ pub(super) mod tests {
     fn however_it_is_cut() {
         let whole = [frame("event", "a", "{}"), frame("exception", "b", "{\"message\":\"x\"}")].concat();
         for cut in 0..whole.len() {
-            let mut frames = Frames::default();
+            let mut frames = AwsFrames::default();
             let mut read = Vec::new();
             for piece in [&whole[..cut], &whole[cut..]] {
                 frames.feed(piece);
@@ -162,7 +162,7 @@ pub(super) mod tests {
         for at in 0..whole.len() {
             let mut broken = whole.clone();
             broken[at] ^= 1;
-            let mut frames = Frames::default();
+            let mut frames = AwsFrames::default();
             frames.feed(&broken);
             assert!(!matches!(frames.next(), Ok(Some(_))), "byte {at}");
         }

@@ -1,5 +1,6 @@
-//! Amazon Bedrock: Converse and ConverseStream. Its requests are written from Anthropic's messages, which
-//! they resemble most, and its answers are read back into them: one form, whichever model is behind it.
+//! Amazon Bedrock: Converse and ConverseStream. Its requests are written from Anthropic's messages,
+//! which they resemble most, and its answers are read back into them: one form, whichever model is
+//! behind it.
 
 mod ask;
 mod events;
@@ -49,7 +50,7 @@ impl Chat for Converse {
 
     fn reshape(&self, stream: bool, call_id: &str) -> Option<Box<dyn ReplyShape>> {
         let id = format!("msg_{}", call_id.trim_start_matches("call_"));
-        Some(if stream { Box::new(events::Events::new(id)) } else { Box::new(reply::WholeConverse::new(id)) })
+        Some(if stream { Box::new(events::ConverseEvents::new(id)) } else { Box::new(reply::WholeConverse::new(id)) })
     }
 
     /// The kind of an error is in a header, its text in the body.

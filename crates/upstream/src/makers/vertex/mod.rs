@@ -1,5 +1,5 @@
-//! Google's Vertex AI: the formats of Gemini, Claude and chat completions below a project in a region.
-//! The base address ends in `/locations/REGION`; the key is a token of a service account.
+//! Google's Vertex AI: the formats of Gemini, Claude and chat completions below a project in a
+//! region. The base address ends in `/locations/REGION`; the key is a token of a service account.
 
 use crate::chat::{judge, post};
 use crate::makers::gemini::in_a_path;
