@@ -225,13 +225,7 @@ fn speech(model: &mut SourceModel, record: &PriceNode) {
                 model.stops.push("has a price of zero".to_owned());
             }
         }
-        None => {
-            tokens(model, record);
-            model.check_tokens(true);
-            if !model.list.has(Face::AudioOutput) {
-                model.cannot("has no price of audio_output");
-            }
-        }
+        None => model.cannot("is billed by tokens, and speech is sold by characters"),
     }
 }
 

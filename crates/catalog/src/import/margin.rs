@@ -4,7 +4,7 @@ use crate::{Faces, Fraction, MAX_FACE};
 use std::fmt;
 use std::str::FromStr;
 
-/// A list price times this is the price. PriceNode as a percentage: `10%`, `12.5%`, `0%`, `-5%`.
+/// A list price times this is the price. Written as a percentage: `10%`, `12.5%`, `0%`, `-5%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Margin(Fraction);
 

@@ -131,7 +131,7 @@ impl ShippedFile {
         let compared: Vec<String> = self.compared.iter().map(|one| super::inline::text(one)).collect();
         let mut text = format!(
             "# Models of {}, switched on by `tollgate catalog enable {}`. Prices are the vendor's list, in micro-USD.\n\
-             # PriceNode by `scripts/models`: see docs/models.md.\n\n\
+             # Written by `scripts/models`: see docs/models.md.\n\n\
              [shipped]\nsource = {}\nverified_at = {}\ncompared = [{}]\n",
             self.provider,
             self.provider,

@@ -11,7 +11,7 @@ pub const VENDORS_FILE: &str = "vendors.toml";
 
 /// Numbers are never used twice, nor changed: clients store them.
 const VENDORS: &str = include_str!("../../../../catalog/models/vendors.toml");
-const HEAD: &str = "# PriceNode by `tollgate catalog enable`: who makes the models. A number stays what it is.\n";
+const HEAD: &str = "# Written by `tollgate catalog enable`: who makes the models. A number stays what it is.\n";
 
 /// The text of the vendors' file with every vendor that these models name and no file has yet;
 /// `None` when nothing is missing.

@@ -73,6 +73,11 @@ fn what_has_to_be_looked_at_stops() {
         ),
         (r#""mode": "image_generation", "output_cost_per_image": 0.0"#, "has a price of zero", Some("per_call 0")),
         (
+            r#""mode": "audio_speech", "input_cost_per_token": 1e-06, "output_cost_per_audio_token": 2e-05"#,
+            "is billed by tokens, and speech is sold by characters",
+            None,
+        ),
+        (
             r#""mode": "realtime", "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06"#,
             "has no price of audio_input",
             None,
