@@ -45,7 +45,7 @@ pub use record::{
     RecoveryPolicy, RuntimeBinding, RuntimeEvidence, WorkflowInput, WorkflowRecord,
 };
 pub use run::{NotBegun, RunAction, RunEvent, RunState, RunStatus, RunStep, StepStatus, StopReason};
-pub use selection::{Candidate, SelectionPolicy};
+pub use selection::{ModelCandidate, SelectionPolicy};
 pub use stage::WorkflowStage;
 pub use template::{RenderFault, TemplateValues, render};
 pub use workflow::{RecordRead, Workflow, WorkflowFiles, load_workflows, read_record};

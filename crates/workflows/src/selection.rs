@@ -25,7 +25,7 @@ impl SelectionPolicy {
 
 /// A model that is on sale to whoever asks.
 #[derive(Clone, Debug)]
-pub struct Candidate<'m> {
+pub struct ModelCandidate<'m> {
     pub name: &'m str,
     pub input_modalities: &'m [String],
     pub output_modalities: &'m [String],
@@ -36,10 +36,10 @@ pub struct Candidate<'m> {
 
 impl ExecutorQuery {
     /// The model, or nothing where none will do. With `model_ids` no other is thought of.
-    pub fn select<'m>(&self, model_ids: &[String], candidates: &[Candidate<'m>]) -> Option<&'m str> {
+    pub fn select<'m>(&self, model_ids: &[String], candidates: &[ModelCandidate<'m>]) -> Option<&'m str> {
         let policy = SelectionPolicy::read(&self.selection_policy)?;
         let place = |name: &str| model_ids.iter().position(|id| id == name);
-        let named = |one: &&Candidate<'_>| model_ids.is_empty() || place(one.name).is_some();
+        let named = |one: &&ModelCandidate<'_>| model_ids.is_empty() || place(one.name).is_some();
         let fit =
             candidates.iter().filter(named).filter(|one| self.fits(one)).filter_map(|one| Some((one, one.quote?)));
         let picked = match policy {
@@ -49,7 +49,7 @@ impl ExecutorQuery {
         picked.map(|(one, _)| one.name)
     }
 
-    fn fits(&self, candidate: &Candidate<'_>) -> bool {
+    fn fits(&self, candidate: &ModelCandidate<'_>) -> bool {
         let all = |wanted: &[String], has: &[String]| wanted.iter().all(|word| has.contains(word));
         all(&self.input_modalities, candidate.input_modalities)
             && all(&self.output_modalities, candidate.output_modalities)
@@ -74,7 +74,7 @@ mod tests {
             selection_policy: policy.to_owned(),
         };
         let (both, text, video) = (words(&["image", "text"]), words(&["text"]), words(&["video"]));
-        let model = |name, input, nano: Option<i64>| Candidate {
+        let model = |name, input, nano: Option<i64>| ModelCandidate {
             name,
             input_modalities: input,
             output_modalities: &video,
