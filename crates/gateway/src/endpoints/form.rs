@@ -123,8 +123,10 @@ pub async fn read<W: FileWatch>(
         let text = "The body must be a form with `Content-Type: multipart/form-data`.";
         return Err(Refusal::about(Code::UnsupportedMediaType, "Content-Type", text));
     }
-    let largest = app.settings.limits.upload_bytes;
     let packed = rules.packed && reading::is_packed(&parts.headers);
+    // A few bytes can stand for any number: what is packed has the bound of other bodies.
+    let limits = &app.settings.limits;
+    let largest = if packed { limits.body_bytes } else { limits.upload_bytes };
     let declared = if packed { None } else { reading::declared_length(&parts.headers, largest)? };
     let rules = FormRules { file_bytes: rules.file_bytes.min(largest as u64), ..rules };
     let limits = FormLimits { parts: rules.parts, field_bytes: rules.field_bytes, file_bytes: rules.file_bytes };
