@@ -264,8 +264,9 @@ impl House {
              [provider.tikhub]\nkind = \"tikhub\"\nbase_url = \"{social}\"\nidle_time = \"{patience}\"\nfirst_byte_time = \"{patience}\"\n\
              requests_per_second = 0\n{makers}",
             plan.database,
-            plan.config.replace("{host}", &host).replace("{port}", host.rsplit(':').next().unwrap_or_default()),
+            plan.config.replace("{host}", sim.base_url().trim_end_matches("/v1")),
             url = sim.base_url(),
+            host = sim.base_url().trim_end_matches("/v1"),
             tasks = plan.tasks,
             social = sim.social_url(),
             patience = plan.patience,
