@@ -25,7 +25,8 @@ const ROUNDS: u32 = 50;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let catalog = load(&[("models.toml".to_owned(), models())]).expect("a catalog");
-    let serving = Arc::new(Serving { catalog, providers: HashMap::new(), offers: HashMap::new() });
+    let serving =
+        Arc::new(Serving { catalog, providers: HashMap::new(), offers: HashMap::new(), workflows: Default::default() });
     let list = PriceList::default();
     let first = Instant::now();
     let page = list.page(&serving, Viewer::Anybody, Vec::new).await.unwrap_or_else(|_| panic!("no list"));

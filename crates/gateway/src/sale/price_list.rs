@@ -135,7 +135,12 @@ mod tests {
     #[tokio::test]
     async fn kinds_of_viewers_are_forgotten_before_they_are_many() {
         let catalog = tollgate_catalog::load(&[]).expect("nothing is wrong");
-        let serving = Arc::new(Serving { catalog, providers: HashMap::new(), offers: HashMap::new() });
+        let serving = Arc::new(Serving {
+            catalog,
+            providers: HashMap::new(),
+            offers: HashMap::new(),
+            workflows: Default::default(),
+        });
         let list = PriceList::default();
         let viewer = |at: usize| Viewer::Account { groups: vec![format!("g{at}")], topped_up: false };
         let first = list.page(&serving, viewer(0), Vec::new).await.unwrap_or_else(|_| panic!("no page"));
