@@ -53,6 +53,8 @@ pub(crate) async fn answer(world: &World, reset: Reset, parts: &Parts, body: Byt
         parts.headers.insert(CAME, came);
     }
     parts.uri = path.parse().unwrap_or_else(|_| Uri::from_static("/nowhere"));
+    // The version stood in the body, where this cloud has it.
+    parts.headers.insert("anthropic-version", http::HeaderValue::from_static("2023-06-01"));
     let place = parts.uri.path().to_string();
     if place == "/v1/chat/completions" {
         return crate::reply::chat(world, reset, &parts, body).await;
