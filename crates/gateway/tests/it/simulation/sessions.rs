@@ -96,7 +96,7 @@ pub async fn client(outside: Arc<Outside>, app: Arc<App>, plan: SessionPlan) {
     let id = app.new_call_id();
     lock(&outside.sessions).plans.insert(id.to_string(), plan.clone());
     let model = "talker".to_owned();
-    let opening = Opening { caller, model, transcription: false, configured: None, form: None };
+    let opening = Opening { caller, model, transcription: false, configured: None, longest: None, form: None };
     let Ok(session) = app.realtime.open(id, opening).await else { return };
     let (ours, theirs) = tokio::io::duplex(16 << 10);
     outside.join(session.run(theirs));
