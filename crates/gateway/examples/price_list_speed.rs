@@ -68,8 +68,12 @@ fn counting() -> Duration {
     let traffic = Traffic::default();
     let names: Vec<String> = (0..MODELS).map(|at| format!("model-{at:04}")).collect();
     let count = |at: usize| {
-        let seen =
-            SeenCall { account: AccountId([7; 16]), good: !at.is_multiple_of(9), first_byte_ms: 300, at: 1_700_000_000_000 };
+        let seen = SeenCall {
+            account: AccountId([7; 16]),
+            good: !at.is_multiple_of(9),
+            first_byte_ms: 300,
+            at: 1_700_000_000_000,
+        };
         let name = &names[at % MODELS];
         traffic.call(name, seen);
         traffic.attempt(name, ["one", "two", "three"][at / MODELS % 3], "upstream", seen);
