@@ -196,7 +196,7 @@ mod tests {
         let asked = read(&asked).expect("read");
         assert_eq!((asked.uses, asked.ends_at, asked.locked.model()), (None, NOW + 60_000, Some("m")));
         for (time, written) in
-            [("2027-01-15T09:00:00", "2027-01-15T09:00:00Z"), ("2027-01-15T09:00:00Z", "2027-01-15T09:00:00Z")]
+            [("2027-01-15T08:20:00", "2027-01-15T08:20:00Z"), ("2027-01-15T09:20:00+01:00", "2027-01-15T08:20:00Z")]
         {
             let asked = read(&json!({ "newSessionExpireTime": time })).expect("read");
             assert_eq!(super::written(asked.begins_until), written);
