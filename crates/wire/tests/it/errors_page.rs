@@ -13,7 +13,7 @@ fn the_page_has_every_code_as_the_table_has_it() {
     let is_row = |line: &&str| {
         let cells: Vec<&str> = line.split(" | ").collect();
         matches!(cells[..], [status, code, ..] if status.len() == "| 400".len()
-            && status[2..].parse::<u16>().is_ok() && code.starts_with('`'))
+            && status.get(2..).is_some_and(|status| status.parse::<u16>().is_ok()) && code.starts_with('`'))
     };
     let rows = page.lines().filter(is_row);
     assert_eq!(rows.count(), Code::ALL.len(), "docs/errors.md has a row that the table does not");
