@@ -102,9 +102,17 @@ def test_the_configuration_passes_and_serves(tmp_path):
     (tmp_path / "catalog/models.toml").write_text(catalog, encoding="utf-8")
     (block,) = blocks("sh", "A real provider")
     lines = [line for line in commands(block) if line.startswith("tollgate ")]
-    assert lines == ["tollgate check", "tollgate catalog diff OLD NEW", "tollgate serve"], lines
+    first, test, *rest = lines
+    assert (first.split()[:2], test, rest) == (["tollgate", "init"], "tollgate provider test openai", ["tollgate check", "tollgate serve"]), lines
     environment = {"OPENAI_API_KEY": "sk-nobody", "TOLLGATE__LISTEN": "127.0.0.1:0", "PATH": os.environ["PATH"]}
-    run = dict(cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    # What `init` writes passes, and so do the two files of the page.
+    written = tmp_path / "written"
+    written.mkdir()
+    run = dict(env=environment, capture_output=True, text=True, timeout=120)
+    for words in (first, f"{test} --plan", "tollgate check"):
+        done = subprocess.run([executable(), *words.split()[1:]], cwd=written, **run)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+    run["cwd"] = tmp_path
     checked = subprocess.run([executable(), "check"], **run)
     assert checked.returncode == 0, (checked.stdout, checked.stderr)
     same = subprocess.run([executable(), "catalog", "diff", "catalog", "catalog"], **run)
@@ -118,7 +126,7 @@ def test_the_configuration_passes_and_serves(tmp_path):
             line = serving.stderr.readline().decode()
             assert line, "it ended"
             address = re.search(r"127\.0\.0\.1:[1-9]\d*", line)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while True:
             try:
                 with urllib.request.urlopen(f"http://{address[0]}/readyz", timeout=5) as reply:
