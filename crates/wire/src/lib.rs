@@ -34,4 +34,4 @@ pub use dialect::Dialect;
 pub use dropped::Dropped;
 pub use problem::Problem;
 pub use provider_error::{StreamFault, UpstreamError};
-pub use quirks::ChatQuirks;
+pub use quirks::{ChatQuirks, SizeMembers};

@@ -26,6 +26,36 @@ pub struct ChatQuirks {
     pub drop: Vec<String>,
     /// The highest temperature; what is above becomes it, and is reported.
     pub temperature_max: Option<u8>,
+    /// In which members it takes the size of a picture.
+    pub picture_size: SizeMembers,
+}
+
+/// The size of a picture in a request of OpenAI's form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SizeMembers {
+    /// `size`, as OpenAI has it.
+    #[default]
+    Size,
+    /// `aspect_ratio` and `resolution`.
+    AspectRatio,
+    /// `width` and `height`.
+    WidthHeight,
+    /// `image_size`, and `batch_size` instead of `n`.
+    ImageSize,
+}
+
+impl SizeMembers {
+    pub const ALL: &'static [(&'static str, SizeMembers)] = &[
+        ("size", SizeMembers::Size),
+        ("aspect_ratio", SizeMembers::AspectRatio),
+        ("width_height", SizeMembers::WidthHeight),
+        ("image_size", SizeMembers::ImageSize),
+    ];
+
+    fn word(self) -> &'static str {
+        SizeMembers::ALL.iter().find(|(_, one)| *one == self).map_or("size", |(word, _)| word)
+    }
 }
 
 impl ChatQuirks {
@@ -73,6 +103,9 @@ impl ChatQuirks {
         words.extend(self.tool_choice.iter().map(|(from, to)| format!("tool_choice {from} as {to}")));
         words.extend(self.drop.iter().map(|name| format!("no {name}")));
         words.extend(self.temperature_max.map(|most| format!("temperature up to {most}")));
+        if self.picture_size != SizeMembers::Size {
+            words.push(format!("picture_size {}", self.picture_size.word()));
+        }
         words
     }
 

@@ -8,7 +8,7 @@ use tollgate_media::realtime::GeminiUsage;
 use tollgate_upstream::{
     Ability, BaseUrl, KINDS, KeyNeed, Preset, Provider, ProviderKind, ProviderSettings, Secret, preset, presets,
 };
-use tollgate_wire::ChatQuirks;
+use tollgate_wire::{ChatQuirks, SizeMembers};
 
 impl ConfigSource {
     pub(crate) fn providers(&self, form: &mut Form<'_>) -> HashMap<String, Option<Provider>> {
@@ -187,6 +187,7 @@ fn quirks(form: &mut Form<'_>, usual: ChatQuirks) -> ChatQuirks {
         tool_choice,
         drop: table.opt_texts("drop").unwrap_or(usual.drop),
         temperature_max: table.opt_int("temperature_max", 0..=10).or(usual.temperature_max),
+        picture_size: table.choice_or("picture_size", usual.picture_size, SizeMembers::ALL),
     };
     if let Some(name) = quirks.drop.iter().find(|name| NEEDED.contains(&name.as_str())) {
         table.mistake("drop", format!("{name:?} cannot be left out of a request"));

@@ -6,6 +6,7 @@ use crate::{Payload, PayloadPart, SpooledFile};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use tollgate_media::image::{PictureKind, PictureSource};
+use tollgate_wire::{Problem, SizeMembers};
 
 /// A picture of a form.
 #[derive(Clone, Debug)]
@@ -54,15 +55,50 @@ pub(crate) fn json_with_files(body: &Value, job: &ImageJob<'_>) -> Payload {
     Payload::of_parts(parts)
 }
 
-/// The size as OpenAI and its copies take it: a ratio has a field of its own.
-pub(crate) fn put_size(body: &mut Map<String, Value>, job: &ImageJob<'_>) {
-    let Some(shape) = &job.plan.shape else { return };
-    let ratio = shape.pixels.is_none() && shape.text.contains(':');
-    body.insert(if ratio { "aspect_ratio" } else { "size" }.to_owned(), Value::from(shape.text.as_str()));
-    if ratio && let Some(resolution) = &job.plan.asked.resolution {
-        body.insert("resolution".to_owned(), Value::from(resolution.as_str()));
+/// The size as OpenAI and its copies take it: a ratio has a field of its own. Some copies have other
+/// members for it.
+pub(crate) fn put_size(body: &mut Map<String, Value>, job: &ImageJob<'_>, members: SizeMembers) -> Result<(), Problem> {
+    if members == SizeMembers::ImageSize
+        && let Some(n) = body.remove("n")
+    {
+        body.insert("batch_size".to_owned(), n);
     }
+    let Some(shape) = &job.plan.shape else { return Ok(()) };
+    let pixels = || shape.pixels.ok_or_else(|| Problem::wrong("size", "in pixels for this model, such as 1024x1024"));
+    match members {
+        SizeMembers::Size => {
+            let ratio = shape.pixels.is_none() && shape.text.contains(':');
+            body.insert(if ratio { "aspect_ratio" } else { "size" }.to_owned(), Value::from(shape.text.as_str()));
+            if ratio && let Some(resolution) = &job.plan.asked.resolution {
+                body.insert("resolution".to_owned(), Value::from(resolution.as_str()));
+            }
+        }
+        _ if shape.is_auto() => {}
+        SizeMembers::AspectRatio => {
+            if let Some(ratio) = shape.ratio {
+                let wanted = || Problem::wrong("size", &format!("of a ratio of {}", RATIOS.join(", ")));
+                let ratio = ratio.nearest(RATIOS).ok_or_else(wanted)?;
+                body.insert("aspect_ratio".to_owned(), Value::from(ratio));
+            }
+            if let Some(class) = shape.class {
+                body.insert("resolution".to_owned(), Value::from(class.name().to_ascii_lowercase()));
+            }
+        }
+        SizeMembers::WidthHeight => {
+            let (width, height) = pixels()?;
+            body.insert("width".to_owned(), Value::from(width));
+            body.insert("height".to_owned(), Value::from(height));
+        }
+        SizeMembers::ImageSize => {
+            let (width, height) = pixels()?;
+            body.insert("image_size".to_owned(), Value::from(format!("{width}x{height}")));
+        }
+    }
+    Ok(())
 }
+
+/// Those that a copy of OpenAI with `aspect_ratio` knows.
+const RATIOS: &[&str] = &["1:1", "3:4", "4:3", "9:16", "16:9", "2:3", "3:2", "9:20", "20:9", "1:2", "2:1"];
 
 /// Members of a request that a maker does not know, and fields that it has nothing like.
 pub(crate) fn dropped(job: &ImageJob<'_>, known: &[&str], without: &[&str]) -> Vec<String> {

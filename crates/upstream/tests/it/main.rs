@@ -4,6 +4,7 @@
 mod client;
 mod faults;
 mod fetch;
+mod media_requests;
 mod providers;
 mod upgrades;
 mod uploads;

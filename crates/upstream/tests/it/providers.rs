@@ -13,9 +13,9 @@ use tollgate_wire::Dialect;
 const GOLDEN: &str = include_str!("providers.golden");
 const PAGE: &str = include_str!("../../../../docs/providers.md");
 /// In which headers keys travel.
-const KEYS: [&str; 5] = ["authorization", "api-key", "x-api-key", "x-goog-api-key", "xi-api-key"];
+pub const KEYS: [&str; 5] = ["authorization", "api-key", "x-api-key", "x-goog-api-key", "xi-api-key"];
 
-fn provider(row: &Preset) -> Provider {
+pub fn provider(row: &Preset) -> Provider {
     let address = row.address(|name| Some(format!("my-{name}"))).expect("an address");
     let settings = ProviderSettings { quirks: row.quirks.clone(), ..ProviderSettings::default() };
     // A service account has its key exchanged at another place: without one, nothing is signed.
@@ -85,7 +85,7 @@ fn every_row_is_sent_what_its_provider_documents() {
                 }
                 Ability::Embeddings => all += &embeddings(row, &provider),
                 Ability::Rerank => all += &rerank(row, &provider),
-                // Each maker's own tests have these.
+                // `media_requests` has these.
                 _ => {}
             }
         }

@@ -23,7 +23,7 @@ impl ImageMaker for OpenAiImages {
     fn create(&self, asking: &Asking<'_>, job: &ImageJob<'_>) -> Result<Outgoing, Problem> {
         let path = if job.plan.asked.edit { "/images/edits" } else { "/images/generations" };
         let uri = asking.provider.base_url.join(path).map_err(|_| Problem::wrong("model", "reachable"))?;
-        let fields = fields(job);
+        let fields = fields(asking, job)?;
         let mut request = post(uri, Bytes::new(), job.external_id);
         if job.files.is_empty() {
             let mut body = fields;
@@ -71,13 +71,13 @@ impl ImageMaker for OpenAiImages {
 }
 
 /// What is said of the pictures, whichever form it has.
-fn fields(job: &ImageJob<'_>) -> Map<String, Value> {
+fn fields(asking: &Asking<'_>, job: &ImageJob<'_>) -> Result<Map<String, Value>, Problem> {
     let asked = &job.plan.asked;
     let mut body = asked.others.clone();
     body.insert("model".to_owned(), json!(job.model));
     body.insert("prompt".to_owned(), json!(asked.prompt));
     body.insert("n".to_owned(), json!(job.n));
-    put_size(&mut body, job);
+    put_size(&mut body, job, asking.provider.settings.quirks.picture_size)?;
     if let Some(quality) = &job.plan.quality {
         body.insert("quality".to_owned(), json!(quality));
     }
@@ -90,7 +90,7 @@ fn fields(job: &ImageJob<'_>) -> Map<String, Value> {
             body.insert("partial_images".to_owned(), json!(job.plan.partials));
         }
     }
-    body
+    Ok(body)
 }
 
 /// Pictures by their links, as OpenAI's JSON form of edits has them.

@@ -7,6 +7,6 @@ mod files;
 mod finding;
 mod house;
 mod keys;
-mod makers;
+pub mod makers;
 mod polling;
 mod usage;
