@@ -17,7 +17,7 @@
 //! `cached`, `written`, `reasoning` token counts · `mib` length of `huge_line` (0 = endless) ·
 //! `retry_after` seconds · `code` of an error · `calls` number of tool calls · `tool` the name of
 //! the tool to call · `args` its arguments, as JSON without spaces · `reply_model` the model name
-//! in the reply.
+//! in the reply · `door` pieces of a stream before the door `/_door`, which a test may shut.
 //!
 //! # What a call costs
 //! Everything is computable from the request, so a test can know the bill beforehand:

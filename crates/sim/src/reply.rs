@@ -10,7 +10,7 @@ use crate::ask::Ask;
 use crate::record::{Received, Watch};
 use crate::refusal::Refusal;
 use crate::scenario::{Choice, Scenario as S};
-use crate::script::{Ending, Script, Step};
+use crate::script::{Ending, Script, Step, with_door};
 use crate::server::{Reset, World};
 use crate::speech::Speech;
 use crate::{clouds, control, dialect, events, fast, fault, hear, image, social, vectors, video, voice};
@@ -106,7 +106,7 @@ pub(crate) async fn chat(world: &World, reset: Reset, parts: &http::request::Par
             watch.status(refused.status().as_u16());
             refused.map(|body| Either::Left(Full::new(body)))
         }
-        None => speak(&ask, &choice, &speech, watch, reset),
+        None => speak(world, &ask, &choice, &speech, watch, reset),
     };
     response.headers_mut().insert("openai-processing-ms", HeaderValue::from_static("7"));
     response
@@ -145,13 +145,13 @@ fn read(world: &World, received: &mut Received) -> Result<(Ask, Choice), Refusal
     Ok((ask, choice))
 }
 
-fn speak(ask: &Ask, choice: &Choice, speech: &Speech, watch: Watch, reset: Reset) -> Response<Outgoing> {
+fn speak(world: &World, ask: &Ask, choice: &Choice, speech: &Speech, watch: Watch, reset: Reset) -> Response<Outgoing> {
     watch.status(200);
     let request_id = format!("req_sim_{}", watch.id);
     let id = if choice.is(S::SameId) { "chatcmpl-sim".to_string() } else { format!("chatcmpl-sim-{}", watch.id) };
     let (steps, ending, length) = if ask.stream {
         let (steps, ending) = events::script(ask, choice, speech, &id);
-        (steps, ending, None)
+        (with_door(steps, choice, &world.gate), ending, None)
     } else {
         whole(ask, choice, speech, &id)
     };

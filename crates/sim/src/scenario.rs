@@ -147,7 +147,7 @@ pub fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// All option keys; anything else in a marker is a mistake in the test, and is refused.
 const KEYS: &str = "tokens chunks size prompt think_ms delay_ms after cut kind cached written reasoning mib \
-    retry_after code calls tool args reply_model";
+    retry_after code calls tool args reply_model door";
 
 /// A scenario with its options.
 #[derive(Clone, Debug)]

@@ -14,7 +14,9 @@ use http_body::{Body, Frame};
 use tokio::time::sleep;
 
 use crate::record::Watch;
+use crate::scenario::Choice;
 use crate::server::Reset;
+use crate::video::Gate;
 
 pub(crate) enum Step {
     Send(Bytes),
@@ -29,6 +31,16 @@ pub(crate) enum Step {
     Cut {
         reset: bool,
     },
+}
+
+/// `door=N`: after N pieces the tests' door is waited for, which is open unless a test shuts it.
+pub(crate) fn with_door(mut steps: Vec<Step>, choice: &Choice, gate: &Gate) -> Vec<Step> {
+    if let Some(pieces) = choice.number("door") {
+        let sends = steps.iter().enumerate().filter(|(_, step)| matches!(step, Step::Send(_)));
+        let place = sends.map(|(place, _)| place).nth(usize::try_from(pieces).unwrap_or(usize::MAX));
+        steps.insert(place.unwrap_or(steps.len()), Step::Until(gate.opening("/_door")));
+    }
+    steps
 }
 
 /// How a script relates to the reply it plays.

@@ -229,7 +229,7 @@ async fn sigterm_with_500_open_streams() {
     while open.len() < STREAMS {
         for _ in 0..50 {
             let number = open.len();
-            let request = house.post(0, &streamed("plain", &format!("[[sim:tokens=900 delay_ms=100]] tag{number}")));
+            let request = house.post(0, &streamed("plain", &format!("[[sim:tokens=900 delay_ms=2000]] tag{number}")));
             let begun = begun.clone();
             open.spawn(async move {
                 let reply = request.send().await.expect("a reply");

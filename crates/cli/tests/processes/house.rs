@@ -64,7 +64,7 @@ impl Default for Plan<'_> {
             top: "",
             catalog: "",
             limits: "",
-            patience: ["2s", "400ms"],
+            patience: ["30s", "30s"],
             log: "info",
             social: "",
             first: Path::new(TOLLGATE),

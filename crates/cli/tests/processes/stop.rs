@@ -38,7 +38,7 @@ async fn a_start_that_waits_ends_in_order() {
 
 async fn stop_with_open_calls(plan: Plan<'_>) {
     let patience = ["60s", "60s"];
-    let mut house = House::new(Plan { limits: "drain_time = \"6s\"", patience, ..plan }).await;
+    let mut house = House::new(Plan { limits: "drain_time = \"20s\"", patience, ..plan }).await;
     let mut open = JoinSet::new();
     for number in 0..12 {
         let (kind, tag) = ([Kind::Stream, Kind::SlowStream, Kind::Whole][number % 3], format!("tag{number}"));

@@ -35,8 +35,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tollgate_wire::error::{self, Code, ErrorFormat};
 
-/// How long streams get to write their last event and close after they were cut.
+/// How long streams get to write their last event and close after they were cut: so long again
+/// while connections end, for a busy machine with many of them.
 const LAST_EVENT: Duration = Duration::from_secs(5);
+const LAST_ROUNDS: usize = 5;
 
 /// What all servers of a gateway have in common.
 pub struct ServerContext {
@@ -266,7 +268,14 @@ async fn stop(door: &ServerContext, graceful: GracefulShutdown) {
     if tokio::time::timeout(door.limits.drain_time, &mut finished).await.is_err() {
         tracing::warn!("calls are still open after the drain time: they are ended now");
         door.shutdown.cut_calls();
-        let _ = tokio::time::timeout(LAST_EVENT, finished).await;
+        let mut open = door.meter.open.get();
+        for _ in 0..LAST_ROUNDS {
+            let ended = tokio::time::timeout(LAST_EVENT, &mut finished).await.is_ok();
+            if ended || door.meter.open.get() >= open {
+                break;
+            }
+            open = door.meter.open.get();
+        }
     }
 }
 

@@ -13,15 +13,19 @@ use tollgate_store::Ending;
 async fn a_client_that_leaves_at_any_chunk_pays_for_what_it_got() {
     let house = House::new().await;
     for leave_after in 1..=7 {
-        let mut reply = house.post(&streamed("[[sim:tokens=8 delay_ms=25]]")).send().await.expect("a reply");
+        // The provider goes on when the leaving has been noticed.
+        house.sim.shut("/_door");
+        let ask = streamed(&format!("[[sim:tokens=8 door={leave_after}]]"));
+        let mut reply = house.post(&ask).send().await.expect("a reply");
         let call = call_id(&reply);
         let mut words = 0;
-        for _ in 0..leave_after {
-            let Some(chunk) = reply.chunk().await.expect("a chunk") else { break };
-            words += String::from_utf8_lossy(&chunk).matches("\"content\":\"").count().min(9);
+        while words < leave_after {
+            let chunk = reply.chunk().await.expect("a chunk").expect("not the end");
+            words += String::from_utf8_lossy(&chunk).matches("\"content\":\"").count();
         }
         drop(reply);
         let row = house.row(call).await;
+        house.sim.open();
         assert_eq!(row.ending, Ending::ClientLeft, "after {leave_after}");
         if words > 1 {
             assert!(row.counters.output >= words as u64 - 1, "after {leave_after}: {words} words, {:?}", row.counters);
@@ -54,8 +58,10 @@ async fn the_provider_sees_the_close() {
 #[tokio::test(flavor = "multi_thread")]
 async fn leaving_before_the_first_byte_is_free() {
     let house = House::new().await;
-    house.leave(house.post(&streamed("[[sim:think_ms=2000]]"))).await;
+    house.sim.shut("/v1/chat/completions");
+    house.leave(house.post(&streamed("hello"))).await;
     house.quiet().await;
+    house.sim.open();
     assert_eq!(house.available().await, 10_000_000_000);
     let rows = house.running().app.store.usage(Some(house.account), Default::default()).await.expect("rows");
     assert_eq!((rows.len(), rows[0].ending, rows[0].charge.nano()), (1, Ending::ClientLeft, 0));
@@ -65,7 +71,7 @@ async fn leaving_before_the_first_byte_is_free() {
 #[tokio::test(flavor = "multi_thread")]
 async fn with_bill_on_cancel_the_true_usage_is_learnt() {
     let house = House::new().await;
-    let mut body = streamed("[[sim:tokens=12 delay_ms=30]]");
+    let mut body = streamed("[[sim:tokens=12 delay_ms=300]]");
     body["model"] = json!("billed-to-the-end");
     let mut reply = house.post(&body).send().await.expect("a reply");
     let call = call_id(&reply);

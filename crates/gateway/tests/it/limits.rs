@@ -67,18 +67,18 @@ route = [
 /// it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_has_one_deadline_from_its_hold_on() {
-    let config = "[limits]\nstream_time = \"4s\"\n".to_owned();
+    let config = "[limits]\nstream_time = \"10s\"\n".to_owned();
     let house = House::with(Plan { config, catalog: SLOW_THEN_FINE, ..Plan::default() }).await;
-    let (call, text) = house.stream("[[sim:tokens=100 think_ms=2000 delay_ms=200]]").await;
+    let (call, text) = house.stream("[[sim:tokens=100 think_ms=4000 delay_ms=500]]").await;
     let events = crate::house::events(&text);
     assert_eq!(events.last().expect("events")["error"]["code"], "upstream_timeout");
     let row = house.row(call).await;
     assert_eq!(row.reason, "stream_too_long");
-    // Ten events fit into what the first byte left; twenty would fit into four seconds of their
+    // Twelve events fit into what the first byte left; twenty would fit into ten seconds of their
     // own.
     assert!(row.counters.output > 0 && row.counters.output < 15, "{:?}", row.counters);
     // A route that took the whole time leaves none for a second one.
-    let mut body = crate::house::chat("[[sim:think_ms=4200]]");
+    let mut body = crate::house::chat("[[sim:think_ms=11000]]");
     body["model"] = serde_json::json!("slow-then-fine");
     let reply = house.post(&body).send().await.expect("a reply");
     assert_eq!(reply.status(), 502);

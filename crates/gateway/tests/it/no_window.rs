@@ -109,14 +109,15 @@ async fn a_whole_reply_is_not_held_for_ever_either() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_takes_its_time_but_makes_room_is_left_alone() {
-    let house = House::with(impatient()).await;
+    let config = "[limits]\nwrite_time = \"6s\"\n".to_owned();
+    let house = House::with(Plan { config, ..Plan::default() }).await;
     let mut send = connect(&house, 2_000).await;
     let reply = post(&house, &mut send, "[[sim:tokens=10]]", true).await.await.expect("headers");
     let call = id_of(&reply);
     let mut body = reply.into_body();
     while let Some(data) = body.data().await {
         let length = data.expect("not reset").len();
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        tokio::time::sleep(Duration::from_millis(800)).await;
         body.flow_control().release_capacity(length).expect("released");
     }
     assert_eq!(house.row(call).await.ending, Ending::Answered);

@@ -47,11 +47,13 @@ async fn a_call_keeps_the_price_it_began_with() {
     let file = house.dir.join("catalog/models.toml");
     let good = std::fs::read_to_string(&file).expect("read");
     let first = house.running().app.serving.load().catalog.pricing_version.clone();
-    let running = house.post(&chat("[[sim:tokens=2 think_ms=1500]]")).send();
+    house.sim.shut("/v1/chat/completions");
+    let running = house.post(&chat("hello [[sim:tokens=2]]")).send();
     let change = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        until("the call", async || house.sim.waited() > 0).await;
         std::fs::write(&file, good.replace("output = 2_000_000", "output = 9_000_000")).expect("written");
         until("the new price", async || house.running().app.serving.load().catalog.pricing_version != first).await;
+        house.sim.open();
     };
     let (reply, ()) = tokio::join!(running, change);
     let row = house.row(crate::house::call_id(&reply.expect("a reply"))).await;

@@ -38,7 +38,7 @@ use crate::record::{Received, Watch};
 use crate::refusal::Refusal;
 use crate::reply::Outgoing;
 use crate::scenario::{Choice, Scenario as S};
-use crate::script::{Ending, Script};
+use crate::script::{Ending, Script, with_door};
 use crate::server::{Reset, World};
 use crate::speech::Speech;
 use crate::{fast, fault};
@@ -145,7 +145,7 @@ pub(crate) async fn answer(world: &World, reset: Reset, parts: &Parts, body: Byt
     let speech = Speech::of(&ask, &choice);
     if quick {
         let said = Said { ask: &ask, choice: &choice, speech: &speech, number: 0 };
-        return speak(&asked, &said, None, reset);
+        return speak(world, &asked, &said, None, reset);
     }
     let refused = error::of(asked.dialect, &choice);
     received.accepted = refused.is_none() && !asked.count;
@@ -163,7 +163,7 @@ pub(crate) async fn answer(world: &World, reset: Reset, parts: &Parts, body: Byt
             watch.status(reply.status().as_u16());
             reply.map(|body| Either::Left(Full::new(body)))
         }
-        None => speak(&asked, &Said { ask: &ask, choice: &choice, speech: &speech, number }, Some(watch), reset),
+        None => speak(world, &asked, &Said { ask: &ask, choice: &choice, speech: &speech, number }, Some(watch), reset),
     }
 }
 
@@ -208,13 +208,13 @@ fn read(world: &World, parts: &Parts, asked: &Asked, received: &mut Received) ->
     Ok((ask, choice))
 }
 
-fn speak(asked: &Asked, said: &Said<'_>, watch: Option<Watch>, reset: Reset) -> Response<Outgoing> {
+fn speak(world: &World, asked: &Asked, said: &Said<'_>, watch: Option<Watch>, reset: Reset) -> Response<Outgoing> {
     if let Some(watch) = &watch {
         watch.status(200);
     }
     let (steps, ending, length) = if said.ask.stream {
         let (steps, ending) = stream::script(asked, said);
-        (steps, ending, None)
+        (with_door(steps, said.choice, &world.gate), ending, None)
     } else {
         whole::steps(asked.dialect, said)
     };

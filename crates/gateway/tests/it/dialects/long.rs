@@ -4,6 +4,7 @@
 use super::client::{Client, code_of};
 use super::{CATALOG, UPSTREAMS};
 use crate::house::{House, Plan, call_id, events};
+use crate::watch::HANG;
 use tollgate_catalog::Money;
 use tollgate_store::{Ending, Pot};
 use tollgate_wire::Dialect;
@@ -81,21 +82,29 @@ async fn a_stream_without_money_for_more_ends_with_what_is_paid_for() {
     }
 }
 
-/// Case 83.
+/// Case 83. The provider is silent until the client has seen that the silence is filled.
 #[tokio::test(flavor = "multi_thread")]
 async fn silence_is_filled_in_the_way_each_client_tolerates() {
-    let plan = Plan { config: "[limits]\nheartbeat = \"200ms\"\n".to_owned(), catalog: CATALOG, ..Default::default() };
+    let plan = Plan { config: "[limits]\nheartbeat = \"20ms\"\n".to_owned(), catalog: CATALOG, ..Default::default() };
     let house = House::with(plan).await;
     for client in Client::all() {
         for model in UPSTREAMS {
-            let reply = client.ask(&house, model, "[[sim:tokens=2 delay_ms=500]]", true).await;
-            let text = reply.text().await.expect("text");
-            let filled = match client.0 {
+            let is_filled = |text: &str| match client.0 {
                 Dialect::Chat | Dialect::Responses => text.contains(": hb\n"),
                 Dialect::Anthropic => text.contains("event: ping\ndata: {\"type\":\"ping\"}\n\n"),
                 Dialect::Gemini => text.contains("\n\n\n") && !text.contains(": hb"),
             };
-            assert!(filled, "{client:?} of {model}: {text:?}");
+            house.sim.shut("/_door");
+            let mut reply = client.ask(&house, model, "[[sim:tokens=12 door=8]]", true).await;
+            let mut text = String::new();
+            while !is_filled(&text) {
+                let piece = tokio::time::timeout(HANG, reply.chunk()).await;
+                let piece = piece.unwrap_or_else(|_| panic!("{client:?} of {model}: {text:?}"));
+                let piece = piece.expect("a piece").unwrap_or_else(|| panic!("{client:?} of {model} ended: {text:?}"));
+                text.push_str(&String::from_utf8_lossy(&piece));
+            }
+            house.sim.open();
+            text.push_str(&reply.text().await.expect("the rest"));
             assert!(client.is_whole(&text, &events(&text)), "{client:?} of {model}: {text}");
         }
     }

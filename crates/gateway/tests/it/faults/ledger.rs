@@ -246,10 +246,12 @@ pub async fn the_disk_is_full() {
 pub async fn the_disk_is_full_at_settle() {
     let Some(disk) = SmallDisk::mount() else { return };
     let house = House::with(disk.plan()).await;
-    let mut reply = house.post(&streamed("[[sim:tokens=12 delay_ms=50]]")).send().await.expect("a reply");
+    house.sim.shut("/_door");
+    let mut reply = house.post(&streamed("[[sim:tokens=12 door=2]]")).send().await.expect("a reply");
     let call = call_id(&reply);
     reply.chunk().await.expect("the first words");
     let filler = disk.fill();
+    house.sim.open();
     let rest = reply.text().await.expect("the stream goes on");
     assert!(rest.trim_end().ends_with("data: [DONE]"), "a normal end: {rest}");
     free_again(&filler);
@@ -260,10 +262,12 @@ pub async fn the_disk_is_full_at_settle() {
 
 pub async fn the_ledger_is_down_at_settle() {
     let house = House::new().await;
-    let mut reply = house.post(&streamed("[[sim:tokens=12 delay_ms=50]]")).send().await.expect("a reply");
+    house.sim.shut("/_door");
+    let mut reply = house.post(&streamed("[[sim:tokens=12 door=2]]")).send().await.expect("a reply");
     let call = call_id(&reply);
     reply.chunk().await.expect("the first words");
     let blocker = locked(&house);
+    house.sim.open();
     let rest = reply.text().await.expect("the stream goes on");
     assert!(rest.trim_end().ends_with("data: [DONE]"), "the client has its answer: {rest}");
     until("the alarm", async || !house.running().app.store.ready()).await;

@@ -142,8 +142,8 @@ pub async fn a_little_money() {
 
 pub async fn overload() {
     let house = House::with(Plan { config: "[limits]\ncalls = 5\n".to_owned(), ..Plan::default() }).await;
-    let first: tokio::task::JoinSet<_> =
-        (0..5).map(|_| house.post(&chat("[[sim:think_ms=5000 tokens=1]]")).send()).collect();
+    house.sim.shut("/v1/chat/completions");
+    let first: tokio::task::JoinSet<_> = (0..5).map(|_| house.post(&chat("[[sim:tokens=1]]")).send()).collect();
     while house.sim.received().len() < 5 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -168,6 +168,7 @@ pub async fn overload() {
     assert_eq!(store.gauges().open_holds, 5, "no hold was asked for");
     assert_eq!(house.sim.received().len(), 5, "and no provider");
     drop(blocker);
+    house.sim.open();
     assert_eq!(first.join_all().await.len(), 5);
     house.quiet().await;
     let rows = rows(&house).await;

@@ -10,7 +10,8 @@ use tollgate_store::{Credit, CreditKind, Pot};
 
 pub async fn the_first_is_still_running() {
     let house = House::new().await;
-    let ask = || house.post(&chat("[[sim:think_ms=800 tokens=2]]")).header("idempotency-key", "k");
+    house.sim.shut("/v1/chat/completions");
+    let ask = || house.post(&chat("[[sim:tokens=2]]")).header("idempotency-key", "k");
     let first = tokio::task::JoinSet::from_iter([ask().send()]);
     while house.sim.received().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -19,6 +20,7 @@ pub async fn the_first_is_still_running() {
     assert!(second.headers().contains_key("retry-after"));
     let (status, error) = error_of(second).await;
     assert_eq!((status, error["code"].as_str()), (409, Some("idempotency_in_progress")));
+    house.sim.open();
     let reply = first.join_all().await.remove(0).expect("a reply");
     let call = call_id(&reply).to_string();
     assert!(error["message"].as_str().is_some_and(|text| text.contains(&call)), "it names the call: {error}");

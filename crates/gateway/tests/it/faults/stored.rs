@@ -22,11 +22,13 @@ fn ask(house: &House, body: &Value) -> reqwest::RequestBuilder {
 /// A streamed call whose database goes away once its first event is here; its reply, its last
 /// event, and the database again.
 async fn cut_off(house: &House, body: &Value) -> (tollgate_store::CallId, Vec<Value>) {
+    house.sim.shut("/_door");
     let mut reply = ask(house, body).send().await.expect("a reply");
     let call = call_id(&reply);
     let mut text = String::new();
     text.push_str(std::str::from_utf8(&reply.chunk().await.expect("a piece").expect("an event")).expect("text"));
     let blocker = locked_file(house, "kept.db");
+    house.sim.open();
     while let Some(piece) = reply.chunk().await.expect("a piece") {
         text.push_str(std::str::from_utf8(&piece).expect("text"));
     }
@@ -37,11 +39,15 @@ async fn cut_off(house: &House, body: &Value) -> (tollgate_store::CallId, Vec<Va
 /// A call in one piece whose database goes away while its provider thinks, with its hold written;
 /// its reply, and the database again.
 async fn cut_off_whole(house: &House, body: &Value) -> reqwest::Response {
+    // Both calls in one piece are of this path.
+    house.sim.shut("/v1/chat/completions");
     let lock = async {
         while house.sim.received().is_empty() || house.running().app.store.gauges().queue_len > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        locked_file(house, "kept.db")
+        let blocker = locked_file(house, "kept.db");
+        house.sim.open();
+        blocker
     };
     let (reply, blocker) = tokio::join!(ask(house, body).send(), lock);
     drop(blocker);
@@ -62,7 +68,7 @@ async fn recovered(house: &House) {
 pub async fn an_answer_cannot_be_stored() {
     for model in MODELS {
         let house = house().await;
-        let body = json!({ "model": model, "input": "[[sim:tokens=20 delay_ms=40]]", "stream": true });
+        let body = json!({ "model": model, "input": "[[sim:tokens=20 door=8]]", "stream": true });
         let (call, events) = cut_off(&house, &body).await;
         let last = &events.last().expect("events");
         assert_eq!(
@@ -91,7 +97,7 @@ pub async fn an_answer_cannot_be_stored() {
     }
     // In one piece.
     let house = house().await;
-    let body = json!({ "model": MODELS[0], "input": "[[sim:tokens=3 think_ms=1500]]" });
+    let body = json!({ "model": MODELS[0], "input": "[[sim:tokens=3]]" });
     let reply = cut_off_whole(&house, &body).await;
     assert_eq!(reply.status(), 200);
     let call = call_id(&reply);
@@ -107,7 +113,7 @@ pub async fn a_conversation_cannot_be_added_to() {
             let ask = house.http.post(house.url("/v1/conversations")).bearer_auth(&house.key).json(&json!({}));
             ask.send().await.expect("a reply").json().await.expect("JSON")
         };
-        let text = if stream { "[[sim:tokens=20 delay_ms=40]]" } else { "[[sim:tokens=3 think_ms=1500]]" };
+        let text = if stream { "[[sim:tokens=20 door=8]]" } else { "[[sim:tokens=3]]" };
         let body = json!({ "model": model, "input": text, "stream": stream, "conversation": made["id"] });
         if stream {
             let (call, events) = cut_off(&house, &body).await;

@@ -6,13 +6,15 @@ use serde_json::Value;
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_held_is_not_available() {
     let house = House::new().await;
-    let mut reply = house.post(&streamed("[[sim:tokens=4 delay_ms=400]]")).send().await.expect("a reply");
+    house.sim.shut("/_door");
+    let mut reply = house.post(&streamed("[[sim:tokens=4 door=2]]")).send().await.expect("a reply");
     reply.chunk().await.expect("a chunk");
     let body: Value = house.get("/v1/balance").send().await.expect("a reply").json().await.expect("JSON");
     let (available, held) =
         (body["available_nano_usd"].as_i64().expect("a number"), body["held_nano_usd"].as_i64().expect("a number"));
     assert!(held > 0);
     assert_eq!(available + held, 10_000_000_000);
+    house.sim.open();
     reply.bytes().await.expect("the rest");
     house.quiet().await;
     let body: Value = house.get("/v1/balance").send().await.expect("a reply").json().await.expect("JSON");

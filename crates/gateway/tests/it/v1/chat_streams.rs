@@ -135,9 +135,16 @@ async fn hidden_reasoning_and_cache_reads_are_metered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_stream_carries_heartbeats() {
-    let plan = crate::house::Plan { config: "[limits]\nheartbeat = \"200ms\"\n".to_owned(), ..Default::default() };
+    let plan = crate::house::Plan { config: "[limits]\nheartbeat = \"20ms\"\n".to_owned(), ..Default::default() };
     let house = House::with(plan).await;
-    let (_, text) = house.stream("[[sim:tokens=2 delay_ms=700]]").await;
-    assert!(text.contains(": hb\n"), "{text}");
+    house.sim.shut("/_door");
+    let mut reply = house.post(&crate::house::streamed("[[sim:tokens=2 door=2]]")).send().await.expect("a reply");
+    let mut text = String::new();
+    while !text.contains(": hb\n") {
+        let piece = tokio::time::timeout(crate::watch::HANG, reply.chunk()).await.expect("a heartbeat");
+        text.push_str(&String::from_utf8_lossy(&piece.expect("a piece").expect("not the end")));
+    }
+    house.sim.open();
+    text.push_str(&reply.text().await.expect("the rest"));
     assert!(text.ends_with("data: [DONE]\n\n"));
 }

@@ -106,7 +106,7 @@ async fn a_crash_charges_at_most_what_was_noted_before_it() {
     for (text, least) in [
         ("[[sim:hang_midstream after=3 tokens=9]]", 1),
         ("[[sim:hang_midstream after=90 tokens=10000 chunks=100]]", 9_000 - 4_096 - 200),
-        ("[[sim:tokens=60 delay_ms=150]]", 20),
+        ("[[sim:tokens=120 delay_ms=150]]", 20),
     ] {
         let mut body = chat(text);
         body["stream"] = json!(true);
@@ -114,7 +114,7 @@ async fn a_crash_charges_at_most_what_was_noted_before_it() {
         let mut reply = house.post(&body).send().await.expect("a reply");
         let call = call_id(&reply);
         let mut seen = String::new();
-        let until = tokio::time::Instant::now() + Duration::from_secs(6);
+        let until = tokio::time::Instant::now() + Duration::from_secs(12);
         while let Ok(Ok(Some(chunk))) = tokio::time::timeout_at(until, reply.chunk()).await {
             seen.push_str(&String::from_utf8_lossy(&chunk));
         }

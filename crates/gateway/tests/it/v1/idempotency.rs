@@ -29,7 +29,8 @@ async fn the_same_key_and_body_is_one_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_first_runs_the_second_waits() {
     let house = House::new().await;
-    let ask = || house.post(&chat("[[sim:think_ms=2500]]")).header("idempotency-key", "k2");
+    house.sim.shut("/v1/chat/completions");
+    let ask = || house.post(&chat("hello")).header("idempotency-key", "k2");
     let first = tokio::task::JoinSet::from_iter([ask().send()]);
     while house.sim.received().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -38,6 +39,7 @@ async fn while_the_first_runs_the_second_waits() {
     assert!(second.headers().contains_key("retry-after"));
     let (status, error) = error_of(second).await;
     assert_eq!((status, error["code"].as_str()), (409, Some("idempotency_in_progress")));
+    house.sim.open();
     assert_eq!(first.join_all().await.len(), 1);
     house.quiet().await;
     assert_eq!(house.sim.received().len(), 1);

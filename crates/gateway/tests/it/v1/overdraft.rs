@@ -3,7 +3,7 @@
 use crate::house::{House, Plan, chat};
 use serde_json::json;
 
-const ASK: &str = "[[sim:tokens=10 think_ms=1500]]";
+const ASK: &str = "[[sim:tokens=10]]";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_are_served_and_490_refused() {
@@ -20,7 +20,8 @@ async fn ten_are_served_and_490_refused() {
     for streams in [false, true] {
         let house = House::with(Plan { usd: "0", ..Plan::default() }).await;
         house.credit("ten", tollgate_store::Pot::Paid, tollgate_catalog::Money::from_nano(hold * 10)).await;
-        // The reply waits until all have asked, so that all ten holds are open at once.
+        // The provider waits until all have asked, so that all ten holds are open at once.
+        house.sim.shut("/v1/chat/completions");
         let mut body = chat(ASK);
         body["max_tokens"] = json!(10);
         body["stream"] = json!(streams);
@@ -33,7 +34,7 @@ async fn ten_are_served_and_490_refused() {
                 status
             }
         });
-        let statuses = futures(calls).await;
+        let statuses = futures(calls, || house.sim.open()).await;
         let served = statuses.iter().filter(|status| **status == 200).count();
         let refused = statuses.iter().filter(|status| **status == 402).count();
         assert_eq!((served, refused), (10, 490), "streams={streams}");
@@ -43,10 +44,21 @@ async fn ten_are_served_and_490_refused() {
     }
 }
 
-async fn futures<F: Future<Output = u16> + Send + 'static>(calls: impl Iterator<Item = F>) -> Vec<u16> {
+/// All statuses; `refused` is called when only ten are left to wait for.
+async fn futures<F: Future<Output = u16> + Send + 'static>(
+    calls: impl Iterator<Item = F>,
+    refused: impl Fn(),
+) -> Vec<u16> {
     let mut set = tokio::task::JoinSet::new();
     for call in calls {
         set.spawn(call);
     }
-    set.join_all().await
+    let mut statuses = Vec::new();
+    while let Some(status) = set.join_next().await {
+        statuses.push(status.expect("a status"));
+        if set.len() == 10 {
+            refused();
+        }
+    }
+    statuses
 }

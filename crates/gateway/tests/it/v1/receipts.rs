@@ -46,7 +46,8 @@ async fn a_call_has_a_receipt_as_soon_as_its_reply_is_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_call_has_none_yet() {
     let house = House::new().await;
-    let mut running = house.post(&streamed("[[sim:tokens=40 delay_ms=50]]")).send().await.expect("a reply");
+    house.sim.shut("/_door");
+    let mut running = house.post(&streamed("[[sim:tokens=40 door=2]]")).send().await.expect("a reply");
     let call = call_id(&running);
     running.chunk().await.expect("a piece");
     let early = house.get(&format!("/v1/usage/{call}/receipt")).send().await.expect("a reply");
@@ -56,6 +57,7 @@ async fn a_running_call_has_none_yet() {
         (status, error["code"].as_str(), error["param"].as_str()),
         (409, Some("call_in_progress"), Some("call_id"))
     );
+    house.sim.open();
     while running.chunk().await.expect("a piece").is_some() {}
     proven(&house, call).await;
 }

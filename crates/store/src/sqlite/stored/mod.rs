@@ -177,7 +177,7 @@ impl Desk {
         }
         #[cfg(feature = "testing")]
         if bytes > 0 {
-            crate::testing::disk_is_full(self.room.file())?;
+            crate::testing::disk_is_full(&self.room.file())?;
         }
         tx.commit()?;
         self.room.erased(ops.iter().any(|op| op.erases()));

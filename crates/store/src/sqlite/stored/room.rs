@@ -30,7 +30,6 @@ pub(super) enum Free {
 
 pub(super) struct DiskRoom {
     dir: PathBuf,
-    file: PathBuf,
     most: u64,
     /// Bytes of the disk that nothing is stored in.
     left_alone: u64,
@@ -44,7 +43,6 @@ impl DiskRoom {
     pub fn new(dir: &Path, options: &Options) -> DiskRoom {
         DiskRoom {
             dir: dir.to_owned(),
-            file: dir.join(FILE),
             most: options.stored_bytes,
             left_alone: options.disk_reserve,
             erased: AtomicBool::new(false),
@@ -53,8 +51,8 @@ impl DiskRoom {
     }
 
     #[cfg(feature = "testing")]
-    pub fn file(&self) -> &Path {
-        &self.file
+    pub fn file(&self) -> PathBuf {
+        self.dir.join(FILE)
     }
 
     /// All that may be stored.

@@ -41,10 +41,10 @@ pub async fn a_revoked_key_ends_its_sessions() {
 }
 
 pub async fn a_session_ends_at_its_longest_when_its_response_has() {
-    let config = "[realtime]\nlongest = \"1s\"".to_owned();
+    let config = "[realtime]\nlongest = \"6s\"".to_owned();
     let house = house_with(Plan { config, ..Plan::default() }).await;
     let mut talker = Talker::open(&house).await;
-    talker.ask("[[sim:plain think_ms=3000]]").await;
+    talker.ask("[[sim:plain think_ms=9000]]").await;
     let (events, code) = talker.rest().await;
     assert!(kinds(&events).contains(&"response.done"), "{:?}", kinds(&events));
     assert_eq!((code, talker.closed.expect("closed").1.as_str()), (1001, "session_expired"));

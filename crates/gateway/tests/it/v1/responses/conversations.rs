@@ -117,12 +117,17 @@ async fn calls_that_overlap_in_a_conversation_lose_nothing() {
         let input = json!([{ "type": "message", "id": "msg_own", "role": "user", "content": text }]);
         json!({ "model": MODELS[2], "input": input, "conversation": id(&made) })
     };
-    let (slow, quick) = (say("apples [[sim:think_ms=700 tokens=2]]"), say("pears [[sim:tokens=2]]"));
+    // The first is answered when the second has been, by a provider with another path.
+    house.sim.shut("/v1/chat/completions");
+    let (mut slow, quick) = (say("apples [[sim:tokens=2]]"), say("pears [[sim:tokens=2]]"));
+    slow["model"] = MODELS[0].into();
     let second = async {
         while house.sim.received().is_empty() {
             tokio::task::yield_now().await;
         }
-        create(&house, quick).await
+        let quick = create(&house, quick).await;
+        house.sim.open();
+        quick
     };
     tokio::join!(create(&house, slow), second);
     let listed = get(&house, &format!("/v1/conversations/{}/items?order=asc", id(&made))).await;

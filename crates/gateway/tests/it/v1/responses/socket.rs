@@ -200,7 +200,8 @@ async fn too_many_and_too_large_messages_end_the_connection() {
 async fn a_client_that_leaves_pays_for_what_it_got() {
     let house = house().await;
     let mut socket = Socket::open(&house).await;
-    socket.send(&ask("[[sim:tokens=200 delay_ms=20]]", None)).await;
+    house.sim.shut("/_door");
+    socket.send(&ask("[[sim:tokens=200 door=12]]", None)).await;
     while let Some(event) = socket.event().await {
         if event["type"] == "response.output_text.delta" {
             break;
@@ -208,6 +209,7 @@ async fn a_client_that_leaves_pays_for_what_it_got() {
     }
     drop(socket);
     house.quiet().await;
+    house.sim.open();
     let store = &house.running().app.store;
     let page = UsagePage { limit: 1, ..UsagePage::default() };
     let row = store.usage(Some(house.account), page).await.expect("read").pop().expect("a row");
@@ -221,7 +223,7 @@ async fn a_stop_closes_idle_connections() {
     let mut socket = Socket::open(&house).await;
     socket.turn(ask("x", None)).await;
     let running = house.running.take().expect("running");
-    let stopped = tokio::time::timeout(Duration::from_secs(10), running.stop());
+    let stopped = tokio::time::timeout(crate::watch::HANG, running.stop());
     let (stopped, event) = tokio::join!(stopped, socket.event());
     assert!(stopped.is_ok() && event.is_none());
     house.checked = true;
@@ -233,7 +235,7 @@ async fn a_stop_closes_idle_connections() {
 async fn a_stop_waits_for_the_response_that_runs() {
     let mut house = house().await;
     let mut socket = Socket::open(&house).await;
-    socket.send(&ask("[[sim:tokens=20 delay_ms=100]]", None)).await;
+    socket.send(&ask("[[sim:tokens=20 delay_ms=300]]", None)).await;
     // It runs; another one waits behind it.
     let first = socket.event().await.expect("an event");
     assert_eq!(first["type"], "response.created", "{first}");

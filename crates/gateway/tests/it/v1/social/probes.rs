@@ -115,10 +115,10 @@ async fn what_an_operator_does_while_a_call_tries_stays() {
 async fn an_answer_that_was_cached_says_nothing_about_the_cell() {
     let house = house("[social]\nprobe_after = \"1ms\"\n").await;
     let cell = cell(&house, "weibo", "user");
-    house.sim.social_order("", "slow think_ms=500");
+    house.sim.social_order("", "slow think_ms=0");
     ask_and_leave(&house, &cell, &uid("7")).await;
     house.sim.social_order("", "");
-    tokio::time::sleep(Duration::from_millis(800)).await;
+    tokio::time::sleep(Duration::from_millis(3_000)).await;
     house.running().app.social.change(MODEL, true, AUTO, "test").await.expect("paused");
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert_eq!(ask(&house, &cell, &uid("7")).await.status(), 200);
