@@ -36,6 +36,16 @@ pub(crate) enum Cable {
     Memory(TokioIo<tokio::io::DuplexStream>),
 }
 
+impl Cable {
+    /// The socket, where nothing lies between it and the bytes.
+    pub fn plain(&self) -> Option<&TcpStream> {
+        match self {
+            Cable::Net(MaybeHttpsStream::Http(io)) => Some(io.inner()),
+            _ => None,
+        }
+    }
+}
+
 /// The end that the client holds.
 macro_rules! end {
     ($self:ident, $end:ident => $body:expr) => {

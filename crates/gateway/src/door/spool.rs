@@ -2,14 +2,14 @@
 //! without a name (mode 0600), which is gone with the last who reads it and with the process.
 //!
 //! What lies on disk has a budget of its own, with a part for each account, and leaves alone what
-//! the ledger needs. Hashing, watching and writing of large files is done on blocking threads.
+//! the ledger needs. Watching and writing of large files is done on blocking threads, in large steps:
+//! pieces are gathered for them as they came, and not copied.
 
 use super::bodies::{Bodies, BodyShare, SMALL, Whose};
 use crate::refusal::Refusal;
 use bytes::{Bytes, BytesMut};
-use sha2::{Digest, Sha256};
 use std::fs::{File, Permissions};
-use std::io::{self, Write as _};
+use std::io::{self, IoSlice, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +18,8 @@ use tollgate_wire::error::Code;
 
 /// Files up to this size stay in memory.
 pub const IN_MEMORY: usize = 1 << 20;
+/// Written at once, where there is memory for it; otherwise what counts as small.
+const WRITE: usize = 256 << 10;
 /// Disk is asked for in steps of this size.
 const STEP: usize = 8 << 20;
 
@@ -52,23 +54,16 @@ pub struct SpoolTerms {
     pub in_memory: usize,
 }
 
-/// What becomes of the bytes.
-struct Sink<W> {
-    hash: Sha256,
-    watch: W,
-}
-
-impl<W: FileWatch> Sink<W> {
-    fn piece(&mut self, bytes: &[u8]) {
-        self.hash.update(bytes);
-        self.watch.piece(bytes);
-    }
-}
-
-/// A file on disk, with those who look at it.
+/// A file on disk, with who looks at it.
 struct OnDisk<W> {
     file: File,
-    sink: Sink<W>,
+    watch: W,
+    /// Bytes to be written, as they came.
+    gathered: Vec<Bytes>,
+    /// How many they are, and how many there may be.
+    waiting: usize,
+    most: usize,
+    room: BodyShare,
 }
 
 /// A file while it arrives.
@@ -80,22 +75,21 @@ pub struct Spooling<W> {
     room: BodyShare,
     held: BytesMut,
     /// Until it goes to disk.
-    sink: Option<Sink<W>>,
-    on_disk: Option<(OnDisk<W>, BodyShare)>,
+    watch: Option<W>,
+    on_disk: Option<OnDisk<W>>,
 }
 
 /// A file that is there.
 pub struct Spooled<W> {
     pub file: SpooledFile,
-    pub sha256: [u8; 32],
     pub watch: W,
 }
 
 impl SpoolDisk {
     pub async fn begin<W: FileWatch>(self: &Arc<Self>, terms: SpoolTerms, watch: W) -> Result<Spooling<W>, Refusal> {
         let room = self.bodies.room(terms.whose.unwrap_or(Whose::Penniless), 0).await?;
-        let sink = Some(Sink { hash: Sha256::new(), watch });
-        Ok(Spooling { disk: self.clone(), terms, length: 0, room, held: BytesMut::new(), sink, on_disk: None })
+        let (disk, held) = (self.clone(), BytesMut::new());
+        Ok(Spooling { disk, terms, length: 0, room, held, watch: Some(watch), on_disk: None })
     }
 }
 
@@ -123,26 +117,20 @@ impl<W: FileWatch> Spooling<W> {
             let text = format!("The file is larger than {} bytes.", self.terms.most);
             return Err(Refusal::new(Code::BodyTooLarge, text));
         }
-        if self.sink.is_some() {
+        if self.watch.is_some() {
             let length = self.held.len() + piece.len();
             let stays = length <= self.terms.in_memory && self.makes_room(length);
-            if let Some(sink) = self.sink.as_mut().filter(|_| stays) {
-                sink.piece(piece);
+            if let Some(watch) = self.watch.as_mut().filter(|_| stays) {
+                watch.piece(piece);
                 self.held.extend_from_slice(piece);
                 return Ok(());
             }
             self.go_to_disk().await?;
         }
-        // A long piece need not be gathered.
-        if self.held.is_empty() && piece.len() >= SMALL {
-            return self.write(piece.clone()).await;
-        }
-        self.held.extend_from_slice(piece);
-        if self.held.len() >= SMALL {
-            let held = self.held.split().freeze();
-            self.write(held).await?;
-        }
-        Ok(())
+        let Some(on_disk) = &mut self.on_disk else { return Err(lost()) };
+        on_disk.waiting += piece.len();
+        on_disk.gathered.push(piece.clone());
+        if on_disk.waiting >= on_disk.most { self.write().await } else { Ok(()) }
     }
 
     /// Whether there is memory for so many bytes at once; where there is none the disk will do.
@@ -154,7 +142,7 @@ impl<W: FileWatch> Spooling<W> {
     }
 
     async fn go_to_disk(&mut self) -> Result<(), Refusal> {
-        let Some(sink) = self.sink.take() else { return Ok(()) };
+        let Some(watch) = self.watch.take() else { return Ok(()) };
         let room = self.disk.budget.room(self.terms.whose.unwrap_or(Whose::Penniless), 0).await?;
         let (dir, held) = (self.disk.dir.clone(), std::mem::take(&mut self.held).freeze());
         let made = tokio::task::spawn_blocking(move || {
@@ -164,15 +152,17 @@ impl<W: FileWatch> Spooling<W> {
             Ok(file)
         });
         let file = made.await.map_err(|_| lost()).and_then(|made| made.map_err(|error| no_room(&error)))?;
-        self.room.shrink(SMALL);
-        self.on_disk = Some((OnDisk { file, sink }, room));
+        self.room.shrink(WRITE);
+        let most = if self.makes_room(WRITE) { WRITE } else { SMALL };
+        self.room.shrink(most);
+        self.on_disk = Some(OnDisk { file, watch, gathered: Vec::new(), waiting: 0, most, room });
         Ok(())
     }
 
     /// Disk for all of the file so far.
     async fn disk_room(&mut self) -> Result<(), Refusal> {
         let length = usize::try_from(self.length).unwrap_or(usize::MAX);
-        let Some((_, room)) = &mut self.on_disk else { return Ok(()) };
+        let Some(OnDisk { room, .. }) = &mut self.on_disk else { return Ok(()) };
         if length <= room.bytes() {
             return Ok(());
         }
@@ -188,31 +178,47 @@ impl<W: FileWatch> Spooling<W> {
         room.grow(to).await
     }
 
-    async fn write(&mut self, bytes: Bytes) -> Result<(), Refusal> {
+    /// Writes what was gathered.
+    async fn write(&mut self) -> Result<(), Refusal> {
         self.disk_room().await?;
-        let Some((mut file, room)) = self.on_disk.take() else { return Err(lost()) };
-        let written = tokio::task::spawn_blocking(move || {
-            file.sink.piece(&bytes);
-            file.file.write_all(&bytes).map(|()| file)
-        });
-        let file = written.await.map_err(|_| lost())?.map_err(|error| no_room(&error))?;
-        self.on_disk = Some((file, room));
+        let Some(mut on_disk) = self.on_disk.take() else { return Err(lost()) };
+        let written = tokio::task::spawn_blocking(move || on_disk.write().map(|()| on_disk));
+        let on_disk = written.await.map_err(|_| lost())?.map_err(|error| no_room(&error))?;
+        self.on_disk = Some(on_disk);
         Ok(())
     }
 
     /// That was all of it.
     pub async fn finish(mut self) -> Result<Spooled<W>, Refusal> {
-        if let Some(Sink { hash, watch }) = self.sink.take() {
+        if let Some(watch) = self.watch.take() {
             let file = SpooledFile::in_memory(self.room.keep(self.held.freeze()));
-            return Ok(Spooled { file, sha256: hash.finalize().into(), watch });
+            return Ok(Spooled { file, watch });
         }
-        let rest = self.held.split().freeze();
-        if !rest.is_empty() {
-            self.write(rest).await?;
+        if self.on_disk.as_ref().is_some_and(|on_disk| on_disk.waiting > 0) {
+            self.write().await?;
         }
-        let (OnDisk { file, sink }, room) = self.on_disk.ok_or_else(lost)?;
-        let file = SpooledFile::on_disk(file, self.length, room);
-        Ok(Spooled { file, sha256: sink.hash.finalize().into(), watch: sink.watch })
+        let OnDisk { file, watch, room, .. } = self.on_disk.ok_or_else(lost)?;
+        Ok(Spooled { file: SpooledFile::on_disk(file, self.length, room), watch })
+    }
+}
+
+impl<W: FileWatch> OnDisk<W> {
+    /// Shows and writes what was gathered, all at once.
+    fn write(&mut self) -> io::Result<()> {
+        let pieces = std::mem::take(&mut self.gathered);
+        self.waiting = 0;
+        pieces.iter().for_each(|piece| self.watch.piece(piece));
+        let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+        let mut rest = &mut slices[..];
+        while !rest.is_empty() {
+            match self.file.write_vectored(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => IoSlice::advance_slices(&mut rest, written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -274,7 +280,6 @@ mod tests {
                 let done = spooled(&disk, length, piece).await.expect("a file");
                 let whole: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
                 assert_eq!((done.file.length(), done.watch.0), (length as u64, length));
-                assert_eq!(done.sha256, <[u8; 32]>::from(Sha256::digest(&whole)));
                 assert_eq!(done.file.bytes().is_none(), on_disk, "{length}");
                 assert_eq!(disk.budget.used() > 0, on_disk);
                 assert!(disk.bodies.used() <= if on_disk { 0 } else { length });
@@ -297,7 +302,7 @@ mod tests {
         let disk = disk(dir.path(), 64 * MIB, 0);
         let mut file = disk.begin(terms(8 * MIB), ()).await.expect("a file");
         file.push(&Bytes::from(vec![0; 2 * MIB])).await.expect("room");
-        let (on_disk, _) = file.on_disk.as_ref().expect("on disk");
+        let on_disk = file.on_disk.as_ref().expect("on disk");
         let mode = on_disk.file.metadata().expect("a file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(dir.path()).expect("a folder").count(), 0);

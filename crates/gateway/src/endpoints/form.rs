@@ -1,7 +1,7 @@
 //! Reads a form with files within limits of size and time: small fields as text, files into the
-//! spool, watched while they arrive. What an Idempotency-Key stands for is made on the way, of
-//! names, values and contents in their order; the boundary, which is drawn anew for each try, has
-//! no part in it.
+//! spool, watched while they arrive. What an Idempotency-Key stands for, where there is one, is made
+//! on the way, of names, values and contents in their order; the boundary, which is drawn anew for
+//! each try, has no part in it.
 
 use super::reading;
 use super::unpack::Unpacking;
@@ -54,7 +54,7 @@ pub struct FormFile<W> {
 pub struct ReadForm<W> {
     pub fields: Vec<FormField>,
     pub files: Vec<FormFile<W>>,
-    /// What an Idempotency-Key stands for.
+    /// What an Idempotency-Key stands for; without one it says nothing of files.
     pub print: [u8; 32],
     /// What the fields take of the budget: to be owned as long as they are.
     pub room: BodyShare,
@@ -75,6 +75,21 @@ impl FileWatch for FirstBytes {
     fn piece(&mut self, bytes: &[u8]) {
         let room = 64usize.saturating_sub(self.0.len());
         self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}
+
+/// Makes the print of a file while it passes, where it is wanted, and lets another watch it.
+struct Printed<W> {
+    hash: Option<Sha256>,
+    watch: W,
+}
+
+impl<W: FileWatch> FileWatch for Printed<W> {
+    fn piece(&mut self, bytes: &[u8]) {
+        if let Some(hash) = &mut self.hash {
+            hash.update(bytes);
+        }
+        self.watch.piece(bytes);
     }
 }
 
@@ -159,7 +174,7 @@ pub async fn read<W: FileWatch>(
 /// A part that is being read.
 enum OpenPart<W> {
     Field(String, Vec<u8>),
-    File(String, Box<Spooling<W>>),
+    File(String, Box<Spooling<Printed<W>>>),
 }
 
 struct FormReading<'a, W, B> {
@@ -289,6 +304,7 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
             let TakeFile { watch, most } = (self.begin)(&head, &self.fields)?;
             let most = most.unwrap_or(u64::MAX).min(self.rules.file_bytes);
             let terms = SpoolTerms { whose: self.whose, most, in_memory: self.in_memory };
+            let watch = Printed { hash: reading::repeats(&self.parts.headers).then(Sha256::new), watch };
             OpenPart::File(head.name, Box::new(self.app.spool.begin(terms, watch).await?))
         } else {
             OpenPart::Field(head.name, Vec::new())
@@ -307,8 +323,10 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
             }
             Some(OpenPart::File(name, file)) => {
                 let spooled = file.finish().await.map_err(|refusal| named(refusal, &name))?;
-                self.prints(&name, 1, &spooled.sha256);
-                self.files.push(FormFile { name, file: spooled.file, watch: spooled.watch });
+                let Printed { hash, watch } = spooled.watch;
+                let print = hash.map(|hash| hash.finalize().to_vec()).unwrap_or_default();
+                self.prints(&name, 1, &print);
+                self.files.push(FormFile { name, file: spooled.file, watch });
             }
             None => {}
         }

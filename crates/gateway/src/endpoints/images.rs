@@ -1,14 +1,14 @@
 //! `POST /v1/images/generations` and `POST /v1/images/edits`. An edit is JSON with links, or a form
 //! with files; both say the same thing.
 
+use super::data_links::{self, LinkRules, LinkedBody, LinkedFile};
 use super::form::{self, FirstBytes, FormRules, TakeFile};
 use super::openapi::shapes::{event, idempotency, named, text};
 use super::row::{Access, Family, Row};
 use super::{picture_file, reading};
 use crate::app::App;
 use crate::call::{self, CallRequest, Priced};
-use crate::door::bodies::{SMALL, Whose};
-use crate::door::spool::{IN_MEMORY, SpoolTerms};
+use crate::door::bodies::SMALL;
 use crate::quotes::Shop;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
@@ -17,8 +17,6 @@ use crate::work::image::{ENDPOINT_TYPE, ImageAsk, RequestRoom};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::request::Parts;
 use serde_json::{Value, json};
@@ -37,6 +35,9 @@ const RULES: FormRules =
     FormRules { parts: 100, field_bytes: 256 << 10, files: 17, file_bytes: 50 << 20, packed: false };
 /// The largest mask.
 const MASK: u64 = 4 << 20;
+/// The same pictures in the links of a JSON body.
+const LINKS: LinkRules =
+    LinkRules { members: &["image", "images", "mask"], links: RULES.files, most: RULES.file_bytes };
 
 pub const FAMILY: Family = Family { tag: "images", rows, schemas };
 
@@ -153,48 +154,41 @@ async fn of_json(
     endpoint: &str,
     edit: bool,
 ) -> Result<Asked, Refusal> {
-    let bytes = reading::json_body(app, caller, parts, body).await?;
-    let idem = reading::idempotency(&parts.headers, endpoint, &bytes)?;
-    let mut request = ImageRequest::from_json(&bytes, edit)?;
+    if !edit {
+        let bytes = reading::json_body(app, caller, parts, body).await?;
+        let idem = reading::idempotency(&parts.headers, endpoint, &bytes)?;
+        let request = ImageRequest::from_json(&bytes, edit)?;
+        let room = room_of(&request, bytes);
+        return Ok(Asked { request, files: Vec::new(), idem, room });
+    }
+    let LinkedBody { json, files: mut linked, idem } =
+        data_links::read(app, caller, parts, body, endpoint, LINKS).await?;
+    let mut request = ImageRequest::from_json(&json, edit)?;
     let mut files = Vec::new();
     let (images, mask) = (&mut request.images, &mut request.mask);
     let pictures = images.len();
     for (at, source) in images.iter_mut().chain(mask).enumerate() {
         let PictureSource::Link(link) = source else { continue };
-        if link.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) {
-            // The letters go as soon as there are bytes.
-            let link = std::mem::take(link);
-            let (field, most) = match at < pictures {
-                true => (format!("image[{at}]"), RULES.file_bytes),
-                false => ("mask".to_owned(), MASK),
-            };
-            files.push(data_link(app, caller, &link, &field, most).await?);
+        if let Some(number) = link.strip_prefix("data:") {
+            let number: Option<usize> = number.parse().ok();
+            let file = number.and_then(|number| linked.get_mut(number)?.take());
+            let field = if at < pictures { format!("image[{at}]") } else { "mask".to_owned() };
+            files.push(picture_of(file, &field, at >= pictures)?);
             *source = PictureSource::File(files.len() - 1);
         }
     }
-    let room = room_of(&request, bytes);
+    let room = room_of(&request, json);
     Ok(Asked { request, files, idem, room })
 }
 
-/// Letters that are decoded at once: whole groups of four.
-const LETTERS: usize = 256 << 10;
-
-/// The picture in a data link, spooled as a file of a form is. What it is called is not believed.
-async fn data_link(app: &App, caller: &Caller, link: &str, field: &str, most: u64) -> Result<PictureFile, Refusal> {
-    let letters = link.split_once(";base64,").map(|(_, letters)| letters.trim().as_bytes());
-    let letters = letters.ok_or_else(|| no_picture(field))?;
-    let whose = Some(Whose::Account(caller.account.id));
-    let mut file = app.spool.begin(SpoolTerms { whose, most, in_memory: IN_MEMORY }, FirstBytes::default()).await?;
-    let mut pieces = letters.chunks(LETTERS).peekable();
-    while let Some(piece) = pieces.next() {
-        // Padding is at the very end.
-        let goes_on = pieces.peek().is_some() && piece.ends_with(b"=");
-        let bytes = BASE64_STANDARD.decode(piece).ok().filter(|_| !goes_on).ok_or_else(|| no_picture(field))?;
-        file.push(&bytes.into()).await.map_err(|refusal| form::named(refusal, field))?;
+/// The picture of a data link. What it is called is not believed.
+fn picture_of(file: LinkedFile, field: &str, mask: bool) -> Result<PictureFile, Refusal> {
+    let (file, FirstBytes(first)) = file.ok_or_else(|| no_picture(field))?;
+    if mask && file.length() > MASK {
+        return Err(Refusal::about(Code::BodyTooLarge, field, format!("`{field}` is larger than {MASK} bytes.")));
     }
-    let spooled = file.finish().await?;
-    let kind = picture_kind(&spooled.watch.0).ok_or_else(|| no_picture(field))?;
-    Ok(PictureFile { file: spooled.file, kind })
+    let kind = picture_kind(&first).ok_or_else(|| no_picture(field))?;
+    Ok(PictureFile { file, kind })
 }
 
 fn no_picture(field: &str) -> Refusal {

@@ -9,6 +9,7 @@ pub mod chat;
 pub mod client_secrets;
 pub mod conversations;
 pub mod count;
+mod data_links;
 pub mod decisions;
 pub mod embeddings;
 pub mod form;

@@ -227,8 +227,21 @@ pub fn too_large(limit: usize) -> Refusal {
     Refusal::new(Code::BodyTooLarge, format!("The body is larger than {limit} bytes."))
 }
 
+/// Whether the request may be repeated by an Idempotency-Key.
+pub fn repeats(headers: &HeaderMap) -> bool {
+    headers.contains_key(IDEMPOTENCY_KEY)
+}
+
 /// The caller's Idempotency-Key and a fingerprint of the body it came with.
 pub fn idempotency(headers: &HeaderMap, endpoint: &str, body: &[u8]) -> Result<Option<Idem>, Refusal> {
+    if !repeats(headers) {
+        return Ok(None);
+    }
+    repeated(headers, Sha256::new().chain_update(endpoint).chain_update(body))
+}
+
+/// The same where the endpoint and the body were hashed on the way.
+pub fn repeated(headers: &HeaderMap, hash: Sha256) -> Result<Option<Idem>, Refusal> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     if key.is_empty() || key.len() > 255 {
         return Err(Refusal::about(
@@ -237,8 +250,7 @@ pub fn idempotency(headers: &HeaderMap, endpoint: &str, body: &[u8]) -> Result<O
             "An Idempotency-Key has 1 to 255 characters.",
         ));
     }
-    let fingerprint = Sha256::new().chain_update(endpoint).chain_update(body).finalize().into();
-    Ok(Some(Idem { key_hash: Sha256::digest(key.as_bytes()).into(), fingerprint }))
+    Ok(Some(Idem { key_hash: Sha256::digest(key.as_bytes()).into(), fingerprint: hash.finalize().into() }))
 }
 
 /// A panic of ours ends this request with 500 and nothing else: the connection and everybody's

@@ -18,11 +18,12 @@ use crate::work::video::{StoredPlan, VideoAsk, VideoTask, file};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use bytes::Bytes;
-use http::{HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use tollgate_media::video::{VideoRequest, Warning, Warnings};
-use tollgate_store::CallId;
+use tollgate_store::{CallId, Idem};
 use tollgate_wire::error::{Code, ErrorFormat};
 use tollgate_wire::multipart::FormLimits;
 
@@ -124,11 +125,12 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
         true => reading::form_body(app, &caller, &parts, body).await?,
         false => reading::json_body(app, &caller, &parts, body).await?,
     };
-    let (asked, printed) =
-        if form { read_form(kind, &bytes)? } else { (VideoRequest::from_json(&bytes)?, bytes.clone()) };
-    given::of_video(&app.conversations.fetcher.client, &asked)?;
     // Both endpoints are one: the same key and body find the same task on either.
-    let idem = reading::idempotency(&parts.headers, VIDEOS, &printed)?;
+    let (asked, idem) = match form {
+        true => read_form(&parts.headers, kind, &bytes)?,
+        false => (VideoRequest::from_json(&bytes)?, reading::idempotency(&parts.headers, VIDEOS, &bytes)?),
+    };
+    given::of_video(&app.conversations.fetcher.client, &asked)?;
     let webhook_url = webhook_url(app, &asked.others)?.or_else(|| webhooks::of_account(&app.video, &caller.account));
     let ask = VideoAsk::of(&app.serving.load(), &asked);
     let made = made(app, caller, CallRequest { id, endpoint, work: ask, idem }, webhook_url).await?;
@@ -137,16 +139,20 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
 
 /// The request in a form, and what of it an Idempotency-Key stands for: the fields without the
 /// boundary, which is drawn anew each time.
-fn read_form(kind: &str, bytes: &Bytes) -> Result<(VideoRequest, Bytes), Refusal> {
+fn read_form(headers: &HeaderMap, kind: &str, bytes: &Bytes) -> Result<(VideoRequest, Option<Idem>), Refusal> {
     let parts = form::parts_of(kind, FormLimits::default(), bytes.clone())?;
-    let mut printed = Vec::new();
-    for part in &parts {
-        for text in [part.name.as_bytes(), part.file_name.as_deref().unwrap_or_default().as_bytes(), &part.body] {
-            printed.extend((text.len() as u64).to_be_bytes());
-            printed.extend(text);
+    let mut idem = None;
+    if reading::repeats(headers) {
+        let mut hash = Sha256::new().chain_update(VIDEOS);
+        for part in &parts {
+            for text in [part.name.as_bytes(), part.file_name.as_deref().unwrap_or_default().as_bytes(), &part.body] {
+                hash.update((text.len() as u64).to_be_bytes());
+                hash.update(text);
+            }
         }
+        idem = reading::repeated(headers, hash)?;
     }
-    Ok((VideoRequest::from_form(parts)?, printed.into()))
+    Ok((VideoRequest::from_form(parts)?, idem))
 }
 
 fn webhook_url(app: &App, fields: &serde_json::Map<String, Value>) -> Result<Option<String>, Refusal> {

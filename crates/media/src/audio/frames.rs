@@ -47,25 +47,34 @@ impl Walk {
         self.lost = false;
     }
 
-    /// At the beginning of what was shown: on to the next frame, or on in the search for one.
-    pub(super) fn step(&mut self, seen: &[u8], find: &mut dyn FnMut(&[u8]) -> FoundFrame) -> Result<Next, Unmeasured> {
+    /// At the beginning of what was shown: from header to header as far as they are here, up to
+    /// something that is no sound; or on in the search for a frame.
+    #[inline]
+    pub(super) fn step(&mut self, seen: &[u8], find: &mut impl FnMut(&[u8]) -> FoundFrame) -> Result<Next, Unmeasured> {
         if self.lost {
             return self.search(seen, find);
         }
-        match find(seen) {
-            FoundFrame::Frame(frame) => {
-                self.tally.add(frame.samples, frame.rate)?;
-                Next::skip(0, frame.size as u64, HEADER)
+        let mut at = 0;
+        loop {
+            match find(&seen[at..]) {
+                FoundFrame::Frame(frame) => {
+                    self.tally.add(frame.samples, frame.rate)?;
+                    at += frame.size;
+                }
+                FoundFrame::Other(size) => return Next::skip(at, size, HEADER),
+                FoundFrame::Nothing => {
+                    self.lost = true;
+                    return Next::used(at, MOST_FRAME);
+                }
             }
-            FoundFrame::Other(size) => Next::skip(0, size, HEADER),
-            FoundFrame::Nothing => {
-                self.lost = true;
-                Next::used(0, MOST_FRAME)
+            if at + HEADER > seen.len() {
+                let beyond = at.saturating_sub(seen.len());
+                return Next::skip(at - beyond, beyond as u64, HEADER);
             }
         }
     }
 
-    fn search(&mut self, seen: &[u8], find: &mut dyn FnMut(&[u8]) -> FoundFrame) -> Result<Next, Unmeasured> {
+    fn search(&mut self, seen: &[u8], find: &mut impl FnMut(&[u8]) -> FoundFrame) -> Result<Next, Unmeasured> {
         let Some(last) = seen.len().checked_sub(MOST_FRAME) else { return Next::used(0, MOST_FRAME) };
         for at in 0..=last {
             if self.certain(&seen[at..], find) {
@@ -81,7 +90,7 @@ impl Walk {
     }
 
     /// A frame, and another one where it ends; or something else that is known.
-    fn certain(&self, seen: &[u8], find: &mut dyn FnMut(&[u8]) -> FoundFrame) -> bool {
+    fn certain(&self, seen: &[u8], find: &mut impl FnMut(&[u8]) -> FoundFrame) -> bool {
         match find(seen) {
             FoundFrame::Frame(frame) => seen.get(frame.size..).is_some_and(|next| {
                 next.is_empty() || matches!(find(next), FoundFrame::Frame(next) if next.rate == frame.rate)
@@ -92,7 +101,7 @@ impl Walk {
     }
 
     /// What is left at the end was too little for a search, or for a header.
-    pub(super) fn end(&mut self, rest: &[u8], find: &mut dyn FnMut(&[u8]) -> FoundFrame) -> Result<(), Unmeasured> {
+    pub(super) fn end(&mut self, rest: &[u8], find: &mut impl FnMut(&[u8]) -> FoundFrame) -> Result<(), Unmeasured> {
         let mut at = 0;
         while at < rest.len() {
             if self.lost && !self.certain(&rest[at..], find) {

@@ -119,10 +119,14 @@ impl Tally {
         };
         let counted = &mut self.by_rate[at].1;
         *counted = counted.saturating_add(samples);
-        if self.packets > MOST_PACKETS || *counted / rate.max(1) > MOST_SECONDS {
+        if self.packets > MOST_PACKETS || *counted >= rate.max(1).saturating_mul(MOST_SECONDS + 1) {
             return Err(Unmeasured::TooLong);
         }
         Ok(())
+    }
+
+    pub(super) fn packets(&self) -> u64 {
+        self.packets
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -26,25 +26,27 @@ impl Default for Mp3 {
 
 impl Format for Mp3 {
     fn step(&mut self, seen: &[u8]) -> Result<Next, Unmeasured> {
-        let mut tag = false;
-        let mut next = if self.first && seen.len() < CONTENTS {
+        if self.first && seen.len() < CONTENTS {
             return Next::used(0, CONTENTS);
-        } else if self.first
+        }
+        if self.first
             && let Some((frame, added)) = contents(seen)
         {
             self.added = self.added.plus(added);
             self.walk.found();
-            Next::skip(0, frame.size as u64, super::frames::HEADER)?
-        } else {
-            self.walk.step(seen, &mut |seen| {
-                let found = find(seen);
-                tag |= matches!(found, FoundFrame::Other(_));
-                found
-            })?
-        };
+            self.first = false;
+            return Next::skip(0, frame.size as u64, super::frames::HEADER);
+        }
+        let (before, mut tag) = (self.walk.tally.packets(), false);
+        let mut next = self.walk.step(seen, &mut |seen| {
+            let found = find(seen);
+            tag |= matches!(found, FoundFrame::Other(_));
+            found
+        })?;
         // Where files were joined, another table may follow the next tag.
-        let moved = next.used > 0 || next.skip > 0;
-        self.first = if moved { tag || (self.first && next.skip == 0) } else { self.first };
+        if next.used > 0 || next.skip > 0 {
+            self.first = tag || (self.first && self.walk.tally.packets() == before);
+        }
         if self.first {
             next.need = next.need.max(CONTENTS);
         }
@@ -104,13 +106,13 @@ pub(super) fn header(seen: &[u8]) -> Option<AudioFrame> {
         2 => 1,
         _ => 2,
     };
-    let rate = *[44_100u64, 48_000, 32_000].get(usize::from(third >> 2 & 3))? >> halves;
+    let rate = *[44_100u32, 48_000, 32_000].get(usize::from(third >> 2 & 3))? >> halves;
     let row = match (halves, layer) {
         (0, layer) => layer - 1,
         (_, 1) => 3,
         _ => 4,
     };
-    let bits = u64::from(BITRATES[usize::from(row)][usize::from(third >> 4)]) * 1000;
+    let bits = u32::from(BITRATES[usize::from(row)][usize::from(third >> 4)]) * 1000;
     if bits == 0 {
         return None;
     }
@@ -119,9 +121,9 @@ pub(super) fn header(seen: &[u8]) -> Option<AudioFrame> {
         (3, 1..) => 576,
         _ => 1152,
     };
-    let padding = u64::from(third >> 1 & 1);
+    let padding = u32::from(third >> 1 & 1);
     let size = if layer == 1 { (12 * bits / rate + padding) * 4 } else { samples / 8 * bits / rate + padding };
-    Some(AudioFrame { size: size as usize, samples, rate })
+    Some(AudioFrame { size: size as usize, samples: samples.into(), rate: rate.into() })
 }
 
 /// A first frame without sound, and how much an encoder says it added before and after the sound.

@@ -1,21 +1,29 @@
 //! The body of a reply, read from its connection as it is asked for, in the pieces it was sent in:
 //! a stream's cover, its marks and a client that makes no room all go by pieces. Read to its end,
 //! the connection goes back to the pool; dropped before, it is closed.
+//!
+//! Where much of a piece is still to come, as of a picture or of audio, it is read in large steps
+//! and into memory of its own, which is used again when the pieces before are gone.
 
-use super::connection::{Connection, closed};
+use super::connection::{Connection, READ, closed};
 use super::head::Framing;
 use super::pool::PoolSlot;
 use super::upgraded::Upgraded;
-use bytes::{Buf as _, Bytes};
+use bytes::{Buf as _, Bytes, BytesMut};
 use std::fmt;
 use std::io;
 use std::task::{Context, Poll, ready};
+
+/// Read at once, of a piece that is as long.
+const LARGE: usize = 256 << 10;
 
 /// A body that is still coming.
 pub struct IncomingBody {
     framing: Framing,
     /// What was read and not yet asked for.
     read: Bytes,
+    /// Where large steps are read into.
+    space: BytesMut,
     /// `None` once there is nothing more to read.
     from: Option<Box<Connection>>,
     /// Where the connection goes afterwards, if it can be used again.
@@ -24,7 +32,7 @@ pub struct IncomingBody {
 
 impl IncomingBody {
     pub(crate) fn new(framing: Framing, read: Bytes, from: Box<Connection>, back: Option<PoolSlot>) -> IncomingBody {
-        let mut answer = IncomingBody { framing, read, from: Some(from), back };
+        let mut answer = IncomingBody { framing, read, space: BytesMut::new(), from: Some(from), back };
         if answer.framing.is_done() {
             answer.end();
         }
@@ -34,9 +42,11 @@ impl IncomingBody {
     /// The next piece; `None` at the end.
     pub fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         loop {
-            let Some(from) = &mut self.from else { return Poll::Ready(None) };
+            if self.from.is_none() {
+                return Poll::Ready(None);
+            }
             if self.read.is_empty() {
-                match ready!(from.poll_read(cx, |bytes| self.read = Bytes::copy_from_slice(bytes))) {
+                match ready!(self.poll_read(cx)) {
                     Ok(0) => {
                         let ends = matches!(self.framing, Framing::UntilClosed);
                         self.close();
@@ -64,6 +74,22 @@ impl IncomingBody {
                 }
             }
         }
+    }
+
+    /// Reads once; 0 at the end.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let Some(from) = &mut self.from else { return Poll::Ready(Ok(0)) };
+        let ahead = usize::try_from(self.framing.ahead()).unwrap_or(usize::MAX).min(LARGE);
+        if ahead <= READ {
+            return from.poll_read(cx, |bytes| self.read = Bytes::copy_from_slice(bytes));
+        }
+        // A small rest of the space is not worth a read of its own.
+        if self.space.capacity() < ahead.min(LARGE / 4) {
+            self.space.reserve(ahead);
+        }
+        let read = ready!(from.poll_read_into(cx, &mut self.space))?;
+        self.read = self.space.split().freeze();
+        Poll::Ready(Ok(read))
     }
 
     fn close(&mut self) {
@@ -103,6 +129,15 @@ impl Framing {
             Framing::Length(left) => *left == 0,
             Framing::Chunked(chunks) => chunks.is_done(),
             Framing::UntilClosed => false,
+        }
+    }
+
+    /// So many bytes are known to follow in one piece.
+    fn ahead(&self) -> u64 {
+        match self {
+            Framing::Length(left) => *left,
+            Framing::Chunked(chunks) => chunks.ahead(),
+            Framing::UntilClosed => 0,
         }
     }
 

@@ -46,6 +46,11 @@ impl Chunks {
         self.at == At::Done
     }
 
+    /// What is left of the chunk whose data is being read.
+    pub fn ahead(&self) -> u64 {
+        if self.at == At::Data { self.left } else { 0 }
+    }
+
     /// Goes on at `from` and gives the next piece of data and where it ends; `None` when all of the
     /// input, or of the body, is read.
     pub fn next(&mut self, input: &[u8], from: &mut usize) -> Result<Option<Range<usize>>, BadChunk> {

@@ -2,19 +2,19 @@
 //! caller's own polling.
 
 use super::head::{self, Asked, ResponseHead};
-use super::request::{Stuck, Written};
+use super::request::{Outflow, Stuck, Written};
 use crate::cable::Cable;
 use bytes::{Buf as _, Bytes, BytesMut};
 use hyper_util::rt::TokioIo;
-use std::future::poll_fn;
+use std::future::{Future as _, poll_fn};
 use std::io;
 use std::mem::MaybeUninit;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker, ready};
-use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWrite as _, ReadBuf};
 
 /// Read at once, on the stack: between two reads a connection has no buffer.
-const READ: usize = 16 << 10;
+pub(super) const READ: usize = 16 << 10;
 
 pub(crate) struct Connection {
     io: TokioIo<Cable>,
@@ -86,6 +86,12 @@ impl Connection {
         loop {
             let rest = request.rest();
             if rest.is_empty() {
+                if let (Some(socket), Some(file)) = (self.io.inner().plain(), request.file())
+                    && ready!(file.poll_send(cx, socket))?.is_some()
+                {
+                    request.flow().into_iter().for_each(Outflow::moved);
+                    continue;
+                }
                 let more = request.poll_more(cx).map_err(|error| Stuck::at_source(&error))?;
                 match more {
                     Poll::Ready(true) => continue,
@@ -116,6 +122,11 @@ impl Connection {
         ready!(Pin::new(&mut self.io).poll_read(cx, &mut buffer))?;
         take(buffer.filled());
         Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    /// Reads once, behind what is in the buffer; 0 at the end.
+    pub fn poll_read_into(&mut self, cx: &mut Context<'_>, buffer: &mut BytesMut) -> Poll<io::Result<usize>> {
+        pin!(self.io.read_buf(buffer)).poll(cx)
     }
 
     /// The bytes in both directions, for whoever speaks another protocol from here on.

@@ -2,7 +2,7 @@
 
 use super::head::Asked;
 use crate::Alarm;
-use crate::payload::{Payload, SpoolUnread, Streamed};
+use crate::payload::{Payload, SpoolUnread, SpooledPieces, Streamed};
 use bytes::{Bytes, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::request::Parts;
@@ -132,6 +132,14 @@ impl Written {
         }
     }
 
+    /// The file that is next, where it can go as it is.
+    pub fn file(&mut self) -> Option<&mut SpooledPieces> {
+        match &mut self.body {
+            Rest::Streamed(flow) if !flow.chunked && flow.piece.is_empty() => flow.from.file(),
+            _ => None,
+        }
+    }
+
     /// Asks for more to write; `false` when the body is at its end.
     pub fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         match &mut self.body {
@@ -163,6 +171,8 @@ impl Outflow {
         }
         if self.piece.is_empty() {
             self.starved = true;
+            // What was written is let go before more is asked for: its memory may serve again.
+            self.ready = Bytes::new();
             match ready!(self.from.poll_piece(cx)?) {
                 Some(piece) => self.piece = piece,
                 None => self.ended = true,

@@ -6,6 +6,7 @@
 //! [`UploadStream::part`] gives nothing any more.
 
 mod form;
+mod sendfile;
 mod spooled;
 
 pub use form::FormPayload;
@@ -182,6 +183,14 @@ impl Streamed {
     /// Of all parts together, where every one has a length.
     pub(crate) fn length(&self) -> Option<u64> {
         self.length
+    }
+
+    /// The file that is next, where it is sent as it is.
+    pub(crate) fn file(&mut self) -> Option<&mut SpooledPieces> {
+        match self.parts.front_mut().map(|part| &mut part.0) {
+            Some(Inner::Spooled { pieces, base64: false }) => Some(pieces),
+            _ => None,
+        }
     }
 
     /// The next piece, never empty; `None` at the end. Anything else than the announced length is

@@ -2,10 +2,10 @@
 //! file without a name. It is read piece by piece, as often as routes need it and by several at
 //! once, since every reader keeps its own place. Disk is read on blocking threads.
 
-use super::{Inner, PayloadPart};
+use super::{Inner, PayloadPart, sendfile};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use std::any::Any;
 use std::fmt;
 use std::fs::File;
@@ -15,10 +15,11 @@ use std::os::unix::fs::FileExt as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 /// Read at once; a multiple of three, so that base64 needs no padding before the end.
-const PIECE: u64 = 96 << 10;
+const PIECE: u64 = 192 << 10;
 
 /// A file of a caller, whole.
 #[derive(Clone)]
@@ -66,7 +67,7 @@ impl SpooledFile {
 
     /// All of it, from its beginning.
     pub fn pieces(&self) -> SpooledPieces {
-        SpooledPieces { file: self.clone(), at: 0, reading: None }
+        SpooledPieces { file: self.clone(), at: 0, reading: None, last: Bytes::new() }
     }
 
     /// The part of a request in which it is sent.
@@ -97,6 +98,8 @@ pub struct SpooledPieces {
     file: SpooledFile,
     at: u64,
     reading: Option<JoinHandle<io::Result<Bytes>>>,
+    /// The piece before, whose memory serves for the next one when nobody else has it any more.
+    last: Bytes,
 }
 
 impl SpooledPieces {
@@ -128,15 +131,28 @@ impl SpooledPieces {
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>, wanted: u64) -> Poll<io::Result<Bytes>> {
-        let (file, at) = (&self.file, self.at);
+        let (file, at, last) = (&self.file, self.at, &mut self.last);
         let reading = self.reading.get_or_insert_with(|| {
-            let file = file.clone();
-            tokio::task::spawn_blocking(move || file.read_at(at, usize_of(wanted)))
+            let (file, last) = (file.clone(), std::mem::take(last));
+            tokio::task::spawn_blocking(move || file.read_at(at, usize_of(wanted), last))
         });
         let read = ready!(Pin::new(reading).poll(cx));
         self.reading = None;
+        self.last = read.as_ref().ok().and_then(|read| read.as_ref().ok()).cloned().unwrap_or_default();
         let read = read.unwrap_or_else(|_| Err(io::Error::other("the file could not be read")));
         Poll::Ready(read.map_err(|error| io::Error::new(error.kind(), SpoolUnread(error))))
+    }
+
+    /// Sends on to a plain socket what the system has in its cache. How many bytes it took; `None`
+    /// where the next piece has to be asked for.
+    pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>, to: &TcpStream) -> Poll<io::Result<Option<u64>>> {
+        let Content::Disk { file, length, .. } = &*self.file.0 else { return Poll::Ready(Ok(None)) };
+        if self.reading.is_some() {
+            return Poll::Ready(Ok(None));
+        }
+        let sent = ready!(sendfile::poll_send(cx, (file, self.at, length - self.at), to))?;
+        self.at += sent.unwrap_or(0);
+        Poll::Ready(Ok(sent))
     }
 
     /// The next piece in base64.
@@ -146,9 +162,10 @@ impl SpooledPieces {
 }
 
 impl SpooledFile {
-    fn read_at(&self, at: u64, wanted: usize) -> io::Result<Bytes> {
+    fn read_at(&self, at: u64, wanted: usize, last: Bytes) -> io::Result<Bytes> {
         let Content::Disk { file, .. } = &*self.0 else { return Ok(Bytes::new()) };
-        let mut piece = BytesMut::zeroed(wanted);
+        let mut piece = last.try_into_mut().unwrap_or_default();
+        piece.resize(wanted, 0);
         file.read_exact_at(&mut piece, at)?;
         Ok(piece.freeze())
     }

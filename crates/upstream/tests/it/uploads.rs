@@ -386,7 +386,7 @@ async fn a_file_becomes_base64_while_it_is_sent() {
     let (listener, address) = listen().await;
     let (_tasks, mut requests) = answering(listener);
     let (client, provider) = (client(), provider(address));
-    for length in [0, 1, 2, 3, 100_000, 96 << 10, (96 << 10) + 1, 200_000] {
+    for length in [0, 1, 2, 3, 100_000, 192 << 10, (192 << 10) + 1, 400_000] {
         let bytes: Vec<u8> = (0..length).map(|at: usize| (at % 253) as u8).collect();
         for file in spooled_answer(&bytes) {
             let payload = Payload::of_parts([text("[").into(), file.base64_part(), text("]").into()]);

@@ -111,6 +111,17 @@ impl Push {
         Ok(())
     }
 
+    /// In the middle of a text that is no name: what follows up to its end is plain.
+    pub fn is_in_text(&self) -> bool {
+        matches!(self.state, State::Text { name: false, escape: Escape::None })
+    }
+
+    /// So many more bytes of that text, which somebody else has looked at: there is no quote, no
+    /// backslash and no control character in them.
+    pub fn passed(&mut self, bytes: usize) {
+        self.before += bytes;
+    }
+
     /// Was that all?
     pub fn finish(&self) -> Result<(), BrokenJson> {
         match self.state {

@@ -90,8 +90,7 @@ impl PassedFlow {
 impl Rewrite for PassedFlow {
     fn feed(&mut self, piece: Bytes) -> Result<Bytes, Fault> {
         let flow = self.flow.as_mut().ok_or_else(Fault::cut)?;
-        flow.feed(&piece).map_err(broke)?;
-        Ok(flow.take())
+        flow.pass(piece).map_err(broke)
     }
 
     fn end(&mut self) -> Result<Bytes, Fault> {

@@ -201,6 +201,8 @@ impl Making<'_> {
     pub async fn read(&self, call: &mut Call, mut body: ReplyBody) -> Result<Begun, Fault> {
         let mut flow = self.flow(self.plan.n);
         let mut left = self.most_bytes(self.plan.n);
+        // What is announced as too large to be held need not be held until it is.
+        let large = body.expected() > HELD as u64;
         while let Some(piece) = body.chunk().await? {
             if call.first_byte_at.is_none() {
                 call.first_byte_at = Some(self.till.world.now_ms());
@@ -210,7 +212,7 @@ impl Making<'_> {
                 return Err(Fault::idle());
             }
             flow.feed(&piece).map_err(broke)?;
-            if flow.out_len() > HELD {
+            if flow.out_len() > HELD || (large && flow.has_picture()) {
                 return Ok(self.pass(call, flow, body, left));
             }
         }

@@ -79,7 +79,7 @@ cases! {
         two_replicas_poll_one_task, a_replica_writes_after_its_lease, success_after_we_said_failed, the_state_goes_back,
         the_link_has_expired;
     vectors: the_provider_dies_in_mid_vectors, the_client_leaves_in_mid_vectors, more_vectors_than_are_taken,
-        a_part_of_a_list_fails, a_later_part_of_a_list_is_refused, no_room_for_vectors;
+        a_part_of_a_list_fails, a_part_of_a_list_stays_busy, a_later_part_of_a_list_is_refused, no_room_for_vectors;
 }
 
 /// Rows of the table.

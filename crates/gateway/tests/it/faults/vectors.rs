@@ -63,6 +63,15 @@ pub async fn a_part_of_a_list_fails() {
     assert_eq!(house.sim.received().len(), 2);
 }
 
+pub async fn a_part_of_a_list_stays_busy() {
+    let house = house("").await;
+    let body = json!({ "model": "vec-parts", "input": ["a", "b", "c", "d [[sim:error429 retry_after=0]]"] });
+    let reply = embed(&house, &body).await;
+    let busy = "rate_limit_exceeded";
+    free(&house, reply, (429, busy), Some((Ending::UpstreamFault, busy))).await;
+    assert!(house.sim.received().len() > 2, "it was asked for again");
+}
+
 /// What comes by several requests is spooled until all of it is there.
 pub async fn a_later_part_of_a_list_is_refused() {
     let house = house("").await;
