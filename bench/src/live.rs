@@ -92,7 +92,10 @@ pub async fn provide(mut socket: TcpStream, head: &[u8]) -> anyhow::Result<()> {
     );
     socket.write_all(reply.as_bytes()).await?;
     let mut socket = WebSocketStream::from_raw_socket(socket, Role::Server, None).await;
-    let session = json!({"type": "realtime", "model": MODEL, "max_output_tokens": 4_096});
+    // It leaves it to the gateway to answer turns, as it is told to.
+    let detection = json!({"turn_detection": {"type": "server_vad", "create_response": false}});
+    let session =
+        json!({"type": "realtime", "model": MODEL, "max_output_tokens": 4_096, "audio": {"input": detection}});
     socket.send(text(&json!({"type": "session.created", "session": session}))).await?;
     let updated = text(&json!({"type": "session.updated", "session": session}));
     let (cleared, piece) = (text(&json!({"type": "input_audio_buffer.cleared"})), delta(0));

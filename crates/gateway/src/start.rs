@@ -105,7 +105,7 @@ async fn secrets(store: &Store, settings: &Settings, world: &World) -> Result<Se
 pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: World) -> Result<Running, CannotStart> {
     loaded.settings.limits.fit(&world.machine());
     let (listen, metrics_listen) = (loaded.settings.listen, loaded.settings.metrics_listen);
-    let (client, tls) = (client(&loaded.settings), loaded.tls.take());
+    let (client, tls) = (client(&loaded.settings, &world), loaded.tls.take());
     let storage = loaded.settings.storage;
     let options = Options {
         stored_bytes: storage.total_bytes,
@@ -156,8 +156,8 @@ fn keep(work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
     tokio::spawn(work)
 }
 
-pub(crate) fn client(settings: &Settings) -> Client {
-    Client::new(client_settings(settings))
+pub(crate) fn client(settings: &Settings, world: &World) -> Client {
+    Client::reaching(client_settings(settings), Reachable::Everything, world.names())
 }
 
 fn client_settings(settings: &Settings) -> ClientSettings {

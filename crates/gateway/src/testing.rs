@@ -52,7 +52,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
     };
     let (abandoned, _) = tokio::sync::mpsc::unbounded_channel();
     let secrets = Secrets::read("a-secret-for-tests-of-thirty-two-characters").expect("a secret");
-    let client = crate::start::client(&settings);
+    let client = crate::start::client(&settings, &world);
     crate::start::build(
         settings,
         serving,

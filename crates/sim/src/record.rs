@@ -51,6 +51,11 @@ impl Received {
         self.authorization.is_some()
     }
 
+    /// Whether it is a bearer that somebody signed.
+    pub fn authorization_is_token(&self) -> bool {
+        self.authorization.as_deref().is_some_and(|value| value.starts_with("Bearer eyJ"))
+    }
+
     /// Compares the whole value, as in `"Bearer sk-…"`; the value itself is never shown.
     pub fn authorization_is(&self, value: &str) -> bool {
         self.authorization.as_deref() == Some(value)

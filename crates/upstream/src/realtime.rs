@@ -28,6 +28,8 @@ pub struct RealtimeAsk<'a> {
     pub call_id: &'a str,
     /// The session only writes down what it hears.
     pub transcription: bool,
+    /// Azure: the version of the older form, whose events are those of the beta interface.
+    pub api_version: Option<&'a str>,
     /// How the usage of Gemini Live is to be read.
     pub live_usage: GeminiUsage,
 }
@@ -74,11 +76,21 @@ mod tests {
     use crate::{BaseUrl, ProviderSettings, Secret, kind};
 
     fn opened(base: &str, model: &str) -> Outgoing {
+        of_kind("openai", "sk-x", base, RealtimeAsk { model, ..ASK })
+    }
+
+    const ASK: RealtimeAsk<'static> = RealtimeAsk {
+        model: "voice",
+        call_id: "call_1",
+        transcription: false,
+        api_version: None,
+        live_usage: GeminiUsage::EachResponse,
+    };
+
+    fn of_kind(name: &str, key: &str, base: &str, ask: RealtimeAsk<'_>) -> Outgoing {
         let base = BaseUrl::parse(base).unwrap();
-        let secret = Some(Secret::new("sk-x"));
-        let provider = Provider::new("p", kind("openai").unwrap(), base, secret, ProviderSettings::default()).unwrap();
-        let live_usage = GeminiUsage::EachResponse;
-        let ask = RealtimeAsk { model, call_id: "call_1", transcription: false, live_usage };
+        let secret = Some(Secret::new(key));
+        let provider = Provider::new("p", kind(name).unwrap(), base, secret, ProviderSettings::default()).unwrap();
         provider.realtime(&ask, "bm9uY2U=").expect("a request")
     }
 
@@ -99,5 +111,23 @@ mod tests {
         assert_eq!(request.uri(), "https://house.openai.azure.com/openai/v1/realtime?model=voice");
         assert_eq!(request.headers()["api-key"], "sk-x");
         assert!(!request.headers().contains_key("authorization"));
+        let base = "https://house.internal/openai/v1";
+        let behind_a_proxy = of_kind("azure", "sk-x", base, ASK);
+        assert_eq!(behind_a_proxy.headers()["api-key"], "sk-x", "the kind says it, not the host");
+        let by_token = of_kind("azure", "eyJhbGciOiJub25lIn0.eyJhIjoxfQ.x", base, ASK);
+        assert!(by_token.headers().contains_key("authorization") && !by_token.headers().contains_key("api-key"));
+    }
+
+    #[test]
+    fn azure_s_older_form_names_deployment_and_version() {
+        let ask = RealtimeAsk { model: "my voice", api_version: Some("2025-04-01-preview"), ..ASK };
+        let base = "https://house.openai.azure.com/openai/v1";
+        let request = of_kind("azure", "sk-x", base, ask);
+        let path = "https://house.openai.azure.com/openai/realtime?api-version=2025-04-01-preview";
+        assert_eq!(request.uri().to_string(), format!("{path}&deployment=my%20voice"));
+        let maker = kind("azure").unwrap().realtime.expect("sessions");
+        assert!(maker.form(&ask).is_some() && maker.form(&ASK).is_none(), "its events are those of the beta");
+        let listens = of_kind("azure", "sk-x", base, RealtimeAsk { transcription: true, ..ask });
+        assert_eq!(listens.uri().to_string(), format!("{path}&intent=transcription"));
     }
 }

@@ -10,6 +10,8 @@ pub struct RealtimeSettings {
     pub sessions_per_account: usize,
     /// A session in which nothing is said for so long is closed.
     pub idle_time: Duration,
+    /// After so long the hold for its next response is given back, until something is said.
+    pub hold_time: Duration,
     pub longest: Duration,
     /// The largest message of a client, and of a provider.
     pub message_bytes: usize,
@@ -32,6 +34,7 @@ impl Default for RealtimeSettings {
             sessions_per_key: 256,
             sessions_per_account: 1_024,
             idle_time: Duration::from_secs(10 * 60),
+            hold_time: Duration::from_secs(60),
             longest: Duration::from_secs(60 * 60),
             message_bytes: 24 << 20,
             provider_message_bytes: 32 << 20,
@@ -55,6 +58,7 @@ impl RealtimeSettings {
             sessions_per_key: table.int_or("sessions_per_key", default.sessions_per_key, 1..=1_000_000),
             sessions_per_account: table.int_or("sessions_per_account", default.sessions_per_account, 1..=1_000_000),
             idle_time: table.duration_or("idle_time", default.idle_time),
+            hold_time: table.duration_or("hold_time", default.hold_time),
             longest: table.duration_or("longest", default.longest),
             message_bytes: usize::try_from(message).unwrap_or(usize::MAX),
             provider_message_bytes: usize::try_from(provider).unwrap_or(usize::MAX),

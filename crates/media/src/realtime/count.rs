@@ -5,8 +5,6 @@ use tollgate_wire::count::TokenCounter;
 
 /// Tokens of one second of produced audio.
 const AUDIO_OUT: u64 = 20;
-/// And of one second that a model hears.
-const AUDIO_IN: u64 = 10;
 
 /// How audio is written down, as far as its length depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +36,6 @@ impl AudioFormat {
     /// How long so many bytes last.
     pub fn length(self, bytes: u64) -> Duration {
         Duration::from_micros(bytes.saturating_mul(1_000_000) / self.bytes_per_second)
-    }
-
-    /// Tokens of so much audio that a model hears, rounded up.
-    pub fn heard(length: Duration) -> u64 {
-        let micros = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
-        micros.saturating_mul(AUDIO_IN).div_ceil(1_000_000)
     }
 
     /// Tokens of so many bytes that it says, rounded up.
@@ -92,7 +84,7 @@ mod tests {
     #[test]
     fn audio_counts_by_its_length() {
         assert_eq!(AudioFormat::PCM.said(48_000), 20);
-        assert_eq!(AudioFormat::heard(AudioFormat::PCM.length(48_000)), 10);
+        assert_eq!(AudioFormat::PCM.length(48_000), Duration::from_secs(1));
         assert_eq!(AudioFormat::PCM.longer(AudioFormat::TELEPHONE), AudioFormat::TELEPHONE);
         assert_eq!((AudioFormat::PCM.said(1), AudioFormat::PCM.said(0)), (1, 0));
         assert_eq!(AudioFormat::named("audio/pcm", Some(16_000)).length(32_000), Duration::from_secs(1));

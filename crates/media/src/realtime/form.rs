@@ -17,6 +17,24 @@ pub enum LiveFrame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveFault(pub String);
 
+/// How a provider hears its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveHearing {
+    /// Tokens of one second of audio, at most.
+    pub per_second: u64,
+    /// The model of the session writes down what it hears, and bills that with its responses.
+    pub writes_down: bool,
+    /// It answers the turns that it hears, and cannot be told not to.
+    pub answers_itself: bool,
+}
+
+impl Default for LiveHearing {
+    /// As OpenAI does.
+    fn default() -> LiveHearing {
+        LiveHearing { per_second: 10, writes_down: false, answers_itself: false }
+    }
+}
+
 /// The form of one side.
 pub trait LiveForm: Send {
     /// What a frame of this side says, as GA events in their order.
@@ -31,9 +49,9 @@ pub trait LiveForm: Send {
         (Vec::new(), Vec::new())
     }
 
-    /// The model of the session writes down what it hears, and bills that with its responses.
-    fn hears_itself(&self) -> bool {
-        false
+    /// How a provider of this form hears.
+    fn hearing(&self) -> LiveHearing {
+        LiveHearing::default()
     }
 
     /// Which form it is, where two sides of one form can do without the middle's words.

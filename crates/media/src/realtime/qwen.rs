@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::beta::BetaProvider;
-use super::form::{LiveFault, LiveForm, LiveFrame};
+use super::form::{LiveFault, LiveForm, LiveFrame, LiveHearing};
 use super::json::{merge, parse, warn};
 use super::resample::Resampler;
 use super::scan::event_type;
@@ -26,6 +26,9 @@ impl Default for QwenAudio {
 /// Fields of a session that it does not know. What they ask for is said to be dropped.
 const UNKNOWN: &[&str] =
     &["tracing", "truncation", "include", "reasoning", "prompt", "speed", "input_audio_noise_reduction"];
+
+/// Tokens of a second of audio: models differ, and this is the most.
+const HEARD_PER_SECOND: u64 = 25;
 
 /// A Qwen-Omni provider.
 pub struct QwenProvider {
@@ -103,6 +106,10 @@ impl QwenProvider {
 }
 
 impl LiveForm for QwenProvider {
+    fn hearing(&self) -> LiveHearing {
+        LiveHearing { per_second: HEARD_PER_SECOND, writes_down: false, answers_itself: true }
+    }
+
     fn read(&mut self, frame: LiveFrame) -> Result<Vec<String>, LiveFault> {
         let events = self.beta.read(frame)?;
         let change = |event: String| -> Result<String, LiveFault> {

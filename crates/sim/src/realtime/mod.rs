@@ -1,6 +1,7 @@
 //! Providers that are talked to over a WebSocket, each written from its maker's documents and
 //! strict about what it takes: OpenAI's current interface at `/v1/realtime` (and
-//! `/openai/v1/realtime`, as Azure has it), DashScope's and Gemini's below `/video/<maker>`. How
+//! `/openai/v1/realtime`, as Azure has it), Azure's older one at `/azure/openai/realtime` with the
+//! words of the beta interface, DashScope's and Gemini's below `/video/<maker>`. How
 //! things go is said in the model's name and in texts: see [`scenarios`].
 //!
 //! A turn ends by the silence in the audio that was sent, and an answer goes out as fast as it is
@@ -34,6 +35,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::clouds::AZURE_KEY;
 use crate::fault;
 use crate::record::Received;
 use crate::refusal::Refusal;
@@ -48,13 +50,27 @@ pub(crate) use seen::Sessions;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Maker {
     OpenAi,
+    /// Azure's older form, with a deployment and a version.
+    AzureOlder,
     DashScope,
     Gemini,
 }
 
+impl Maker {
+    /// The words that it has instead of OpenAI's current ones.
+    fn words(self) -> Option<&'static dashscope::Words> {
+        match self {
+            Maker::AzureOlder => Some(&dashscope::AZURE),
+            Maker::DashScope => Some(&dashscope::DASHSCOPE),
+            Maker::OpenAi | Maker::Gemini => None,
+        }
+    }
+}
+
 fn maker(path: &str) -> Option<Maker> {
     match path {
-        "/v1/realtime" | "/openai/v1/realtime" => Some(Maker::OpenAi),
+        "/v1/realtime" | "/openai/v1/realtime" | "/azure/openai/v1/realtime" => Some(Maker::OpenAi),
+        "/azure/openai/realtime" => Some(Maker::AzureOlder),
         "/video/dashscope/api-ws/v1/realtime" => Some(Maker::DashScope),
         _ if path.ends_with("/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent") => {
             Some(Maker::Gemini)
@@ -92,7 +108,8 @@ pub(crate) async fn answer(floor: Floor, mut request: Request<Incoming>) -> Resp
     let upgrade = hyper::upgrade::on(&mut request);
     let (parts, _) = request.into_parts();
     let mut received = Received::new(&parts, Bytes::new());
-    let model = query(&parts, "model").unwrap_or_default();
+    let named = if parts.uri.path() == "/azure/openai/realtime" { "deployment" } else { "model" };
+    let model = query(&parts, named).unwrap_or_default();
     received.model.clone_from(&model);
     let Some(maker) = maker(parts.uri.path()) else { return Response::new(Either::Left(Full::default())) };
     let choice = match admit(&floor.world, &received, &parts, maker, &model) {
@@ -125,7 +142,7 @@ pub(crate) async fn answer(floor: Floor, mut request: Request<Incoming>) -> Resp
             let wire = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(limits)).await;
             match maker {
                 Maker::Gemini => gemini::serve(opened, wire).await,
-                Maker::OpenAi | Maker::DashScope => openai::serve(opened, wire).await,
+                Maker::OpenAi | Maker::AzureOlder | Maker::DashScope => openai::serve(opened, wire).await,
             }
         };
         tokio::select! {
@@ -144,7 +161,8 @@ fn admit(
     model: &str,
 ) -> Result<Choice, Refusal> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if let Some(key) = &world.require_key {
+    let own_key = parts.uri.path().starts_with("/azure/");
+    if let Some(key) = world.require_key.as_ref().filter(|_| !own_key) {
         let known = received.authorization_is(&format!("Bearer {key}"))
             || header("api-key") == key
             || header("x-goog-api-key") == key
@@ -152,6 +170,16 @@ fn admit(
         if !known {
             return Err(Refusal::new(401, "Incorrect API key provided."));
         }
+    }
+    if parts.uri.path().starts_with("/azure/") {
+        let token = received.authorization_is_token();
+        if header("api-key") != AZURE_KEY && !token {
+            return Err(Refusal::new(401, "Access denied due to invalid subscription key."));
+        }
+    }
+    let version = query(parts, "api-version").unwrap_or_default();
+    if (maker == Maker::AzureOlder) != version.starts_with("20") {
+        return Err(Refusal::new(404, "Resource not found"));
     }
     // As Azure has it: a key of its own name, or somebody's token.
     if parts.uri.path().starts_with("/openai/") && header("api-key").is_empty() && !received.has_authorization() {

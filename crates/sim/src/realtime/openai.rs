@@ -119,7 +119,7 @@ impl Session {
     async fn say(&mut self, mut event: Value) -> Goes {
         self.events += 1;
         event["event_id"] = json!(format!("event_sim_{}_{}", self.opened.number, self.events));
-        if self.opened.maker == Maker::DashScope && !dashscope::says(&mut event) {
+        if self.opened.maker.words().is_some_and(|words| !dashscope::says(&mut event, words)) {
             return Ok(());
         }
         self.wire.send(Message::text(event.to_string())).await.map_err(|_| Ended)
@@ -140,8 +140,8 @@ impl Session {
                     Ok(event) => event,
                     Err(_) => return self.wrong(&Wrong::new("invalid_json", "Invalid JSON."), &Value::Null).await,
                 };
-                if self.opened.maker == Maker::DashScope
-                    && let Err(wrong) = dashscope::hears(&mut event)
+                if let Some(words) = self.opened.maker.words()
+                    && let Err(wrong) = dashscope::hears(&mut event, words)
                 {
                     return self.wrong(&wrong, &event["event_id"]).await;
                 }

@@ -264,7 +264,10 @@ impl Play {
             "hold" | "hang" => Act::Stay,
             "cut" => Act::Raw(Raw::Cut { reset: self.choice.text("cut") != Some("fin") }),
             "close" => Act::Raw(Raw::Close(code(), "sim-edge-7.internal is going away")),
-            "unknown_event" => Act::Say(vec![json!({"type": "response.telepathy.delta", "delta": "?"})]),
+            "unknown_event" => {
+                let kind = self.choice.text("kind").unwrap_or("response.telepathy.delta");
+                Act::Say(vec![json!({"type": kind, "delta": "?"})])
+            }
             "error_midway" => Act::Say(vec![json!({"type": "error", "error": leaky(&self.choice)})]),
             "huge" => {
                 let mib = usize::try_from(self.choice.number("mib").unwrap_or(20)).unwrap_or(20);

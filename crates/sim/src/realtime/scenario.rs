@@ -27,7 +27,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("close_first", "code", "closes with a code instead of an answer"),
     ("garbage", "kind", "a frame that is no event (kind=text|json|binary|utf8|type|empty), then goes on"),
     ("huge", "mib", "one frame of so many MiB (20), then goes on"),
-    ("unknown_event", "", "an event that nobody knows, then goes on"),
+    ("unknown_event", "kind", "an event that nobody knows (or of this kind), then goes on"),
     ("error_event", "code", "an error event instead of a response"),
     ("error_midway", "code", "an error event between the deltas, then goes on"),
     ("failed", "code", "a response that ends as failed"),

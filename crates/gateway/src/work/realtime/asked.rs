@@ -4,13 +4,17 @@
 use super::checks;
 use super::context::BufferCut;
 use super::ending::{LastWords, error_event};
-use super::talk::{AskedResponse, LAST_RESPONSE, Talk};
+use super::heard::MOST_RUNNING;
+use super::talk::{AskedResponse, PromisedResponse, Talk};
+use super::turns::PIECE;
 use crate::refusal::Refusal;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
-use tollgate_media::realtime::{AudioFormat, BadEvent, base64_bytes, strict_event_type};
+use tollgate_media::realtime::{
+    AudioFormat, BadEvent, append_format, base64_bytes, event_type, split_append, strict_event_type,
+};
 use tollgate_wire::count::TokenCounter;
 use tollgate_wire::error::Code;
 
@@ -37,12 +41,7 @@ impl Talk {
             }
         };
         match kind {
-            "input_audio_buffer.append" => {
-                self.context.append(base64_bytes(event.len().saturating_sub(AROUND_AUDIO)));
-                if self.covers_input().await {
-                    self.to_provider.push(event);
-                }
-            }
+            "input_audio_buffer.append" => return self.append(event).await,
             "input_audio_buffer.clear" => {
                 self.context.cut_asked(BufferCut::Clear);
                 self.to_provider.push(event);
@@ -62,7 +61,8 @@ impl Talk {
             "session.update" => Box::pin(self.session_update(&event)).await,
             "response.create" if self.transcription => {
                 let text = "A session of type `transcription` has no responses.";
-                self.refuse(&Refusal::about(Code::UnsupportedValue, "type", text), None);
+                let about = event_id(&event);
+                self.refuse(&Refusal::about(Code::UnsupportedValue, "type", text), about.as_deref());
             }
             "response.create" => {
                 if self.promised.is_some() {
@@ -80,10 +80,64 @@ impl Talk {
             other => {
                 let other: String = other.chars().take(64).collect();
                 let text = format!("Events of type `{other}` are not known here and were not passed on.");
-                self.refuse(&Refusal::about(Code::UnsupportedValue, "type", text), None);
+                let about = event_id(&event);
+                self.refuse(&Refusal::about(Code::UnsupportedValue, "type", text), about.as_deref());
             }
         }
         None
+    }
+
+    /// Audio. It waits until its provider has said what it does with a turn, and for one that
+    /// answers turns by itself until it may be spoken.
+    async fn append(&mut self, event: Utf8Bytes) -> Option<Utf8Bytes> {
+        let now = Instant::now();
+        if !self.transcription && self.turns.is_unsure(now) {
+            return Some(event);
+        }
+        let by_itself = !self.transcription && self.turns.is_by_itself();
+        let format = if by_itself { append_format(&event) } else { None };
+        let bytes = base64_bytes(event.len().saturating_sub(AROUND_AUDIO));
+        let length = format.unwrap_or(self.context.format).length(bytes);
+        if by_itself && !self.turns.passes(length, now) {
+            return Some(event);
+        }
+        self.context.append(length);
+        if self.covers_input().await {
+            self.to_provider.push(event);
+        }
+        None
+    }
+
+    /// Audio in pieces, where its provider is not to have it all at once.
+    pub fn in_pieces(&self, event: &str) -> Option<Vec<String>> {
+        if self.transcription || !self.turns.is_by_itself() || event_type(event) != Some("input_audio_buffer.append") {
+            return None;
+        }
+        let format = append_format(event).unwrap_or(self.context.format);
+        split_append(event, format, PIECE)
+    }
+
+    /// Answers a turn that was heard, unless that is done already.
+    pub async fn answer_turn(&mut self) {
+        if !self.turns.is_due() || self.promised.is_some() || self.ending.is_some() {
+            return;
+        }
+        self.turns.answered();
+        // As with a provider that does it by itself: a model that speaks is not asked once more.
+        if self.running.values().any(|one| one.in_conversation && !one.cancelled) || !self.covers_input().await {
+            return;
+        }
+        self.asked = AskedResponse::default();
+        let promised = self.promise(None, true);
+        self.to_provider.push(json!({ "type": "response.create", "event_id": promised }).to_string().into());
+    }
+
+    /// A response is asked for under a name that no other event can have: an error about something
+    /// else frees no hold.
+    fn promise(&mut self, about: Option<String>, of_turn: bool) -> String {
+        let id = self.shared.ids.call().to_string().replacen("call_", "event_", 1);
+        self.promised = Some(PromisedResponse { id: id.clone(), about, at: Instant::now(), of_turn });
+        id
     }
 
     /// Tells the client what was not done.
@@ -94,28 +148,6 @@ impl Talk {
         if self.errors == MOST_ERRORS {
             let words = LastWords::fault(Code::InvalidRequest, "Too many events could not be taken.");
             self.end_soon(words, Duration::ZERO);
-        }
-    }
-
-    /// Is what the next response would read held for? If not, and there is no more money, the
-    /// session ends.
-    pub async fn covers_input(&mut self) -> bool {
-        if let Err(refusal) = self.listening.cover(self.context.uncommitted()).await {
-            self.end_soon(LastWords::refused(refusal), LAST_RESPONSE);
-            return false;
-        }
-        let Some(standing) = self.standing.as_mut() else { return self.ending.is_none() };
-        let (needed, held) = (self.context.needed(), standing.input_held());
-        if needed <= held {
-            return true;
-        }
-        let more = self.context.with_room().saturating_sub(held);
-        match Box::pin(standing.cover_input(more)).await {
-            Ok(()) => true,
-            Err(refusal) => {
-                self.end_soon(LastWords::refused(refusal), LAST_RESPONSE);
-                false
-            }
         }
     }
 
@@ -151,7 +183,7 @@ impl Talk {
             let refusal = Refusal::about(Code::MissingParameter, "session", "`session` is an object.");
             return self.refuse(&refusal, about.as_deref());
         };
-        match self.checked_session(session).await {
+        match self.checked_session(session, about.as_deref()).await {
             Ok(()) => {
                 if self.covers_input().await {
                     self.to_provider.push(Value::Object(whole).to_string().into());
@@ -161,7 +193,7 @@ impl Talk {
         }
     }
 
-    async fn checked_session(&mut self, session: &mut Map<String, Value>) -> Result<(), Refusal> {
+    async fn checked_session(&mut self, session: &mut Map<String, Value>, about: Option<&str>) -> Result<(), Refusal> {
         let own = if self.transcription { "transcription" } else { "realtime" };
         if session.get("type").is_some_and(|kind| kind != own) {
             let text = format!("This is a session of type `{own}`.");
@@ -171,6 +203,11 @@ impl Talk {
         let limit = checks::limit(session, "session", self.most_output)?;
         self.listens(session).await?;
         self.warnings.extend(checks::leave_out(session));
+        let input = session.get_mut("audio").and_then(|audio| audio.get_mut("input"));
+        let detection = input.and_then(|input| input.get_mut("turn_detection"));
+        if let Some(detection) = detection.filter(|_| !self.transcription) {
+            self.turns.asked(detection, about);
+        }
         // The provider may refuse the event: until it has answered, the dearer of both holds.
         self.limit = self.limit.max(limit.unwrap_or(0));
         self.context.format = self.context.format.longer(format_of(session, "input").unwrap_or(self.context.format));
@@ -225,13 +262,25 @@ impl Talk {
                 self.count(response.get(name).unwrap_or(&Value::Null));
             }
         }
-        if self.standing.is_none() || !self.covers_input().await {
+        if self.running.len() >= MOST_RUNNING {
+            let text = format!("{MOST_RUNNING} responses of this session run at once; wait for one of them.");
+            let refusal = Refusal::new(Code::RateLimitExceeded, text).because("responses");
+            return self.refuse(&refusal, about.as_deref());
+        }
+        if !self.covers_input().await {
             return;
         }
         self.asked = asked;
-        self.promised = Some(Instant::now());
+        let promised = self.promise(about, false);
+        whole.insert("event_id".to_owned(), Value::from(promised));
         self.to_provider.push(Value::Object(whole).to_string().into());
     }
+}
+
+/// The `event_id` of an event that is not read otherwise.
+fn event_id(event: &str) -> Option<String> {
+    let Ok(Value::Object(read)) = serde_json::from_str(event) else { return None };
+    id_of(&read)
 }
 
 fn id_of(event: &Map<String, Value>) -> Option<String> {

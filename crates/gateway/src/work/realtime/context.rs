@@ -42,11 +42,13 @@ pub struct InputEstimate {
     asked_cuts: VecDeque<(BufferCut, Duration)>,
     heard_cut: Option<Duration>,
     pub format: AudioFormat,
+    /// Tokens of a second of audio.
+    per_second: u64,
     image: u64,
 }
 
 impl InputEstimate {
-    pub fn new(image_tokens: u64) -> InputEstimate {
+    pub fn new(image_tokens: u64, per_second: u64) -> InputEstimate {
         let image = if image_tokens == 0 { IMAGE } else { image_tokens };
         InputEstimate {
             known: 0,
@@ -57,13 +59,13 @@ impl InputEstimate {
             asked_cuts: VecDeque::new(),
             heard_cut: None,
             format: AudioFormat::PCM,
+            per_second,
             image,
         }
     }
 
-    /// So many bytes of audio are added to the buffer.
-    pub fn append(&mut self, bytes: u64) {
-        let length = self.format.length(bytes);
+    /// So much audio is added to the buffer.
+    pub fn append(&mut self, length: Duration) {
         self.appended += length;
         self.uncommitted += length;
         self.audio += length;
@@ -142,7 +144,7 @@ impl InputEstimate {
     /// A response has read and made so many tokens. `whole`: it has surely read the conversation,
     /// and not an input of its own.
     pub fn reported(&mut self, tokens: u64, whole: bool) {
-        let before = self.known.saturating_add(self.text).saturating_add(AudioFormat::heard(self.committed_audio()));
+        let before = self.known.saturating_add(self.text).saturating_add(self.heard(self.committed_audio()));
         self.known = if whole { tokens } else { tokens.max(before) };
         self.text = 0;
         self.audio = self.uncommitted;
@@ -165,7 +167,13 @@ impl InputEstimate {
     }
 
     pub fn new_audio(&self) -> u64 {
-        AudioFormat::heard(self.audio)
+        self.heard(self.audio)
+    }
+
+    /// Tokens of so much audio, rounded up.
+    fn heard(&self, length: Duration) -> u64 {
+        let micros = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
+        micros.saturating_mul(self.per_second).div_ceil(1_000_000)
     }
 
     /// What must be held for: more than the estimate, for the provider counts otherwise.
@@ -184,7 +192,7 @@ impl InputEstimate {
 mod tests {
     use super::*;
 
-    const SECOND: u64 = 48_000;
+    const SECOND: Duration = Duration::from_secs(1);
 
     fn seconds(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -192,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_estimate_follows_the_conversation() {
-        let mut context = InputEstimate::new(0);
+        let mut context = InputEstimate::new(0, 10);
         assert_eq!(context.estimate(), 0);
         context.append(SECOND);
         assert_eq!((context.estimate(), context.new_audio()), (10, 10));
@@ -215,7 +223,7 @@ mod tests {
 
     #[test]
     fn what_a_provider_says_of_the_buffer_is_not_about_what_came_since() {
-        let mut context = InputEstimate::new(0);
+        let mut context = InputEstimate::new(0, 10);
         // Three turns in one go: the provider commits one after the other.
         for _ in 0..3 {
             context.append(60 * SECOND);
@@ -249,24 +257,24 @@ mod tests {
 
     #[test]
     fn an_item_of_audio_does_not_touch_the_buffer() {
-        let mut context = InputEstimate::new(0);
+        let mut context = InputEstimate::new(0, 10);
         context.append(10 * SECOND);
-        context.audio_item(SECOND);
+        context.audio_item(48_000);
         assert_eq!((context.uncommitted(), context.new_audio()), (seconds(10), 110));
     }
 
     #[test]
     fn another_format_does_not_change_what_was_said() {
-        let mut context = InputEstimate::new(0);
+        let mut context = InputEstimate::new(0, 10);
         context.format = AudioFormat::TELEPHONE;
-        context.append(8_000 * 60);
+        context.audio_item(8_000 * 60);
         context.format = AudioFormat::PCM;
         assert_eq!(context.new_audio(), 600);
     }
 
     #[test]
     fn an_answer_to_something_else_makes_the_conversation_no_shorter() {
-        let mut context = InputEstimate::new(0);
+        let mut context = InputEstimate::new(0, 10);
         context.reported(30_000, true);
         context.text(b"and then");
         context.reported(10, false);

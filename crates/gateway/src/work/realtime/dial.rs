@@ -36,6 +36,7 @@ impl Attempts for SessionDial {
             model: &route.upstream_model,
             call_id: &id,
             transcription: self.transcription,
+            api_version: provider.settings.api_version.as_deref(),
             live_usage: provider.settings.live_usage,
         };
         let request = provider.realtime(&ask, &nonce).ok_or_else(unable)?;

@@ -2,8 +2,7 @@
 //! are the beginning and the end of its call, and what shows the operator's affairs is left out.
 
 use super::ending::LastWords;
-use super::needs::NextResponse;
-use super::talk::{LAST_RESPONSE, OWN_UPDATE, RunningResponse, Talk, cancel};
+use super::talk::{LAST_RESPONSE, OWN_LIMIT, OWN_UPDATE, RunningResponse, TURN_DETECTION, Talk, cancel};
 use crate::call::Covered;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -13,8 +12,10 @@ use tollgate_upstream::safe_text;
 use tollgate_wire::error::Code;
 
 /// Responses that run at once, and items of each that are remembered.
-const MOST_RUNNING: usize = 16;
+pub const MOST_RUNNING: usize = 16;
 const MOST_ITEMS: usize = 256;
+/// What a provider says to a second response in a conversation that has one.
+const ACTIVE: &str = "conversation_already_has_active_response";
 const TRANSCRIPT: &str = "conversation.item.input_audio_transcription.";
 
 /// Output that has to wait for money: its response, and the event.
@@ -42,6 +43,11 @@ impl Talk {
                 if let Some(end) = read()?["audio_end_ms"].as_u64() {
                     self.context.turn_heard(end);
                 }
+                self.turns.turn_ended();
+                self.to_client.push(event);
+            }
+            "input_audio_buffer.timeout_triggered" => {
+                self.turns.turn_ended();
                 self.to_client.push(event);
             }
             "input_audio_buffer.cleared" => {
@@ -51,6 +57,7 @@ impl Talk {
             "input_audio_buffer.committed" => {
                 let read = read()?;
                 Box::pin(self.committed(read["item_id"].as_str().unwrap_or_default())).await;
+                self.turns.committed();
                 self.to_client.push(event);
             }
             _ if kind.starts_with("response.") => {
@@ -92,6 +99,9 @@ impl Talk {
             if std::mem::take(&mut self.own_update) {
                 return;
             }
+        } else if let Some(detection) = self.turns.began(read["session"].pointer(TURN_DETECTION)) {
+            let session = json!({ "type": "realtime", "audio": { "input": { "turn_detection": detection } } });
+            self.to_provider.push(json!({ "type": "session.update", "session": session }).to_string().into());
         }
         let named = self.named_here(read, updated);
         self.to_client.push(named.to_string().into());
@@ -154,6 +164,9 @@ impl Talk {
                 session["warnings"] = Value::Array(warnings);
             }
             session["id"] = json!(&*self.session_id);
+            if let Some(Value::Object(detection)) = session.pointer_mut(TURN_DETECTION) {
+                self.turns.show(detection);
+            }
             if !self.transcription {
                 session["model"] = json!(self.names.public);
             }
@@ -170,16 +183,16 @@ impl Talk {
     /// The standing hold is this response's, and the next one is taken at once: a provider that
     /// listens by itself may begin again at any time.
     async fn response_created(&mut self, read: &Value, event: Utf8Bytes) {
-        self.promised = None;
-        let asked = std::mem::take(&mut self.asked);
         let response = &read["response"];
         let id = response["id"].as_str().unwrap_or_default().to_owned();
         if self.running.contains_key(&id) {
             // It has begun before.
             return;
         }
-        let room = self.running.len() < MOST_RUNNING;
-        let Some(mut call) = room.then(|| self.standing.take()).flatten() else {
+        self.promised = None;
+        let asked = std::mem::take(&mut self.asked);
+        let call = if self.running.len() < MOST_RUNNING { self.take_hold().await } else { None };
+        let Some((mut call, stop)) = call else {
             // There is no money for it: it is stopped before it has said anything.
             self.to_provider.push(cancel(&id));
             return;
@@ -194,40 +207,25 @@ impl Talk {
         let audio_input = self.context.new_audio();
         let input = self.context.estimate().saturating_sub(audio_input);
         call.bind(Some(id.clone()), Counters { input, audio_input, ..Counters::default() }, limit);
+        let in_conversation = response["conversation_id"].is_string();
+        if in_conversation {
+            self.turns.answered();
+        }
         let running = RunningResponse {
             call,
             count: OutputCount::default(),
             cancelled: false,
             spoken,
-            in_conversation: response["conversation_id"].is_string(),
+            in_conversation,
             items: Vec::new(),
         };
-        self.running.insert(id, running);
+        self.running.insert(id.clone(), running);
         self.to_client.push(event);
-        self.stand(self.shared.settings.first_hold).await;
-    }
-
-    /// Holds for the next response, which may read so much more than is known now. Without money
-    /// the session ends with the response that runs.
-    async fn stand(&mut self, more: u64) {
-        let next = NextResponse {
-            model: self.names.public.clone(),
-            input: self.context.with_room().saturating_add(more),
-            output: self.shared.settings.first_hold,
-            ceiling: self.limit,
-        };
-        let shared = &self.shared;
-        let held = shared.terms.next(
-            shared.caller.clone(),
-            shared.ids.call(),
-            next,
-            self.provider.clone(),
-            &self.names.upstream,
-        );
-        match held.await {
-            Ok(call) => self.standing = Some(call),
-            Err(refusal) => self.end_soon(LastWords::refused(refusal), LAST_RESPONSE),
+        if stop {
+            // It began by itself with audio that came when there was money.
+            self.cancel(&id);
         }
+        self.stand_again().await;
     }
 
     /// The response is over: its call is closed by what it used.
@@ -284,16 +282,35 @@ impl Talk {
         }
     }
 
+    /// The provider does not take what we set, which the client did not ask for. The limit of the
+    /// output is tried alone.
+    fn own_setting_refused(&mut self, both: bool) {
+        let with_turns = both && !self.transcription && self.turns.own_setting().is_some();
+        self.turns.not_told();
+        self.own_update = with_turns;
+        if with_turns {
+            let session = json!({ "type": "realtime", "max_output_tokens": self.limit });
+            let update = json!({ "type": "session.update", "event_id": OWN_LIMIT, "session": session });
+            self.to_provider.push(update.to_string().into());
+        }
+        tracing::warn!(provider = self.provider.name, "a provider does not take the settings of its sessions");
+    }
+
     /// An error of the provider's, in its words but without its ids and addresses.
     fn provider_error(&mut self, mut event: Value) {
-        self.promised = None;
         let error = &mut event["error"];
-        if error["event_id"] == OWN_UPDATE {
-            // It does not know the limit that we set; the client did not ask for it.
-            self.own_update = false;
-            tracing::warn!(provider = self.provider.name, "a provider does not take a limit of its output");
+        let about = error["event_id"].take();
+        if about == OWN_UPDATE || about == OWN_LIMIT {
+            self.own_setting_refused(about == OWN_UPDATE);
             return;
         }
+        self.turns.refused(&about);
+        let promised = self.promised.take_if(|promised| about.is_null() || about == promised.id.as_str());
+        error["event_id"] = match promised {
+            Some(promised) if promised.of_turn && error["code"] == ACTIVE => return,
+            Some(promised) => json!(promised.about),
+            None => about,
+        };
         if let Some(message) = error["message"].as_str() {
             error["message"] = json!(safe_text(message, 1_024));
         }

@@ -32,6 +32,8 @@ pub struct Listening {
     prompt: u64,
     /// For the audio that is being appended.
     standing: Option<(SessionCall, u64)>,
+    /// Its hold was given back because nobody speaks.
+    rests: bool,
     /// By item.
     pending: BTreeMap<String, Pending>,
     /// The client wants nobody to listen any more, and the provider has not said that it is so.
@@ -130,6 +132,7 @@ impl Listening {
         let caller = shared.caller.clone();
         let call = shared.terms.next(caller, shared.ids.call(), ask, provider.clone(), &self.upstream).await?;
         self.standing = Some((call, seconds));
+        self.rests = false;
         Ok(())
     }
 
@@ -151,13 +154,33 @@ impl Listening {
             call.let_go(Ending::ClientLeft, "not_listening");
         }
         self.model = None;
+        self.rests = false;
+    }
+
+    /// Is so much audio that waits to be committed held for?
+    pub fn covers(&self, waiting: Duration) -> bool {
+        match &self.standing {
+            Some((_, held)) => whole_seconds(waiting) <= *held,
+            None => !self.rests,
+        }
     }
 
     /// So much audio waits to be committed: it is held for before it is passed on.
-    pub async fn cover(&mut self, waiting: Duration) -> Result<(), Refusal> {
+    pub async fn cover(&mut self, shared: &Shared, provider: &Arc<Provider>, waiting: Duration) -> Result<(), Refusal> {
+        let seconds = whole_seconds(waiting);
         match &self.standing {
-            Some((_, held)) if whole_seconds(waiting) > *held => self.cover_seconds(whole_seconds(waiting)).await,
+            Some((_, held)) if seconds > *held => self.cover_seconds(seconds).await,
+            None if self.rests => self.stand(shared, provider, FIRST_SECONDS.max(seconds)).await,
             _ => Ok(()),
+        }
+    }
+
+    /// Nothing was said for long, and nothing waits to be committed: the hold is given back until
+    /// something is said.
+    pub fn rest(&mut self) {
+        if let Some((call, _)) = self.standing.take() {
+            call.let_go(Ending::ClientLeft, "no_response");
+            self.rests = true;
         }
     }
 

@@ -3,8 +3,9 @@
 //!
 //! `session.rs` opens a session, `relay.rs` passes on between its two sides (`socket.rs`). Events
 //! pass unread but for those that say what is to be done (`asked.rs`) and those that say what was
-//! done (`heard.rs`); `talk.rs` is what is known of the session. Before a response may begin there
-//! is a hold for it; nothing here knows a price.
+//! done (`heard.rs`); `talk.rs` is what is known of the session, and `turns.rs` says who begins a
+//! response. Before a response may begin there is a hold for it (`holds.rs`); nothing here knows a
+//! price.
 
 mod asked;
 mod checks;
@@ -12,6 +13,7 @@ mod context;
 mod dial;
 mod ending;
 mod heard;
+mod holds;
 mod listening;
 mod needs;
 mod pace;
@@ -20,6 +22,7 @@ mod relay;
 mod session;
 mod socket;
 mod talk;
+mod turns;
 
 pub use checks::check_fixed;
 pub use needs::NextResponse;

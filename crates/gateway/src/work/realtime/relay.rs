@@ -11,13 +11,16 @@ use super::talk::{CANCELLED, LAST_RESPONSE, OWN_UPDATE, RunningResponse, Talk};
 use crate::door::bodies::BodyShare;
 use crate::refusal::Refusal;
 use crate::settings::RealtimeSettings;
+use crate::shutdown::Shutdown;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use tollgate_media::realtime::{LiveFault, LiveForm, LiveFrame};
@@ -25,11 +28,16 @@ use tollgate_store::Ending;
 use tollgate_upstream::Upgraded;
 use tollgate_wire::error::Code;
 
+/// Messages of one side that are taken before the other side gets what there is.
+const IN_A_ROW: u8 = 8;
 /// How often clocks and keys are looked at.
 const TICK: Duration = Duration::from_secs(1);
-/// A response that nobody hears any more is given so long to say what it used, and one that was
-/// asked for is waited for so long.
+/// A response that nobody hears any more is given so long to say what it used.
 const ABANDONED: Duration = Duration::from_secs(5);
+/// One that was asked for is waited for so long: until then no other may be.
+const UNBEGUN: Duration = Duration::from_secs(30);
+/// Bytes of audio that may wait here until it may be spoken.
+const UNSPOKEN: usize = 1 << 20;
 
 /// Both sockets and what lies between them.
 pub struct Relay<T> {
@@ -40,8 +48,13 @@ pub struct Relay<T> {
     settings: RealtimeSettings,
     talk: Talk,
     pace: ClientPace,
-    /// Whose turn it is to be read first.
+    /// Who is read first, and how often that one was by now.
     client_first: bool,
+    in_a_row: u8,
+    /// When clocks and keys are looked at next, and what wakes the session for that.
+    tick_at: Instant,
+    alarm: Pin<Box<Sleep>>,
+    shutdown: Arc<Shutdown>,
     /// The client sent too fast and is read again from then on.
     resume_at: Option<Instant>,
     /// Events of the client that wait, the first of them for a response that was asked for before.
@@ -91,6 +104,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             server_form,
             pace: ClientPace::new(&settings, now),
             client_first: true,
+            in_a_row: 0,
+            tick_at: now + TICK,
+            alarm: Box::pin(tokio::time::sleep_until(now + TICK)),
+            shutdown: talk.shared.terms.till.shutdown.clone(),
             resume_at: None,
             unasked: VecDeque::new(),
             withheld: None,
@@ -104,7 +121,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         }
     }
 
-    pub async fn run(mut self, configured: Option<Value>) {
+    pub async fn run(mut self: Box<Self>, configured: Option<Value>) {
         // The first thing that a provider hears: no response without an end.
         self.talk.own_update = true;
         let session = match self.talk.transcription {
@@ -112,7 +129,13 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
                 let transcription = json!({ "model": self.talk.names.upstream });
                 json!({ "type": "transcription", "audio": { "input": { "transcription": transcription } } })
             }
-            false => json!({ "type": "realtime", "max_output_tokens": self.talk.limit }),
+            false => {
+                let mut session = json!({ "type": "realtime", "max_output_tokens": self.talk.limit });
+                if let Some(detection) = self.talk.turns.own_setting() {
+                    session["audio"]["input"]["turn_detection"] = detection;
+                }
+                session
+            }
         };
         let update = json!({ "type": "session.update", "event_id": OWN_UPDATE, "session": session });
         self.talk.to_provider.push(update.to_string().into());
@@ -130,7 +153,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
                 over => break over,
             }
         };
-        self.finish(next).await;
+        Box::pin(self.finish(next)).await;
     }
 
     /// Delivers what there is, and what the forms of both sides say by themselves after it.
@@ -203,51 +226,85 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
 
     async fn step(&mut self) -> Next {
         let now = Instant::now();
+        if self.shutdown.cut.is_cancelled() {
+            return Next::Over(stopping());
+        }
+        if self.talk.ending.is_none() && self.shutdown.stopping.is_cancelled() {
+            self.talk.end_soon(stopping(), self.talk.shared.terms.till.limits.drain_time);
+            return Next::Go;
+        }
         let paced = self.resume_at.is_none_or(|at| now >= at);
-        let hears_client = self.unasked.is_empty() && paced && self.talk.ending.is_none() && self.server.has_room();
+        let hears_client = self.may_ask() && paced && self.talk.ending.is_none() && self.server.has_room();
         let hears_server = self.withheld.is_none() && self.client.has_room();
-        let shutdown = self.talk.shared.terms.till.shutdown.clone();
         let wake = self.wake_at(now);
+        if wake <= now {
+            self.tick_at = now + TICK;
+            return self.tick(hears_client, hears_server);
+        }
+        if self.alarm.deadline() != wake {
+            self.alarm.as_mut().reset(wake);
+        }
         let goes_on = self.talk.ending.is_none();
-        // In a fixed order, but for the sides, which take turns.
         let sides = poll_fn(|cx| {
             let (client, server) = (&mut self.client, &mut self.server);
             if self.client_first {
-                let heard = client.poll(cx, hears_client).map(Frame::OfClient);
-                if heard.is_ready() { heard } else { server.poll(cx, hears_server).map(Frame::OfServer) }
+                if let Poll::Ready(heard) = client.poll(cx, hears_client) {
+                    return Poll::Ready(Frame::OfClient(heard));
+                }
+                server.poll(cx, hears_server).map(Frame::OfServer)
             } else {
-                let heard = server.poll(cx, hears_server).map(Frame::OfServer);
-                if heard.is_ready() { heard } else { client.poll(cx, hears_client).map(Frame::OfClient) }
+                if let Poll::Ready(heard) = server.poll(cx, hears_server) {
+                    return Poll::Ready(Frame::OfServer(heard));
+                }
+                client.poll(cx, hears_client).map(Frame::OfClient)
             }
         });
-        tokio::select! {
+        // What costs a lock to look at comes last: while frames come, the clock is read above.
+        let frame = tokio::select! {
             biased;
-            () = shutdown.cut.cancelled() => Next::Over(stopping()),
-            () = shutdown.stopping.cancelled(), if goes_on => {
-                self.talk.end_soon(stopping(), self.talk.shared.terms.till.limits.drain_time);
-                Next::Go
-            }
-            () = tokio::time::sleep_until(wake) => self.tick(hears_client, hears_server),
             (response, extended) = extended(&mut self.talk.running) => {
                 self.extended(&response, extended);
-                self.hear().await
+                return self.hear().await;
             }
-            frame = sides => match frame {
-                Frame::OfClient(heard) => {
-                    self.client_first = false;
-                    self.client_frame(heard).await
-                }
-                Frame::OfServer(heard) => {
-                    self.client_first = true;
-                    self.server_frame(heard).await
-                }
-            },
+            frame = sides => frame,
+            () = self.shutdown.cut.cancelled() => return Next::Go,
+            () = self.shutdown.stopping.cancelled(), if goes_on => return Next::Go,
+            () = self.alarm.as_mut() => return Next::Go,
+        };
+        let of_client = matches!(frame, Frame::OfClient(_));
+        self.takes_turns(of_client);
+        match frame {
+            Frame::OfClient(heard) => self.client_frame(heard).await,
+            Frame::OfServer(heard) => self.server_frame(heard).await,
         }
+    }
+
+    /// A side that has more to say says some of it before the other one gets what there is: it is
+    /// written in one go.
+    fn takes_turns(&mut self, of_client: bool) {
+        if self.client_first != of_client {
+            (self.client_first, self.in_a_row) = (of_client, 0);
+        }
+        self.in_a_row += 1;
+        if self.in_a_row >= IN_A_ROW {
+            (self.client_first, self.in_a_row) = (!of_client, 0);
+        }
+    }
+
+    /// May the client go on? Not while an event of its waits, unless that is audio that waits to
+    /// be spoken: behind it pings and a close are read.
+    fn may_ask(&self) -> bool {
+        let waiting = || self.unasked.iter().map(|event| event.as_str().len()).sum::<usize>();
+        self.unasked.is_empty() || (self.talk.turns.ready_at().is_some() && waiting() < UNSPOKEN)
     }
 
     fn wake_at(&self, now: Instant) -> Instant {
         let ending = self.talk.ending.as_ref().map(|(_, until)| *until);
-        [self.resume_at, ending].into_iter().flatten().filter(|at| *at > now).fold(now + TICK, Instant::min)
+        [self.resume_at, ending, self.talk.turns.ready_at()]
+            .into_iter()
+            .flatten()
+            .filter(|at| *at > now)
+            .fold(self.tick_at, Instant::min)
     }
 
     async fn client_frame(&mut self, heard: SocketInput) -> Next {
@@ -284,9 +341,14 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
 
     /// Takes the client's events one by one, up to one that has to wait.
     async fn ask_on(&mut self) {
+        self.talk.answer_turn().await;
         while self.talk.ending.is_none()
             && let Some(event) = self.unasked.pop_front()
         {
+            if let Some(pieces) = self.talk.in_pieces(&event) {
+                pieces.into_iter().rev().for_each(|piece| self.unasked.push_front(piece.into()));
+                continue;
+            }
             if let Some(waiting) = self.talk.client_said(event).await {
                 self.unasked.push_front(waiting);
                 return;
@@ -356,7 +418,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             return Next::ClientGone;
         }
         self.talk.running.values_mut().for_each(|one| one.call.look());
-        if self.talk.promised.is_some_and(|at| now - at > ABANDONED) {
+        if self.talk.promised.as_ref().is_some_and(|promised| now - promised.at > UNBEGUN) {
             self.talk.promised = None;
         }
         if self.talk.ending.is_some() {
@@ -367,7 +429,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         } else if now - self.began >= self.settings.longest {
             let text = "The session is as long as a session may be; open another one.";
             self.talk.end_soon(over_time("session_expired", text), LAST_RESPONSE);
-        } else if now - self.said_at >= self.settings.idle_time {
+        } else if now - self.said_at >= self.settings.hold_time && self.talk.is_quiet() {
+            self.talk.rest();
+        }
+        if now - self.said_at >= self.settings.idle_time {
             let text = "Nothing was said for a long time; open another session.";
             self.talk.end_soon(over_time("session_idle", text), LAST_RESPONSE);
         }
@@ -375,7 +440,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
     }
 
     /// Whatever still runs is closed, and both sides hear of it.
-    async fn finish(mut self, next: Next) {
+    async fn finish(mut self: Box<Self>, next: Next) {
         let (ending, reason, words) = match next {
             Next::Go => return,
             Next::ClientGone => {
@@ -391,9 +456,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         }
         // A form without a word for it has the close.
         let _unsaid = self.tell_client();
-        let closing = self.server.close(CloseCode::Normal, String::new());
+        let Relay { client, server, .. } = *self;
+        let closing = server.close(CloseCode::Normal, String::new());
         match words {
-            Some(words) => drop(tokio::join!(self.client.close(words.code, words.short_reason()), closing)),
+            Some(words) => drop(tokio::join!(client.close(words.code, words.short_reason()), closing)),
             None => closing.await,
         }
     }

@@ -9,6 +9,7 @@ use super::places::SessionPlace;
 use super::relay::Relay;
 use super::socket::SessionSocket;
 use super::talk::{AskedResponse, Shared, Talk};
+use super::turns::TurnTaking;
 use super::{ENDPOINT, RealtimeDesk};
 use crate::call::{SessionCall, SessionTerms};
 use crate::door::bodies::Whose;
@@ -21,8 +22,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::protocol::Role;
-use tollgate_media::realtime::{AudioFormat, LiveForm};
+use tollgate_media::realtime::{AudioFormat, LiveForm, LiveHearing};
 use tollgate_store::CallId;
 use tollgate_upstream::Provider;
 
@@ -52,7 +54,7 @@ pub struct OpenSession {
 
 impl RealtimeDesk {
     /// Holds for the first response and opens the session at a provider.
-    pub async fn open(self: &Arc<Self>, id: CallId, opening: Opening) -> Result<OpenSession, Refusal> {
+    pub async fn open(self: &Arc<Self>, id: CallId, opening: Opening) -> Result<Box<OpenSession>, Refusal> {
         let place = self.places.take(&opening.caller, &self.settings)?;
         let session: Arc<str> = id.to_string().replacen("call_", "sess_", 1).into();
         let mut settings = self.settings.clone();
@@ -68,7 +70,7 @@ impl RealtimeDesk {
             terms.first(caller, id, first, &dial).await?
         };
         let shared = Shared { terms, caller: opening.caller.clone(), ids: self.ids.clone(), settings };
-        Ok(OpenSession { desk: self.clone(), shared, place, call, dialled, opening })
+        Ok(Box::new(OpenSession { desk: self.clone(), shared, place, call, dialled, opening }))
     }
 }
 
@@ -76,17 +78,25 @@ impl RealtimeDesk {
 pub fn first_response(serving: &crate::sale::Serving, settings: &RealtimeSettings, model: &str) -> NextResponse {
     let listed = serving.catalog.model(model).and_then(|model| model.max_output_tokens);
     let ceiling = settings.max_output_tokens.min(listed.unwrap_or(u64::MAX)).max(1);
-    let input = InputEstimate::new(0).with_room();
+    let input = InputEstimate::new(0, LiveHearing::default().per_second).with_room();
     NextResponse { model: model.to_owned(), input, output: settings.first_hold, ceiling }
 }
 
 impl OpenSession {
     /// Runs until it is over. `io` is the client's connection.
-    pub async fn run<T: AsyncRead + AsyncWrite + Unpin>(self, io: T) {
-        let OpenSession { desk, shared, place, call, dialled, opening } = self;
-        let Some((provider, upstream)) = call.provider().map(|(provider, name)| (provider, name.to_owned())) else {
-            return;
-        };
+    pub async fn run<T: AsyncRead + AsyncWrite + Unpin>(self: Box<Self>, io: T) {
+        // Apart, and gone when the session begins: there are many, and most of them are quiet.
+        if let Some((relay, configured, _place)) = Box::pin(self.prepare(io)).await {
+            relay.run(configured).await;
+        }
+    }
+
+    async fn prepare<T: AsyncRead + AsyncWrite + Unpin>(
+        self: Box<Self>,
+        io: T,
+    ) -> Option<(Box<Relay<T>>, Option<Value>, SessionPlace)> {
+        let OpenSession { desk, shared, place, call, dialled, opening } = *self;
+        let (provider, upstream) = call.provider().map(|(provider, name)| (provider, name.to_owned()))?;
         let Dialled { io: server, form: mut server_form } = dialled;
         let Opening { transcription, configured, form: mut client_form, .. } = opening;
         if let (Some(ours), Some(theirs)) = (&mut client_form, &mut server_form)
@@ -96,20 +106,19 @@ impl OpenSession {
             ours.pair();
             theirs.pair();
         }
-        let settings = shared.settings.clone();
+        let (ours, theirs) = (shared.settings.message_bytes, shared.settings.provider_message_bytes);
         let whose = Whose::Account(shared.caller.account.id);
-        let client = Counted::new(io, desk.bodies.clone(), whose, settings.message_bytes);
-        let server = Counted::new(server, desk.bodies.clone(), whose, settings.provider_message_bytes);
-        let hears_itself = server_form.as_ref().is_some_and(|form| form.hears_itself());
-        let talk = first_talk(shared, call, provider, upstream, transcription, hears_itself);
+        let client = Counted::new(io, desk.bodies.clone(), whose, ours).reading_ahead();
+        let server = Counted::new(server, desk.bodies.clone(), whose, theirs).reading_ahead();
+        let hearing = server_form.as_ref().map(|form| form.hearing()).unwrap_or_default();
+        let talk = first_talk(shared, call, provider, upstream, transcription, hearing);
         let relay = Relay::new(
-            SessionSocket::new(client, Role::Server, settings.message_bytes).await,
-            SessionSocket::new(server, Role::Client, settings.provider_message_bytes).await,
+            SessionSocket::new(client, Role::Server, ours).await,
+            SessionSocket::new(server, Role::Client, theirs).await,
             [client_form, server_form],
             talk,
         );
-        relay.run(configured).await;
-        drop(place);
+        Some((Box::new(relay), configured, place))
     }
 }
 
@@ -120,7 +129,7 @@ fn first_talk(
     provider: Arc<Provider>,
     upstream: String,
     transcription: bool,
-    hears_itself: bool,
+    hearing: LiveHearing,
 ) -> Talk {
     let model = call.model().clone();
     let settings = &shared.settings;
@@ -136,16 +145,18 @@ fn first_talk(
         session_id: shared.terms.session.clone(),
         provider,
         standing,
+        reserve: None,
         promised: None,
+        turns: TurnTaking::new(hearing.answers_itself, Instant::now()),
         asked: AskedResponse::default(),
         running: BTreeMap::new(),
         unpaid_items: HashSet::new(),
-        context: InputEstimate::new(model.chat.image_tokens),
+        context: InputEstimate::new(model.chat.image_tokens, hearing.per_second),
         spoken: AudioFormat::PCM,
         limit,
         most_output,
         listening,
-        hears_itself,
+        hears_itself: hearing.writes_down,
         transcription,
         own_update: false,
         warnings: Vec::new(),

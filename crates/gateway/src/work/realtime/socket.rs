@@ -20,9 +20,10 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 /// While so many bytes wait to be written, nothing is read that would add to them.
 const ROOM: usize = 1 << 20;
-/// What is written at once, and read at once; small, for most sessions are quiet most of the time.
+/// What is written at once, and what the protocol's library reads at once. It is small, for most
+/// sessions are quiet most of the time; the connection below reads ahead.
 const WRITE_AT_ONCE: usize = 16 << 10;
-const READ_AT_ONCE: usize = 8 << 10;
+const READ_AT_ONCE: usize = 2 << 10;
 /// A side that takes nothing for so long is gone.
 const STALLED: Duration = Duration::from_secs(30);
 /// The last words are given so long.

@@ -7,6 +7,7 @@ use super::checks::ModelNames;
 use super::context::InputEstimate;
 use super::ending::LastWords;
 use super::listening::Listening;
+use super::turns::TurnTaking;
 use crate::call::{SessionCall, SessionTerms};
 use crate::settings::RealtimeSettings;
 use crate::who::caller::Caller;
@@ -25,8 +26,11 @@ use tollgate_wire::error::Code;
 pub const CANCELLED: Duration = Duration::from_secs(3);
 /// Responses that end by themselves before a session is closed have so long.
 pub const LAST_RESPONSE: Duration = Duration::from_secs(60);
-/// The name of our own first event.
+/// The names of our own first event, and of the one that follows where it is not taken.
 pub const OWN_UPDATE: &str = "event_gateway_limit";
+pub const OWN_LIMIT: &str = "event_gateway_limit_only";
+/// Where a session says how turns are heard.
+pub const TURN_DETECTION: &str = "/audio/input/turn_detection";
 /// Items of responses that nobody pays for, of which the client hears nothing.
 const MOST_UNPAID: usize = 1_024;
 
@@ -52,6 +56,16 @@ pub struct RunningResponse {
     pub items: Vec<String>,
 }
 
+/// A response that was asked for and has not begun: the hold is its.
+pub struct PromisedResponse {
+    /// Our own `event_id`, which nobody else can name, and the client's.
+    pub id: String,
+    pub about: Option<String>,
+    pub at: Instant,
+    /// It answers a turn, and nobody has asked for it by an event.
+    pub of_turn: bool,
+}
+
 /// What the response that was asked for last is to be.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AskedResponse {
@@ -67,8 +81,10 @@ pub struct Talk {
     pub session_id: Arc<str>,
     /// The hold for the next response.
     pub standing: Option<SessionCall>,
-    /// A response was asked for that has not begun: the hold is its.
-    pub promised: Option<Instant>,
+    /// A small one more, where a provider may begin a response while none can be had.
+    pub reserve: Option<SessionCall>,
+    pub promised: Option<PromisedResponse>,
+    pub turns: TurnTaking,
     pub asked: AskedResponse,
     pub running: BTreeMap<String, RunningResponse>,
     /// Items of responses that nobody pays for.
@@ -150,9 +166,7 @@ impl Talk {
                 call.settle(ending, reason);
             }
         }
-        if let Some(call) = self.standing.take() {
-            call.let_go(Ending::ClientLeft, "no_response");
-        }
+        self.let_holds_go();
         self.listening.end("session_ended");
     }
 
@@ -167,6 +181,7 @@ impl Talk {
         if let Some(limit) = session["max_output_tokens"].as_u64() {
             self.limit = limit.clamp(1, self.most_output);
         }
+        self.turns.confirmed(session.pointer(TURN_DETECTION));
         if !session["audio"]["input"]["transcription"].is_object() {
             self.listening.confirm_stop();
         }

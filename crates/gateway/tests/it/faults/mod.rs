@@ -21,7 +21,7 @@ mod videos;
 use crate::house::{House, call_id, error_of};
 use crate::tls;
 use crate::v1::client_secrets;
-use crate::v1::realtime::{closes, limits, money};
+use crate::v1::realtime::{closes, limits, money, turns};
 use reqwest::Response;
 use std::collections::BTreeSet;
 use tollgate_store::{CallId, Ending, UsagePage, UsageRow};
@@ -72,6 +72,8 @@ cases! {
         a_session_ends_at_its_longest_when_its_response_has, a_provider_that_ignores_the_limit_is_stopped_at_the_operators_cost;
     money: usage_that_cannot_be_true_is_not_believed, a_response_that_fails_is_free_and_says_nothing_of_the_provider,
         a_session_ends_with_the_response_after_which_there_is_no_money;
+    turns: money_for_one_response_answers_one_turn, nothing_reaches_who_answers_by_itself_without_a_hold,
+        a_quiet_session_gives_its_hold_back;
     client_secrets: what_holds_for_the_key_holds_for_its_secrets, a_key_has_so_many_secrets_at_a_time,
         a_client_secret_has_expired;
     tls: plain_http_is_pointed_to_tls, a_handshake_that_does_not_end_is_ended, changed_files_are_taken_over_and_a_stream_goes_on;
@@ -83,7 +85,7 @@ cases! {
 }
 
 /// Rows of the table.
-const ROWS: usize = 135;
+const ROWS: usize = 138;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-use super::super::form::{LiveFault, LiveForm, LiveFrame};
+use super::super::form::{LiveFault, LiveForm, LiveFrame, LiveHearing};
 use super::super::ga;
 use super::super::json::{merge, parse, warn};
 use super::keys::{get, set};
@@ -18,6 +18,8 @@ use super::{CARRIED, FORM, RAW};
 
 /// Frames that wait for the provider to be set up.
 const WAITING: usize = 4 << 20;
+/// Tokens of a second of audio: models differ, and this is the most.
+const HEARD_PER_SECOND: u64 = 32;
 /// Bytes of what was heard in one turn that are remembered.
 const HEARD: usize = 1 << 20;
 /// Functions whose answers may still come.
@@ -495,8 +497,8 @@ impl LiveForm for GeminiProvider {
         }
     }
 
-    fn hears_itself(&self) -> bool {
-        true
+    fn hearing(&self) -> LiveHearing {
+        LiveHearing { per_second: HEARD_PER_SECOND, writes_down: true, answers_itself: true }
     }
 
     fn kind(&self) -> &'static str {

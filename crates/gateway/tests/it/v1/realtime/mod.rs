@@ -1,10 +1,13 @@
 //! `GET /v1/realtime`: sessions over a WebSocket, through the real door and the simulator.
 
+mod attacks;
+mod azure;
 pub mod closes;
 mod holes;
 pub mod limits;
 pub mod money;
 mod talk;
+pub mod turns;
 
 use crate::house::{House, Plan};
 use crate::watch::Watch;
@@ -89,6 +92,11 @@ impl Talker {
 
     pub async fn send(&mut self, event: Value) {
         self.socket.send(Message::text(event.to_string())).await.expect("sent");
+    }
+
+    /// The same, to a session that may be over by now.
+    pub async fn try_send(&mut self, event: Value) {
+        let _ = self.socket.send(Message::text(event.to_string())).await;
     }
 
     /// The next event; nothing once the session is closed.

@@ -9,7 +9,7 @@ use tollgate_store::Ending;
 
 /// A response costs what is held for it, to the nano: its input is free, and it is as long as it
 /// may be.
-const FIXED: &str = r#"
+pub const FIXED: &str = r#"
 [model."voice"]
 context_window = 32000
 supported_endpoint_types = ["realtime"]
