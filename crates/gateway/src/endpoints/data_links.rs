@@ -152,7 +152,7 @@ impl LinkedReading<'_> {
             LinkBit::Begin => {
                 if self.files.len() == self.rules.links {
                     let (field, most) = (self.rules.members.first().copied().unwrap_or_default(), self.rules.links);
-                    return Err(Problem::wrong(field, &format!("at most {most} images")).into());
+                    return Err(Problem::wrong(field, &format!("at most {most} data URLs, a mask included")).into());
                 }
                 let terms = SpoolTerms { whose: self.whose, most: self.rules.most, in_memory: IN_MEMORY };
                 self.file = Some(Box::new(self.app.spool.begin(terms, FirstBytes::default()).await?));

@@ -4,6 +4,9 @@ use super::{CATALOG, KIND, SECOND, Upload, form, house, post, row_of, transcribe
 use crate::house::{House, Plan, error_of};
 use serde_json::json;
 
+/// Of an upload that is on disk: what is gathered for the next write, and its fields.
+const IN_MEMORY: usize = (256 << 10) + 1_000;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_upload_is_on_disk_while_it_comes_and_gone_afterwards() {
     let house = house().await;
@@ -12,7 +15,7 @@ async fn a_large_upload_is_on_disk_while_it_comes_and_gone_afterwards() {
     upload.send(9 << 20).await;
     upload.spooled(&house, 8 << 20).await;
     let app = &house.running().app;
-    assert!(app.bodies.used() <= 128 << 10, "{} bytes in memory", app.bodies.used());
+    assert!(app.bodies.used() <= IN_MEMORY, "{} bytes in memory", app.bodies.used());
     let left = std::fs::read_dir(app.settings.data_dir.clone()).expect("a folder");
     let names: Vec<String> =
         left.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
@@ -36,7 +39,7 @@ async fn a_hundred_uploads_at_once_take_little_memory() {
     // Each has taken its first step of disk.
     uploads[0].spooled(&house, 800 << 20).await;
     let memory = house.running().app.bodies.used();
-    assert!(memory <= 100 * (128 << 10), "{memory} bytes in memory for 150 MiB");
+    assert!(memory <= 100 * IN_MEMORY, "{memory} bytes in memory for 150 MiB");
     for upload in uploads {
         let reply = upload.finish().await;
         assert_eq!(reply.status(), 200);
