@@ -1,5 +1,5 @@
-//! `workflow list|show|check|lock|unlock|verify|withdraw|moves`. What a workflow is stands in the catalog's folder,
-//! how far it is in the store.
+//! `workflow list|show|check|lock|unlock|verify|withdraw|moves`. What a workflow is stands in the
+//! catalog's folder, how far it is in the store.
 
 use crate::admin_keys::who;
 use crate::args::{ActorArgs, WorkflowCommand};

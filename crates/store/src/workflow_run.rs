@@ -3,8 +3,8 @@
 //! are ordinary calls.
 //!
 //! One worker at a time may write to a run: whoever takes it gets a lease and a fencing number, and
-//! a writer whose number is not the newest changes nothing. What customers ask of a run is left with
-//! it as a wish, for whoever works on it.
+//! a writer whose number is not the newest changes nothing. What customers ask of a run is left
+//! with it as a wish, for whoever works on it.
 
 use serde::{Deserialize, Serialize};
 

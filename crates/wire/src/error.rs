@@ -225,6 +225,8 @@ fn write_detailed(
                 match detail {
                     Detail::Word(word) => error.text(name, word),
                     Detail::Amount(amount) => error.raw(name, &amount.to_string()),
+                    // What is to be confirmed is ours; other objects are a provider's own.
+                    Detail::Object(raw) if code == Code::ConfirmationRequired => error.raw(name, raw),
                     Detail::Object(_) => {}
                 }
             }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tollgate_catalog::Money;
 use tollgate_workflows::{
-    Confirmation, SCHEMA_TEXT, WorkflowRecord, WorkflowStage, checked_inputs, items_to_confirm, privacy_digest,
-    read_record, record_schema, semantic_digest,
+    Confirmation, SCHEMA_TEXT, TemplateValues, WorkflowRecord, WorkflowStage, checked_inputs, items_to_confirm,
+    privacy_digest, read_record, record_schema, render, semantic_digest,
 };
 
 fn read(record: &Value) -> Result<WorkflowRecord, Vec<(String, String)>> {

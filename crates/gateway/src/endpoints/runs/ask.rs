@@ -28,7 +28,7 @@ const INLINE_BYTES: u64 = 4 << 20;
 const UNKNOWN_SECONDS: u64 = 3_600;
 
 /// What a step asks.
-pub struct Asked {
+pub struct StepAsk {
     pub method: Method,
     /// With values in its parts.
     pub path: String,
@@ -50,7 +50,7 @@ pub fn ask(
     at: usize,
     inputs: &BTreeMap<String, Value>,
     outputs: &RunOutputs,
-) -> Result<Asked, Refusal> {
+) -> Result<StepAsk, Refusal> {
     let step = &steps.steps[at].step;
     let unknown = || {
         let text = format!("The step {:?} asks an endpoint that is not sold.", step.name);
@@ -68,7 +68,7 @@ pub fn ask(
         _ => Map::new(),
     };
     let form = [transcriptions::TRANSCRIPTIONS, transcriptions::TRANSLATIONS].contains(&row.path);
-    Ok(Asked { method: row.method.clone(), path, body, serves: row.serves, form })
+    Ok(StepAsk { method: row.method.clone(), path, body, serves: row.serves, form })
 }
 
 fn unrendered(step: &str, fault: &RenderFault) -> Refusal {
@@ -94,7 +94,7 @@ fn encoded(text: &str) -> String {
 }
 
 /// The body by which a step is quoted: files are stood for by their facts.
-pub fn quoted_body(asked: &Asked, model: Option<&str>) -> Result<Value, Refusal> {
+pub fn quoted_body(asked: &StepAsk, model: Option<&str>) -> Result<Value, Refusal> {
     let mut body = asked.body.clone();
     if let Some(model) = model {
         body.insert("model".to_owned(), Value::from(model));
@@ -142,7 +142,7 @@ fn replace(value: &mut Value, other: &mut dyn FnMut(&str) -> Option<String>) {
 pub async fn request(
     app: &App,
     caller: &Arc<Caller>,
-    asked: &Asked,
+    asked: &StepAsk,
     model: Option<&str>,
     (key, host): (&str, Option<&str>),
 ) -> Result<Request, Refusal> {

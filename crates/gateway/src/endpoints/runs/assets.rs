@@ -1,5 +1,5 @@
-//! `POST /v1/workflows/assets`: a file for a run, uploaded. `GET /v1/workflows/files/{name}`: such a
-//! file, or one that a step made, by a signed link.
+//! `POST /v1/workflows/assets`: a file for a run, uploaded. `GET /v1/workflows/files/{name}`: such
+//! a file, or one that a step made, by a signed link.
 
 use super::replied;
 use crate::app::App;

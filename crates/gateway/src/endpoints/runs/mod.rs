@@ -238,8 +238,7 @@ async fn begin(app: &Arc<App>, slug: &str, request: Request) -> Result<Response,
     // Nobody who has nothing begins anything: it would be stopped at its first step.
     reading::reads_large(app, &caller).await??;
     let plan = RunPlan::new(&bound.workflow, &bound.digest, inputs, steps, host(&parts));
-    let run =
-        Beginning { app, caller: &caller, slug, max_cost, idem: idem.map(|idem| (idem.key_hash, idem.fingerprint)) };
+    let run = NewRun { app, caller: &caller, slug, max_cost, idem: idem.map(|idem| (idem.key_hash, idem.fingerprint)) };
     let run = run.begin(plan).await?;
     let mut reply = reading::json(&show::shown(app, &reading::base(app, &parts), &run, true));
     *reply.status_mut() = StatusCode::ACCEPTED;
@@ -278,7 +277,7 @@ fn confirm(
 }
 
 /// A run that is to begin.
-pub struct Beginning<'a> {
+pub struct NewRun<'a> {
     pub app: &'a App,
     pub caller: &'a Caller,
     pub slug: &'a str,
@@ -286,7 +285,7 @@ pub struct Beginning<'a> {
     pub idem: Option<([u8; 32], [u8; 32])>,
 }
 
-impl Beginning<'_> {
+impl NewRun<'_> {
     pub async fn begin(self, plan: RunPlan) -> Result<WorkflowRun, Refusal> {
         let (app, account) = (self.app, self.caller.account.id);
         let saved = SavedRun::new(plan.steps.iter().map(|step| step.name.as_str()), self.max_cost);

@@ -2,7 +2,7 @@
 //! each can cost at most. A plan is stored with its run and carries record and package along, so a
 //! run ends as it began whatever becomes of the catalog.
 
-use super::ask::{Asked, ask, quoted_body};
+use super::ask::{StepAsk, ask, quoted_body};
 use crate::app::App;
 use crate::call::{self, Terms};
 use crate::endpoints::quote;
@@ -141,7 +141,7 @@ impl QuoteDesk<'_> {
         workflow: &Workflow,
         model: &Option<StepModel>,
         inputs: &BTreeMap<String, Value>,
-        asked: &Asked,
+        asked: &StepAsk,
     ) -> Result<(Option<String>, Money, String), Refusal> {
         let named = |name: &str| {
             let (most, version) = self.quote(asked, Some(name))?;
@@ -156,7 +156,7 @@ impl QuoteDesk<'_> {
     }
 
     /// The model that the record's query finds.
-    fn found(&self, workflow: &Workflow, asked: &Asked) -> Result<String, Refusal> {
+    fn found(&self, workflow: &Workflow, asked: &StepAsk) -> Result<String, Refusal> {
         let record = &workflow.record;
         let mut refused = None;
         let mut candidates = Vec::new();
@@ -194,7 +194,7 @@ impl QuoteDesk<'_> {
     }
 
     /// What a call can cost at most, and by which prices.
-    fn quote(&self, asked: &Asked, model: Option<&str>) -> Result<(Money, String), Refusal> {
+    fn quote(&self, asked: &StepAsk, model: Option<&str>) -> Result<(Money, String), Refusal> {
         let body = quoted_body(asked, model)?;
         let shop = Shop {
             serving: self.serving,

@@ -6,7 +6,7 @@ use super::drive::RunInHand;
 use crate::app::App;
 use crate::call::OVER_CONFIRMED;
 use crate::door::spool::{IN_MEMORY, SpoolTerms};
-use crate::endpoints::runs::ask::{self, Asked};
+use crate::endpoints::runs::ask::{self, StepAsk};
 use crate::endpoints::runs::assets::{shelve, whose};
 use crate::endpoints::video_create::VIDEOS;
 use crate::refusal::Refusal;
@@ -188,7 +188,7 @@ async fn answered(
     hand: &RunInHand<'_>,
     caller: &Arc<Caller>,
     step: usize,
-    asked: &Asked,
+    asked: &StepAsk,
     key: &str,
     reply: Response,
 ) -> Result<Attempted, StoreError> {
