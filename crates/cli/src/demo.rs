@@ -2,6 +2,7 @@
 //! alone).
 
 mod certificate;
+mod workflows;
 
 use crate::args;
 use crate::real;
@@ -204,11 +205,14 @@ fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Res
         (data_dir.join("kling-secret.key"), KLING_SECRET),
     ];
     let later = later.into_iter().filter(|_| !file.exists()).collect::<Vec<_>>();
-    for (path, text) in own.into_iter().chain(cells).chain(later) {
+    let flows = workflows::FILES.map(|(name, bytes)| (catalog.join("workflows").join(name), bytes));
+    let flows = flows.into_iter().filter(|_| !file.exists()).collect::<Vec<_>>();
+    let texts = own.into_iter().chain(cells).chain(later).map(|(path, text)| (path, text.as_bytes()));
+    for (path, bytes) in texts.chain(flows) {
         if !path.exists() {
             let dir = path.parent().context("a folder")?;
             std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
-            std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+            std::fs::write(&path, bytes).with_context(|| format!("{} cannot be written", path.display()))?;
         }
     }
     let mut source = real::source(&file);

@@ -14,11 +14,12 @@ use crate::who::Register;
 use crate::work::conversation::ConversationDesk;
 use crate::work::image::ImageDesk;
 use crate::work::realtime::RealtimeDesk;
+use crate::work::shelf::Shelf;
 use crate::work::social::SocialDesk;
 use crate::work::video::VideoDesk;
 use std::ops::Deref;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tollgate_store::{CallId, StoreError, ids};
 
 pub struct App {
@@ -34,6 +35,10 @@ pub struct App {
     pub(crate) price_list: PriceList,
     pub(crate) price_versions: PriceVersions,
     pub(crate) workflows: WorkflowBoard,
+    /// Files of runs; nowhere: workflows with files are refused.
+    pub(crate) shelf: Option<Shelf>,
+    /// Something is to be done for a run.
+    pub(crate) run_bell: Notify,
     pub(crate) ids: Arc<ids::Maker>,
     /// Memory for the bodies of all requests in flight.
     pub bodies: Arc<Bodies>,

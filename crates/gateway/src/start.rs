@@ -27,16 +27,17 @@ use crate::work::conversation::ConversationDesk;
 use crate::work::image::ImageDesk;
 use crate::work::image::store::PictureStore;
 use crate::work::realtime::{RealtimeDesk, SessionPlaces};
+use crate::work::shelf::Shelf;
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
-use crate::workers::{poller, reload, settler, upkeep, webhooks};
+use crate::workers::{poller, reload, runs, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use tollgate_store::{DataLocation, Options, Recovered, Store, admin, ids};
@@ -81,7 +82,8 @@ pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: Wo
     let secrets = secrets(&opened.store, &loaded.settings, &world).await?;
     let copies = CopyStore::open(&loaded.settings.video, &client)?;
     let pictures = PictureStore::open(&loaded.settings.images, loaded.settings.storage.disk_reserve, &client)?;
-    let stores = FileStores { copies, pictures };
+    let shelf = Shelf::open(&loaded.settings.runs, loaded.settings.storage.disk_reserve, &client)?;
+    let stores = FileStores { copies, pictures, shelf };
     let (abandoned, inbox) = mpsc::unbounded_channel();
     let app = build(loaded.settings, loaded.serving, opened.store, client, world, (secrets, stores), abandoned);
     let settling = keep(settler::run(app.till.clone(), inbox));
@@ -118,7 +120,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     // be asked.
     app.social.refresh().await?;
     groups::look(&app.store, &app.serving.load(), &app.metrics).await;
-    app.workflows.look(&app.store, &app.serving.load_full()).await?;
+    app.workflows.look(&app.store, &app.serving.load_full(), app.world.now_ms()).await?;
     let listener = server::bind(listen).await?;
     let address = listener.local_addr()?;
     let metrics_listener = match metrics_listen {
@@ -128,6 +130,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     let files = app.settings.tls.clone();
     let tls = files.zip(tls).map(|(files, pair)| Arc::new(TlsDoor::new(files, pair, app.metrics.tls.clone())));
     app.tracker.spawn(poller::run(app.clone()));
+    app.tracker.spawn(runs::run(app.clone(), router(app.clone())));
     if let Some(source) = source {
         app.tracker.spawn(reload::watch(app.clone(), source, tls.clone()));
     }
@@ -174,6 +177,7 @@ fn client_settings(settings: &Settings) -> ClientSettings {
 pub(crate) struct FileStores {
     copies: Option<CopyStore>,
     pictures: Option<PictureStore>,
+    shelf: Option<Shelf>,
 }
 
 pub(crate) fn build(
@@ -182,7 +186,7 @@ pub(crate) fn build(
     store: Store,
     client: Client,
     world: World,
-    (secrets, FileStores { copies, pictures }): (Secrets, FileStores),
+    (secrets, FileStores { copies, pictures, shelf }): (Secrets, FileStores),
     abandoned: mpsc::UnboundedSender<Abandoned>,
 ) -> Arc<App> {
     let connecting = client_settings(&settings);
@@ -255,6 +259,8 @@ pub(crate) fn build(
         price_list: PriceList::default(),
         price_versions: PriceVersions::default(),
         workflows: WorkflowBoard::default(),
+        shelf,
+        run_bell: Notify::new(),
         ids,
         bodies,
         spool,

@@ -37,6 +37,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         secrets_file: dir.join("secrets.key"),
         new_secrets: false,
         tasks: TaskSettings::default(),
+        runs: crate::settings::RunSettings::default(),
         fetch: FetchSettings::default(),
         realtime: crate::settings::RealtimeSettings::default(),
         price_list: crate::settings::PriceListSettings::default(),

@@ -113,6 +113,11 @@ impl TaskId {
 }
 
 id_type!(
+    /// One run of a workflow.
+    RunId,
+    "run_"
+);
+id_type!(
     /// One key of the operator's API.
     AdminKeyId,
     "adm_"
@@ -198,6 +203,10 @@ impl Maker {
 
     pub fn call(&self) -> CallId {
         CallId(self.next())
+    }
+
+    pub fn run(&self) -> RunId {
+        RunId(self.next())
     }
 
     fn next(&self) -> [u8; 16] {

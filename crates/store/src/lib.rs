@@ -34,6 +34,7 @@ mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod verify;
+mod workflow_run;
 mod world;
 
 pub use account::change::{AccountChange, KeyChange};
@@ -53,7 +54,7 @@ pub use call::{
 pub use client_secret::{ClientSecret, ClientSecretLimits, ClientSecretsFull, NewClientSecret};
 pub use clock::{Clock, ClockStanding, ClockState};
 pub use error::StoreError;
-pub use ids::{AccountId, AdminKeyId, CallId, KeyId, TaskId};
+pub use ids::{AccountId, AdminKeyId, CallId, KeyId, RunId, TaskId};
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use ledger::entries::{Entry, EntryPage};
 pub use operator::pause::{PauseChange, PauseKind};
@@ -73,4 +74,7 @@ pub use task::{
     TaskStep, Webhook, WebhookOutcome, WebhookWish, Word,
 };
 pub use verify::{INVARIANTS, Looked};
+pub use workflow_run::{
+    NewWorkflowRun, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunNext, WorkflowRunPage, WorkflowRunWrite,
+};
 pub use world::{Clocks, DataLocation, FillRandom, NowMs, Options};

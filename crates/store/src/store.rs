@@ -58,6 +58,7 @@ mod responses;
 mod route_health;
 mod social;
 mod tasks;
+mod workflow_runs;
 
 impl Store {
     /// Opens the place, brings the schema up to date, replays the journal and resolves what a crash

@@ -90,6 +90,8 @@ table! {
     IdempotencyInProgress = 409 "idempotency_in_progress", "invalid_request_error", "invalid_request_error", "ABORTED", Retry::After(2), "The first call with this Idempotency-Key is still running.";
     CallInProgress = 409 "call_in_progress", "invalid_request_error", "invalid_request_error", "ABORTED", Retry::After(2), "The call has not ended yet.";
     Conflict = 409 "conflict", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "The change contradicts what is stored; nothing was changed, and the message says why.";
+    ConfirmationRequired = 409 "confirmation_required", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "A run needs a confirmation that the request does not carry; `details` has the quote, the privacy sheet and what to confirm. Nothing was begun.";
+    WorkflowNotExecutable = 409 "workflow_not_executable", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "The workflow exists and cannot be run now; the message says why.";
     BodyTooLarge = 413 "body_too_large", "invalid_request_error", "request_too_large", "INVALID_ARGUMENT", Retry::Never, "The body exceeds the endpoint's limit.";
     UnsupportedMediaType = 415 "unsupported_media_type", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The content type or encoding is not accepted here.";
     RateLimitExceeded = 429 "rate_limit_exceeded", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED", Retry::After(5), "Too many requests; wait as Retry-After says.";
@@ -223,6 +225,8 @@ fn write_detailed(
                 match detail {
                     Detail::Word(word) => error.text(name, word),
                     Detail::Amount(amount) => error.raw(name, &amount.to_string()),
+                    // What is to be confirmed is ours; other objects are a provider's own.
+                    Detail::Object(raw) if code == Code::ConfirmationRequired => error.raw(name, raw),
                     Detail::Object(_) => {}
                 }
             }

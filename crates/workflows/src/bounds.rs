@@ -12,7 +12,7 @@ pub const MAX_WORKFLOWS: usize = 500;
 /// Inputs of a record.
 pub const MAX_INPUTS: usize = 64;
 
-/// Steps of a package.
+/// Steps of a package, and of a run of it.
 pub const MAX_STEPS: usize = 20;
 
 /// Characters of a text that is given as an input.
@@ -20,3 +20,9 @@ pub(crate) const MAX_INPUT_CHARS: usize = 100_000;
 
 /// Bytes of a body that a template makes.
 pub(crate) const MAX_RENDERED_BYTES: usize = 1024 * 1024;
+
+/// Characters of one output of a step.
+pub const MAX_OUTPUT_CHARS: usize = 20_000;
+
+/// Bytes of all inputs of a run together, and of all outputs.
+pub const MAX_RUN_BYTES: usize = 256 * 1024;

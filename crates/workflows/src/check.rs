@@ -67,6 +67,14 @@ impl OutputCheck {
         Ok(OutputCheck { about, kind })
     }
 
+    /// The number of a `max_chars`.
+    pub(crate) fn most_chars(&self) -> Option<u64> {
+        match self.kind {
+            CheckKind::MaxChars(most) => Some(most),
+            _ => None,
+        }
+    }
+
     /// Whether it needs a schema for what it is about.
     pub(crate) fn by_schema(&self) -> bool {
         self.kind == CheckKind::JsonSchema

@@ -21,6 +21,7 @@ mod rules;
 mod run;
 mod selection;
 mod stage;
+mod steps;
 mod template;
 mod workflow;
 
@@ -32,13 +33,13 @@ extern crate self as tollgate_workflows;
 #[path = "../tests/it/main.rs"]
 mod it;
 
-pub use bounds::{MAX_DEPTH, MAX_FILE_BYTES, MAX_INPUTS, MAX_STEPS, MAX_WORKFLOWS};
+pub use bounds::{MAX_DEPTH, MAX_FILE_BYTES, MAX_INPUTS, MAX_OUTPUT_CHARS, MAX_RUN_BYTES, MAX_STEPS, MAX_WORKFLOWS};
 pub use check::{FileFacts, OutputCheck, StepOutput};
 pub use confirm::{Confirmation, items_to_confirm, privacy_digest};
 pub use digest::{canonical_json, semantic_digest};
 pub use evaluate::{RecordSchema, SCHEMA_TEXT, Violation, record_schema};
 pub use inputs::checked_inputs;
-pub use package::{OutputFrom, Package, PackageStep, StepModel};
+pub use package::{OutputFrom, Package, PackageStep, StepCount, StepModel};
 pub use places::PlacedJson;
 pub use record::{
     BindingStatus, ContinueAction, ContractStatus, Discovery, ExecutorQuery, InputKind, PrivacyPreflight, Provenance,
@@ -47,5 +48,6 @@ pub use record::{
 pub use run::{NotBegun, RunAction, RunEvent, RunState, RunStatus, RunStep, StepStatus, StopReason};
 pub use selection::{ModelCandidate, SelectionPolicy};
 pub use stage::WorkflowStage;
+pub use steps::{RunOutputs, RunSteps, StepOfRun, outputs_fit};
 pub use template::{RenderFault, TemplateValues, render};
 pub use workflow::{RecordRead, Workflow, WorkflowFiles, load_workflows, read_record};

@@ -1,17 +1,16 @@
-//! The body of a record that is one operation: each input in the field it is mapped to.
+//! The body of a record that is one operation, as a template: each input in the field it is mapped
+//! to.
 
 use crate::record::WorkflowRecord;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 
 impl WorkflowRecord {
-    /// The body. An input that was not given is not sent.
-    pub fn mapped_body(&self, inputs: &BTreeMap<String, Value>, model: &str) -> Value {
+    /// The body, with a place for each input. One that was not given is not sent.
+    pub fn mapped_body(&self) -> Value {
         let mut body = Map::new();
-        body.insert("model".to_owned(), Value::from(model));
         for (id, field) in &self.runtime_binding.request_field_map {
-            if let (Some(value), Some(field)) = (inputs.get(id).filter(|value| !value.is_null()), field.as_str()) {
-                set(&mut body, field, value.clone());
+            if let Some(field) = field.as_str() {
+                set(&mut body, field, Value::from(format!("{{{{inputs.{id}}}}}")));
             }
         }
         Value::Object(body)

@@ -1,10 +1,10 @@
 //! The steps behind a record: `package.toml` in the folder of its slug. Steps are ordinary calls,
 //! made in the order of the file.
 
-use crate::bounds::{MAX_FILE_BYTES, MAX_STEPS};
+use crate::bounds::{MAX_FILE_BYTES, MAX_OUTPUT_CHARS, MAX_STEPS};
 use crate::check::OutputCheck;
 use crate::evaluate::{RecordSchema, Violation};
-use crate::record::WorkflowRecord;
+use crate::record::{InputKind, WorkflowRecord};
 use crate::template::{Place, places};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -30,6 +30,8 @@ pub struct PackageStep {
     /// What stands in those parts.
     pub path: Map<String, Value>,
     pub model: Option<StepModel>,
+    /// It is made several times: as often as this input says, or so many times.
+    pub each: Option<StepCount>,
     pub body: Value,
     pub gives: BTreeMap<String, OutputFrom>,
     pub checks: Vec<OutputCheck>,
@@ -46,6 +48,14 @@ pub enum StepModel {
     Query,
 }
 
+/// How often a step is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepCount {
+    Times(usize),
+    /// As often as an input of whole numbers says.
+    Input(String),
+}
+
 /// Where an output is in an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputFrom {
@@ -53,6 +63,8 @@ pub enum OutputFrom {
     At(String),
     /// The answer itself, as a file.
     Body,
+    /// The answer itself, as a text.
+    Text,
 }
 
 impl Package {
@@ -105,13 +117,15 @@ fn read_step(mut form: Form<'_>, record: &WorkflowRecord, before: &[PackageStep]
         );
     }
     let model = model(&mut form, record);
+    let each = each(&mut form, record);
     let body = Value::Object(object(&mut form, "body"));
-    templates(&form, "path", &Value::Object(path.clone()), record, before);
-    templates(&form, "body", &body, record, before);
+    let around = TemplateRoom { record, before, each: each.is_some() };
+    templates(&form, "path", &Value::Object(path.clone()), &around);
+    templates(&form, "body", &body, &around);
     let gives = gives(&mut form);
     let schemas = schemas(&mut form, &gives);
     let words = form.opt_texts("check").unwrap_or_default();
-    let mut step = PackageStep { name, endpoint, path, model, body, gives, checks: Vec::new(), schemas };
+    let mut step = PackageStep { name, endpoint, path, model, each, body, gives, checks: Vec::new(), schemas };
     step.checks =
         words.iter().filter_map(|word| checked(&form, "check", word, |about| step.has_schema(about))).collect();
     form.finish();
@@ -152,8 +166,42 @@ fn model(form: &mut Form<'_>, record: &WorkflowRecord) -> Option<StepModel> {
     found
 }
 
+fn each(form: &mut Form<'_>, record: &WorkflowRecord) -> Option<StepCount> {
+    let written = form.opt_json("each")?;
+    let most = MAX_STEPS as u64;
+    let wrong = format!("must be 1 to {most}, or {{ input = \"ID\" }} of an integer with allowed_values in that range");
+    let found = match (&written, written.get("input").and_then(Value::as_str)) {
+        (Value::Number(times), _) => {
+            let times = times.as_u64().filter(|times| (1..=most).contains(times));
+            times.and_then(|times| usize::try_from(times).ok()).map(StepCount::Times)
+        }
+        (_, Some(id)) => {
+            // What is bought as often as somebody says has a bound.
+            let within = |value: &Value| value.as_u64().is_some_and(|times| (1..=most).contains(&times));
+            let input = record.input(id).filter(|input| !input.allowed_values.is_empty());
+            let fits =
+                input.is_some_and(|input| input.kind == InputKind::Integer && input.allowed_values.iter().all(within));
+            fits.then(|| StepCount::Input(id.to_owned()))
+        }
+        _ => None,
+    };
+    if found.is_none() {
+        form.mistake("each", wrong);
+    }
+    found
+}
+
+/// What the places of a template may lead to.
+struct TemplateRoom<'r> {
+    record: &'r WorkflowRecord,
+    before: &'r [PackageStep],
+    /// The step is made several times.
+    each: bool,
+}
+
 /// Every place in a template leads to an input, or to what a step before gives.
-fn templates(form: &Form<'_>, key: &str, template: &Value, record: &WorkflowRecord, before: &[PackageStep]) {
+fn templates(form: &Form<'_>, key: &str, template: &Value, around: &TemplateRoom<'_>) {
+    let TemplateRoom { record, before, each } = around;
     let (mut found, mut wrong) = (Vec::new(), Vec::new());
     places(template, key, &mut found, &mut wrong);
     for Violation { path, reason } in wrong {
@@ -170,7 +218,8 @@ fn templates(form: &Form<'_>, key: &str, template: &Value, record: &WorkflowReco
                 Some(earlier) if !earlier.gives.contains_key(output) => format!("step {step:?} gives no {output:?}"),
                 Some(_) => continue,
             },
-            Place::Input(_) => continue,
+            Place::Number if !each => "only a step with each has a number".to_owned(),
+            Place::Input(_) | Place::Number => continue,
         };
         form.mistake(key, format!("at {path}: {reason}"));
     }
@@ -181,9 +230,13 @@ fn gives(form: &mut Form<'_>) -> BTreeMap<String, OutputFrom> {
     for (name, at) in object(form, "gives") {
         match at.as_str() {
             Some("body") => gives.insert(name, OutputFrom::Body),
+            Some("text") => gives.insert(name, OutputFrom::Text),
             Some(pointer) if pointer.starts_with('/') => gives.insert(name, OutputFrom::At(pointer.to_owned())),
             _ => {
-                form.mistake("gives", format!("{name:?} must be \"body\" or a pointer such as \"/data/0/url\""));
+                form.mistake(
+                    "gives",
+                    format!("{name:?} must be \"body\", \"text\" or a pointer such as \"/data/0/url\""),
+                );
                 None
             }
         };
@@ -247,6 +300,13 @@ fn acceptance(form: &mut Form<'_>, record: &WorkflowRecord, steps: &[PackageStep
 }
 
 impl PackageStep {
+    /// The most characters that an output may have: what its check says, or what every step after
+    /// it is quoted for.
+    pub fn most_chars(&self, output: &str) -> usize {
+        let said = self.checks.iter().filter(|check| check.about == output).find_map(OutputCheck::most_chars);
+        said.and_then(|most| usize::try_from(most).ok()).unwrap_or(MAX_OUTPUT_CHARS).min(MAX_OUTPUT_CHARS)
+    }
+
     /// Whether it has a schema for an output; nothing where it gives no such output.
     fn has_schema(&self, output: &str) -> Option<bool> {
         self.gives.contains_key(output).then(|| self.schemas.contains_key(output))

@@ -1,4 +1,5 @@
-//! Bodies with places for values: `{{inputs.ID}}` and `{{steps.STEP.OUTPUT}}`. A place is filled
+//! Bodies with places for values: `{{inputs.ID}}`, `{{steps.STEP.OUTPUT}}` and, in a step that is
+//! made several times, `{{each.number}}`. A place is filled
 //! once and what fills it is never looked at again, so no text that a customer or a model wrote can
 //! become a place. There are no expressions.
 //!
@@ -8,6 +9,7 @@
 use crate::bounds::MAX_RENDERED_BYTES;
 use crate::evaluate::{Violation, item, member};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What there is to put in.
@@ -16,6 +18,8 @@ pub struct TemplateValues {
     pub inputs: BTreeMap<String, Value>,
     /// By step, then by output.
     pub steps: BTreeMap<String, BTreeMap<String, Value>>,
+    /// Which time it is, of a step that is made several times, from 1.
+    pub number: Option<usize>,
 }
 
 /// Why a body could not be made.
@@ -33,6 +37,8 @@ pub enum RenderFault {
 pub(crate) enum Place<'t> {
     Input(&'t str),
     Output(&'t str, &'t str),
+    /// Which time it is.
+    Number,
 }
 
 impl<'t> Place<'t> {
@@ -41,6 +47,7 @@ impl<'t> Place<'t> {
         let plain =
             parts.iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
         match (&parts[..], plain) {
+            (["each", "number"], true) => Some(Place::Number),
             (["inputs", id], true) => Some(Place::Input(id)),
             (["steps", step, output], true) => Some(Place::Output(step, output)),
             _ => None,
@@ -51,6 +58,7 @@ impl<'t> Place<'t> {
         match self {
             Place::Input(id) => format!("inputs.{id}"),
             Place::Output(step, output) => format!("steps.{step}.{output}"),
+            Place::Number => "each.number".to_owned(),
         }
     }
 }
@@ -67,8 +75,9 @@ fn pieces(text: &str) -> Result<Vec<Piece<'_>>, String> {
     while let Some((before, after)) = rest.split_once("{{") {
         let (name, after) = after.split_once("}}").ok_or("has {{ without }}")?;
         let place = Place::read(name.trim());
-        let place =
-            place.ok_or_else(|| format!("has {{{{{name}}}}}, which is neither inputs.ID nor steps.STEP.OUTPUT"))?;
+        let place = place.ok_or_else(|| {
+            format!("has {{{{{name}}}}}, which is none of inputs.ID, steps.STEP.OUTPUT and each.number")
+        })?;
         if !before.is_empty() {
             pieces.push(Piece::Text(before));
         }
@@ -154,14 +163,14 @@ fn filled_text(text: &str, values: &TemplateValues, room: &mut usize) -> Result<
     };
     if let [Piece::Place(place)] = &pieces[..] {
         let value = values.get(place)?;
-        take(size(value))?;
-        return Ok((!value.is_null()).then(|| value.clone()));
+        take(size(&value))?;
+        return Ok((!value.is_null()).then(|| value.into_owned()));
     }
     let mut out = String::new();
     for piece in pieces {
         match piece {
             Piece::Text(text) => out.push_str(text),
-            Piece::Place(place) => match values.get(&place)? {
+            Piece::Place(place) => match values.get(&place)?.as_ref() {
                 Value::String(text) => {
                     take(text.len())?;
                     out.push_str(text);
@@ -185,10 +194,13 @@ fn size(value: &Value) -> usize {
 }
 
 impl TemplateValues {
-    fn get(&self, place: &Place<'_>) -> Result<&Value, RenderFault> {
+    fn get(&self, place: &Place<'_>) -> Result<Cow<'_, Value>, RenderFault> {
         let found = match place {
-            Place::Input(id) => self.inputs.get(*id),
-            Place::Output(step, output) => self.steps.get(*step).and_then(|outputs| outputs.get(*output)),
+            Place::Input(id) => self.inputs.get(*id).map(Cow::Borrowed),
+            Place::Output(step, output) => {
+                self.steps.get(*step).and_then(|outputs| outputs.get(*output)).map(Cow::Borrowed)
+            }
+            Place::Number => self.number.map(|number| Cow::Owned(Value::from(number))),
         };
         found.ok_or_else(|| RenderFault::Absent(place.name()))
     }
@@ -205,7 +217,7 @@ mod tests {
         let outputs = [("text", json!("said \"so\"")), ("list", json!([1, { "a": "{{inputs.n}}" }]))];
         let own =
             |pairs: &[(&str, Value)]| pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        TemplateValues { inputs: own(&inputs), steps: [("one".to_owned(), own(&outputs))].into() }
+        TemplateValues { inputs: own(&inputs), steps: [("one".to_owned(), own(&outputs))].into(), number: None }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::ActorArgs;
 use clap::Subcommand;
 use std::path::PathBuf;
+use tollgate_store::{AccountId, KeyId};
 
 #[derive(Subcommand)]
 pub enum WorkflowCommand {
@@ -27,6 +28,27 @@ pub enum WorkflowCommand {
     },
     /// Let a contract change again; the record is public no more.
     Unlock {
+        slug: String,
+        #[command(flatten)]
+        done: ActorArgs,
+    },
+    /// Run the fixture through the server that runs here; a workflow that passes is executable.
+    Verify {
+        slug: String,
+        /// The account that pays.
+        #[arg(long)]
+        account: AccountId,
+        /// A key of that account, by its id.
+        #[arg(long)]
+        key: KeyId,
+        /// The most that it may cost, in USD.
+        #[arg(long, default_value = "1")]
+        max_cost: String,
+        #[command(flatten)]
+        done: ActorArgs,
+    },
+    /// Make a workflow wait for another run of its fixture.
+    Withdraw {
         slug: String,
         #[command(flatten)]
         done: ActorArgs,

@@ -264,13 +264,27 @@ fn workflows(tried: &mut Tried) {
     let slug = "storyline-to-clip";
     let checked = tried.run("workflow check", &[]);
     assert_eq!((&checked["ok"], &checked["warnings"]), (&true.into(), &Value::Array(Vec::new())));
+    let stage = |tried: &mut Tried, slug: &str| {
+        let all = tried.run("workflow list", &[]);
+        all.as_array().expect("a list").iter().find(|one| one["slug"] == slug).expect("a workflow")["stage"].clone()
+    };
     tried.run("workflow lock", &[slug, "--reason", "reviewed"]);
-    assert_eq!(tried.run("workflow list", &[])[0]["stage"], "locked");
+    assert_eq!(stage(tried, slug), "locked");
     let shown = tried.run("workflow show", &[slug]);
     assert_eq!(shown["contract_status"], "contract_locked_not_executable");
     tried.run("workflow unlock", &[slug, "--reason", "another model"]);
     assert_eq!(tried.run("workflow moves", &[slug])[0]["verb"], "unlock");
-    assert_eq!(tried.run("workflow list", &[])[0]["stage"], "draft");
+    assert_eq!(stage(tried, slug), "draft");
+    let shipped = "article-to-narration";
+    tried.run("workflow lock", &[shipped, "--reason", "reviewed"]);
+    let usage = tried.run("usage", &[]);
+    let (account, key) = (text(&usage[0]["account_id"]), text(&usage[0]["key_id"]));
+    let proof = ["--account", &account, "--key", &key, "--reason", "a new model"];
+    let verified = tried.run("workflow verify", &[&[shipped], &proof[..]].concat());
+    assert_eq!(verified["verified"], true, "{verified}");
+    assert_eq!(stage(tried, shipped), "verified");
+    tried.run("workflow withdraw", &[shipped, "--reason", "it mumbles"]);
+    assert_eq!(stage(tried, shipped), "locked");
     let broken = tried.file("storyline-to-clip.json", &WORKFLOW.replace("gateway.workflow.v1", "v2"));
     let checked = tried.run("workflow check", &[&broken]);
     assert_eq!((&checked["ok"], &checked["records"][0]["by_schema"]), (&false.into(), &false.into()));

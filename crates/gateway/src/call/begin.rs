@@ -12,9 +12,12 @@ use crate::sale::Serving;
 use crate::who::caller::Caller;
 use std::sync::Arc;
 use std::time::Duration;
-use tollgate_catalog::Model;
+use tollgate_catalog::{Model, Money};
 use tollgate_store::{Counters, Ending, Hold, HoldRefused, UsageFacts};
 use tollgate_wire::error::Code;
+
+/// The reason of a refusal for want of confirmed money.
+pub const OVER_CONFIRMED: &str = "over_confirmed";
 
 /// Something that is begun with a hold.
 pub(super) trait Begins: Sync {
@@ -96,7 +99,20 @@ async fn buy<B: Begins>(till: &Till, serving: &Serving, caller: Arc<Caller>, beg
     let stream_hold = till.limits.stream_hold;
     let terms = Terms { at: till.world.now_ms(), group, topped_up: caller.account.topped_up, stream_hold };
     let quote = quote(terms, &model, priced)?;
+    within_cap(caller, &quote, &model)?;
     Ok(Bought { caller: caller.clone(), model, quote })
+}
+
+/// A step of a run costs no more than is left of what was confirmed. It is decided with the hold,
+/// which no charge exceeds; a run has one step at a time.
+fn within_cap(caller: &Caller, quote: &Quote, model: &Model) -> Result<(), Refusal> {
+    let Some(cap) = caller.cap() else { return Ok(()) };
+    let most = quote.most(model).map_or(Money::MAX, |bound| bound.amount.max(quote.amount));
+    if most <= cap {
+        return Ok(());
+    }
+    let text = format!("This step may cost {most} USD, and {cap} USD are left of what was confirmed for its run.");
+    Err(Refusal::new(Code::Conflict, text).because(OVER_CONFIRMED))
 }
 
 /// The hold for what was bought, which lives for so long.

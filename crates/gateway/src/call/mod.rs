@@ -39,6 +39,7 @@ mod work;
 pub use abandoned::Abandoned;
 pub use admit::{find, may_begin, needs_topup};
 pub use ask::CallRequest;
+pub use begin::OVER_CONFIRMED;
 pub use begun::{Begun, Started, WholeAnswer};
 pub use complete::{Completed, Completion};
 pub use cover::Covered;

@@ -138,7 +138,8 @@ pub async fn usage(State(app): State<Arc<App>>, RawQuery(query): RawQuery, reque
         let more = rows.len() > page.limit as usize;
         rows.truncate(page.limit as usize);
         let next = more.then(|| rows.last().map(|row| row.call.to_string())).flatten();
-        let data: Vec<Value> = rows.iter().map(row_json).collect();
+        let mut data: Vec<Value> = rows.iter().map(row_json).collect();
+        with_runs(&app, &rows, &mut data).await?;
         Ok(reading::json(&json!({ "object": "list", "data": data, "has_more": more, "next_before": next })))
     })
     .await
@@ -150,9 +151,21 @@ pub async fn usage_of(State(app): State<Arc<App>>, Path(id): Path<String>, reque
         let call: CallId = id.parse().map_err(|_| unknown())?;
         let row = app.store.usage_of(caller.account.id, call).await?.ok_or_else(unknown)?;
         let entries = app.store.entries_of(caller.account.id, call).await?;
-        Ok(reading::json(&detail(&row, &entries)))
+        let mut shown = [detail(&row, &entries)];
+        with_runs(&app, &[row], &mut shown).await?;
+        Ok(reading::json(&shown[0]))
     })
     .await
+}
+
+/// Names the run that a call was a step of.
+async fn with_runs(app: &App, rows: &[UsageRow], shown: &mut [Value]) -> Result<(), Refusal> {
+    let runs = app.store.runs_of_calls(rows.iter().map(|row| row.call).collect()).await?;
+    for (row, value) in rows.iter().zip(shown) {
+        let run = runs.iter().find(|(call, _)| *call == row.call).map(|(_, run)| run);
+        value["run_id"] = json!(run);
+    }
+    Ok(())
 }
 
 /// A call with its whole calculation: what was charged and why, and every movement of money it
@@ -294,7 +307,8 @@ fn schemas() -> Value {
             "status": int, "usage": { "type": "object" }, "estimated": { "type": "boolean" },
             "dropped": { "type": "array", "items": text, "description": "Fields of the request that the provider has nothing like, and (as `answer.…`) parts of the answer that the client's dialect has no form for" },
             "hold_nano_usd": nano, "charge_nano_usd": nano, "charge_usd": text, "write_off_nano_usd": nano,
-            "refunded_nano_usd": nano, "calculation": { "type": ["object", "null"] }, "entries": { "type": "array" },
+            "refunded_nano_usd": nano, "run_id": { "type": ["string", "null"], "description": "The workflow run that it was a step of" },
+            "calculation": { "type": ["object", "null"] }, "entries": { "type": "array" },
         } },
         "UsageList": list("Usage"),
     })

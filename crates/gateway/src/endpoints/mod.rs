@@ -33,6 +33,7 @@ pub mod rerank;
 pub mod responses;
 pub mod root;
 pub mod row;
+pub mod runs;
 pub mod social;
 pub mod speech;
 mod stored_file;

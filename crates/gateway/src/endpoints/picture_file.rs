@@ -6,14 +6,17 @@ use super::row::{Access, Row};
 use super::stored_file::{from_store, outside};
 use crate::app::App;
 use crate::refusal::Refusal;
-use crate::work::files::{Missing, asked};
-use crate::work::image::store::{check, ended};
+use crate::work::files::{Missing, asked, link_ended};
+use crate::work::image::store::check;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use http::{HeaderMap, header};
 use serde_json::json;
 use std::sync::Arc;
 use tollgate_wire::error::{Code, ErrorFormat};
+
+/// What comes before the name of a picture in its link.
+pub const FILES: &str = "/v1/images/files/";
 
 pub fn row() -> Row {
     let file = || json!({ "type": "string", "format": "binary" });
@@ -40,13 +43,13 @@ async fn picture(
 
 async fn deliver(app: &App, name: &str, query: &str, headers: &HeaderMap) -> Result<Response, Refusal> {
     check(&app.secrets, name, query, app.world.now_ms().div_euclid(1000))?;
-    let store = app.images.store.as_ref().ok_or_else(ended)?;
+    let store = app.images.store.as_ref().ok_or_else(link_ended)?;
     // A range of something that may have changed could be put together wrongly.
     let range = headers.get(header::RANGE).filter(|_| !headers.contains_key(header::IF_RANGE));
     match store.get(name, range.and_then(|value| asked(value.to_str().ok()?))).await {
         Ok((file, kind)) => Ok(from_store(file, kind.mime())),
         Err(Missing::Outside(length)) => Ok(outside(Some(length))),
-        Err(Missing::Gone) => Err(ended()),
+        Err(Missing::Gone) => Err(link_ended()),
         Err(Missing::Trouble(error)) => {
             tracing::warn!(%error, "a picture that is stored could not be read");
             Err(Refusal::new(Code::Internal, "The picture could not be read; try again."))

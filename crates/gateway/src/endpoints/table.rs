@@ -6,7 +6,7 @@
 use super::row::{Access, Family, Row};
 use super::{
     account, admin, chat, client_secrets, conversations, decisions, embeddings, gemini, health, images, mcp, models,
-    music, openapi, pricing, quote, realtime, receipts, rerank, responses, root, social, speech, transcriptions,
+    music, openapi, pricing, quote, realtime, receipts, rerank, responses, root, runs, social, speech, transcriptions,
     videos, webhooks, workflows,
 };
 use crate::app::App;
@@ -44,6 +44,7 @@ pub(super) const FAMILIES: &[Family] = &[
     models::FAMILY,
     pricing::FAMILY,
     workflows::FAMILY,
+    runs::FAMILY,
     // account holders
     account::FAMILY,
     receipts::FAMILY,

@@ -8,6 +8,7 @@ use super::openapi::{
 };
 use super::reading;
 use super::row::{Access, Family, Row};
+use super::runs::RUNS;
 use super::tagged::tagged_json;
 use crate::app::App;
 use crate::refusal::Refusal;
@@ -139,8 +140,15 @@ pub async fn show(
 /// A workflow bound to the operation that its endpoint is.
 pub fn bound(workflow: Arc<Workflow>) -> BoundWorkflow {
     let binding = &workflow.record.runtime_binding;
-    let operation = binding.endpoint.as_deref().and_then(|path| openapi::operation(&Method::POST, path));
-    let described = operation.as_ref().map_or(Value::Null, |operation| operation.described.clone());
+    let own = format!("/v1/workflows/{}/runs", workflow.record.slug);
+    let path = binding.endpoint.as_deref().map(|path| if path == own { RUNS } else { path });
+    let operation = path.and_then(|path| openapi::operation(&Method::POST, path));
+    let mut described = operation.as_ref().map_or(Value::Null, |operation| operation.described.clone());
+    let steps = workflow.package.iter().flat_map(|package| &package.steps);
+    let asked: Vec<Value> = steps.map(|step| asked_of(step).unwrap_or_default()).collect();
+    if !asked.is_empty() {
+        described["steps"] = Value::Array(asked);
+    }
     let digest = semantic_digest(&workflow.value, workflow.package.as_ref().map(|package| &*package.text), &described);
     let mut unbound = Vec::new();
     match (&binding.endpoint, &operation) {
@@ -173,6 +181,12 @@ pub fn bound(workflow: Arc<Workflow>) -> BoundWorkflow {
     }));
     let openapi_path = operation.map(|operation| operation.place);
     BoundWorkflow { workflow, openapi_path, digest, unbound }
+}
+
+/// What the endpoint of a step takes, as our API description has it.
+fn asked_of(step: &PackageStep) -> Option<Value> {
+    let row = super::table::rows().iter().find(|row| row.path == step.endpoint && row.access == Access::Paid)?;
+    openapi::operation(&row.method, row.path).map(|operation| operation.described)
 }
 
 /// Steps are ordinary calls of an account.

@@ -3,6 +3,7 @@
 
 use super::Serving;
 use super::workflows::{BoundWorkflow, Standing};
+use crate::world::Millis;
 use bytes::Bytes;
 use http::HeaderValue;
 use serde_json::{Value, json};
@@ -21,6 +22,8 @@ struct Shown {
     /// The catalog that this is of.
     of: Weak<Serving>,
     moves: Vec<WorkflowMove>,
+    /// When evidence of one of them gets too old.
+    until: Option<Millis>,
     all: Arc<BTreeMap<String, ShownWorkflow>>,
     list: WorkflowPage,
     /// The same by locale.
@@ -56,15 +59,16 @@ impl WorkflowPage {
 
 impl WorkflowBoard {
     /// Looks at the store, and writes the pages anew where moves or catalog are others than before.
-    pub async fn look(&self, store: &Store, serving: &Arc<Serving>) -> Result<(), StoreError> {
+    pub async fn look(&self, store: &Store, serving: &Arc<Serving>, now: Millis) -> Result<(), StoreError> {
         // Most houses have no workflows, and nobody needs to ask.
         let moves = if serving.workflows.is_empty() { Vec::new() } else { store.workflow_states().await? };
         let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of = Arc::downgrade(serving);
-        if Weak::ptr_eq(&shown.of, &of) && shown.moves == moves {
+        let stands = shown.until.is_none_or(|until| now < until);
+        if Weak::ptr_eq(&shown.of, &of) && shown.moves == moves && stands {
             return Ok(());
         }
-        *shown = written(serving, moves, of);
+        *shown = written(serving, moves, of, now);
         Ok(())
     }
 
@@ -95,13 +99,13 @@ impl ShownWorkflow {
     }
 }
 
-fn written(serving: &Arc<Serving>, moves: Vec<WorkflowMove>, of: Weak<Serving>) -> Shown {
+fn written(serving: &Arc<Serving>, moves: Vec<WorkflowMove>, of: Weak<Serving>, now: Millis) -> Shown {
     let mut all = BTreeMap::new();
     let mut records: Vec<Value> = Vec::new();
     let mut in_locale: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (slug, bound) in &serving.workflows {
         let newest = moves.iter().find(|moved| moved.slug == *slug);
-        let (standing, record) = (bound.standing(newest), bound.shown(newest));
+        let (standing, record) = (bound.standing(newest, now), bound.shown(newest, now));
         if bound.workflow.claimed > standing.stage {
             tracing::warn!(
                 slug,
@@ -125,7 +129,8 @@ fn written(serving: &Arc<Serving>, moves: Vec<WorkflowMove>, of: Weak<Serving>) 
         all.insert(slug.clone(), shown);
     }
     let in_locale = in_locale.into_iter().map(|(locale, records)| (locale, listed(&records))).collect();
-    Shown { of, moves, all: Arc::new(all), list: listed(&records), in_locale }
+    let until = moves.iter().filter_map(|moved| BoundWorkflow::changes_at(Some(moved))).filter(|at| *at > now).min();
+    Shown { of, moves, until, all: Arc::new(all), list: listed(&records), in_locale }
 }
 
 fn listed(records: &[Value]) -> WorkflowPage {

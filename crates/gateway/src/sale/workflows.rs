@@ -29,39 +29,63 @@ pub struct Standing {
     pub blocked: Option<String>,
 }
 
+/// What only the run of a fixture can say of a record.
+const PROVEN: [&str; 6] =
+    ["last_verified_at", "capability_evidence", "package_status", "price_source", "availability_source", "model_ids"];
+
 impl BoundWorkflow {
-    /// By the newest move about it.
-    pub fn standing(&self, newest: Option<&WorkflowMove>) -> Standing {
-        let draft = |blocked: Option<String>| Standing { stage: WorkflowStage::Draft, blocked };
-        match newest.filter(|moved| moved.verb == WorkflowVerb::Lock) {
-            None => draft(None),
-            Some(moved) if evidence(moved)["semantic_digest_sha256"] == self.digest.as_str() => {
-                Standing { stage: WorkflowStage::Locked, blocked: None }
+    /// By the newest move about it, at this time.
+    pub fn standing(&self, newest: Option<&WorkflowMove>, now: Millis) -> Standing {
+        let at = |stage: WorkflowStage, blocked: Option<String>| Standing { stage, blocked };
+        let Some(moved) = newest.filter(|moved| moved.verb != WorkflowVerb::Unlock) else {
+            return at(WorkflowStage::Draft, None);
+        };
+        let evidence = evidence(moved);
+        if evidence["semantic_digest_sha256"] != self.digest.as_str() {
+            let why = self.unbound.first().map(|reason| format!(": {reason}")).unwrap_or_default();
+            return at(WorkflowStage::Draft, Some(format!("the contract has changed since it was locked{why}")));
+        }
+        match moved.verb {
+            WorkflowVerb::Lock | WorkflowVerb::Unlock => at(WorkflowStage::Locked, None),
+            WorkflowVerb::Withdraw => at(WorkflowStage::Locked, Some(format!("it was withdrawn: {}", moved.reason))),
+            WorkflowVerb::Verify if evidence["valid_until_ms"].as_i64().is_some_and(|until| until > now) => {
+                at(WorkflowStage::Verified, None)
             }
-            Some(_) => {
-                let why = self.unbound.first().map(|reason| format!(": {reason}")).unwrap_or_default();
-                draft(Some(format!("the contract has changed since it was locked{why}")))
+            WorkflowVerb::Verify => {
+                at(WorkflowStage::Locked, Some("its evidence is too old: verify it again".to_owned()))
             }
         }
     }
 
+    /// When its standing changes by itself.
+    pub fn changes_at(newest: Option<&WorkflowMove>) -> Option<Millis> {
+        let verified = newest.filter(|moved| moved.verb == WorkflowVerb::Verify);
+        verified.and_then(|moved| evidence(moved)["valid_until_ms"].as_i64())
+    }
+
     /// The record as it stands: stage, contract and evidence are ours to write, the rest is the
     /// file's.
-    pub fn shown(&self, newest: Option<&WorkflowMove>) -> Value {
-        let standing = self.standing(newest);
+    pub fn shown(&self, newest: Option<&WorkflowMove>, now: Millis) -> Value {
+        let standing = self.standing(newest, now);
         let mut record = self.workflow.value.clone();
         standing.stage.write(&mut record);
-        let locked = newest.filter(|_| standing.stage >= WorkflowStage::Locked).map(evidence).unwrap_or_default();
+        let proof = newest.filter(|_| standing.stage >= WorkflowStage::Locked).map(evidence).unwrap_or_default();
         let binding = &mut record["runtime_binding"];
         for field in ["contract_version", "openapi_path", "semantic_digest_sha256", "workflow_version"] {
-            binding[field] = locked[field].clone();
+            binding[field] = proof[field].clone();
         }
-        // Only a run of the fixture can say these.
-        for field in ["last_verified_at", "capability_evidence", "package_status"] {
-            binding[field] = Value::Null;
+        let verified = standing.stage == WorkflowStage::Verified;
+        for field in PROVEN {
+            match (verified, field) {
+                (true, _) if !proof[field].is_null() => binding[field] = proof[field].clone(),
+                // What the file says of them is its own wish.
+                (_, "price_source" | "availability_source" | "model_ids") => {}
+                _ => binding[field] = Value::Null,
+            }
         }
         let waits = "its fixture has not been run";
         match standing.blocked {
+            _ if verified => binding["blocking_reason"] = Value::Null,
             Some(blocked) => binding["blocking_reason"] = json!(blocked),
             None if binding["blocking_reason"].is_null() => binding["blocking_reason"] = json!(waits),
             None => {}
@@ -86,7 +110,47 @@ impl BoundWorkflow {
         match verb {
             WorkflowVerb::Lock => self.lock(newest, done, now),
             WorkflowVerb::Unlock => self.unlock(newest, done, now),
+            WorkflowVerb::Withdraw => self.withdraw(newest, done, now),
+            WorkflowVerb::Verify => Err("a workflow is verified by a run of its fixture".to_owned()),
         }
+    }
+
+    /// The move that makes it executable, with what the run of its fixture has proven; or why there
+    /// is none.
+    pub fn verified(
+        &self,
+        newest: Option<&WorkflowMove>,
+        done: Attribution,
+        now: Millis,
+        proof: serde_json::Map<String, Value>,
+    ) -> Result<WorkflowMove, String> {
+        let locked = self.fixed(newest, now)?;
+        let mut evidence = evidence(locked);
+        if let Value::Object(evidence) = &mut evidence {
+            evidence.extend(proof);
+        }
+        Ok(self.moved(WorkflowVerb::Verify, done, now, evidence))
+    }
+
+    /// The newest move of a contract that is fixed and has not changed since.
+    pub fn fixed<'m>(&self, newest: Option<&'m WorkflowMove>, now: Millis) -> Result<&'m WorkflowMove, String> {
+        let slug = &self.workflow.record.slug;
+        let standing = self.standing(newest, now);
+        match newest.filter(|_| standing.stage >= WorkflowStage::Locked) {
+            Some(moved) => Ok(moved),
+            None => Err(standing.blocked.unwrap_or_else(|| format!("{slug} is not locked"))),
+        }
+    }
+
+    /// The move that makes it wait for another run of its fixture.
+    fn withdraw(&self, newest: Option<&WorkflowMove>, done: Attribution, now: Millis) -> Result<WorkflowMove, String> {
+        let verified = newest.filter(|moved| moved.verb == WorkflowVerb::Verify);
+        let verified = verified.ok_or_else(|| format!("{} is not verified", self.workflow.record.slug))?;
+        let mut evidence = evidence(verified);
+        if let Value::Object(evidence) = &mut evidence {
+            evidence.retain(|field, _| !PROVEN.contains(&field.as_str()) && field != "valid_until_ms");
+        }
+        Ok(self.moved(WorkflowVerb::Withdraw, done, now, evidence))
     }
 
     /// The move that fixes its contract, or why there is none.
@@ -95,7 +159,7 @@ impl BoundWorkflow {
         if !self.unbound.is_empty() {
             return Err(format!("{slug} cannot be locked: {}", self.unbound.join("; ")));
         }
-        if self.standing(newest).stage >= WorkflowStage::Locked {
+        if self.standing(newest, now).stage >= WorkflowStage::Locked {
             return Err(format!("{slug} is locked already"));
         }
         let version = next_version(newest, &date(now));
@@ -112,7 +176,7 @@ impl BoundWorkflow {
     /// The move that lets its contract change again. Its last version goes with it, so that the
     /// next one is another.
     fn unlock(&self, newest: Option<&WorkflowMove>, done: Attribution, now: Millis) -> Result<WorkflowMove, String> {
-        let Some(locked) = newest.filter(|moved| moved.verb == WorkflowVerb::Lock) else {
+        let Some(locked) = newest.filter(|moved| moved.verb != WorkflowVerb::Unlock) else {
             return Err(format!("{} is not locked", self.workflow.record.slug));
         };
         let evidence = json!({ "contract_version": evidence(locked)["contract_version"] });

@@ -10,6 +10,7 @@ mod price_list;
 mod providers;
 mod read;
 mod realtime;
+mod runs;
 mod social;
 mod storage;
 mod tasks;
@@ -26,6 +27,7 @@ pub use price_list::PriceListSettings;
 pub use read::{ConfigSource, catalog_files, catalog_paths};
 pub(crate) use read::{file_mistake, whole_mistake};
 pub use realtime::RealtimeSettings;
+pub use runs::RunSettings;
 pub use social::SocialSettings;
 pub use storage::StorageSettings;
 pub use tasks::TaskSettings;
@@ -72,6 +74,7 @@ pub struct Settings {
     /// Secrets that the database does not know are taken. Said at a start, and in no file.
     pub new_secrets: bool,
     pub tasks: TaskSettings,
+    pub runs: RunSettings,
     pub fetch: FetchSettings,
     pub realtime: RealtimeSettings,
     pub price_list: PriceListSettings,

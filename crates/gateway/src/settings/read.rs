@@ -5,8 +5,8 @@
 //! environment comes in as a value, read once by the executable.
 
 use super::{
-    CopyTo, FetchSettings, ImageSettings, Pages, PriceListSettings, RealtimeSettings, ServerLimits, Settings,
-    SocialSettings, StorageSettings, TaskSettings, TlsFiles, VideoSettings,
+    CopyTo, FetchSettings, ImageSettings, Pages, PriceListSettings, RealtimeSettings, RunSettings, ServerLimits,
+    Settings, SocialSettings, StorageSettings, TaskSettings, TlsFiles, VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::BTreeMap;
@@ -74,6 +74,7 @@ impl ConfigSource {
             video: VideoSettings::read(form, self),
             images: ImageSettings::default(),
             tasks: TaskSettings::read(form),
+            runs: RunSettings::default(),
             fetch: FetchSettings::read(form),
             realtime: RealtimeSettings::read(form),
             price_list: PriceListSettings::read(form),
@@ -90,9 +91,10 @@ impl ConfigSource {
         let limits = limits(&mut table);
         table.finish();
         // Where replicas share a database they have no folder in common that we know of.
-        let alone = (settings.database == "sqlite").then(|| CopyTo::Folder(settings.data_dir.join("pictures")));
-        let images = ImageSettings::read(form, self, alone);
-        Settings { limits, secrets_file, images, ..settings }
+        let alone = |name: &str| (settings.database == "sqlite").then(|| CopyTo::Folder(settings.data_dir.join(name)));
+        let images = ImageSettings::read(form, self, alone("pictures"));
+        let runs = RunSettings::read(form, self, alone("runs"));
+        Settings { limits, secrets_file, images, runs, ..settings }
     }
 
     /// A text that does not stand in the file: `NAME_env` names a variable, `NAME_file` a file.

@@ -28,12 +28,28 @@ pub struct Caller {
     networks: Option<Vec<IpNet>>,
     /// A hold was refused since this was read.
     short: AtomicBool,
+    /// For a step of a run: what is left of what was confirmed. No call costs more.
+    cap: Option<Money>,
 }
+
+/// Who asks for a step of a run. A worker puts it into the request; nothing that comes from outside
+/// can.
+#[derive(Clone)]
+pub struct StepCaller(pub Arc<Caller>);
 
 impl Caller {
     pub fn new(found: KeyAndAccount) -> Caller {
         let networks = found.key.cidrs.as_ref().map(|list| list.iter().filter_map(|one| network(one)).collect());
-        Caller { key: found.key, account: found.account, networks, short: AtomicBool::new(false) }
+        Caller { key: found.key, account: found.account, networks, short: AtomicBool::new(false), cap: None }
+    }
+
+    /// One whose calls cost at most so much.
+    pub fn capped(found: KeyAndAccount, cap: Option<Money>) -> Caller {
+        Caller { cap, ..Caller::new(found) }
+    }
+
+    pub fn cap(&self) -> Option<Money> {
+        self.cap
     }
 
     /// The account could not pay for a call, so what is known of its balance is old.
@@ -75,6 +91,10 @@ pub fn network(text: &str) -> Option<IpNet> {
 
 /// Finds the caller of a request or says why not.
 pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
+    if let Some(StepCaller(caller)) = parts.extensions.get::<StepCaller>() {
+        // Where the run was asked for was looked at then.
+        return if caller.works_at(register.world.now_ms()) { Ok(caller.clone()) } else { Err(no_such_key()) };
+    }
     let key = presented(parts)?;
     let found = register.keys.find(register.store, key, register.world).await;
     if matches!(found, KeyLookup::Unknown) && client_secret::secret_in(key).is_some() {

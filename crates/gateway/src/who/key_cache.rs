@@ -97,6 +97,9 @@ impl KeyCache {
     pub async fn read_again(&self, store: &Store, caller: &Caller) -> Result<Arc<Caller>, StoreError> {
         let hash = caller.key.hash;
         let found = store.key_by_hash(hash).await?.ok_or_else(|| StoreError::NotFound(caller.key.id.to_string()))?;
+        if let Some(cap) = caller.cap() {
+            return Ok(Arc::new(Caller::capped(found, Some(cap))));
+        }
         let known = Arc::new(Caller::new(found));
         write(&self.known).insert(hash, known.clone());
         Ok(known)

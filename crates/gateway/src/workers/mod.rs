@@ -2,6 +2,7 @@
 
 pub mod poller;
 pub mod reload;
+pub mod runs;
 pub mod settler;
 mod upkeep;
 pub mod webhooks;

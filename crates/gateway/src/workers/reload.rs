@@ -56,7 +56,7 @@ pub async fn reload(app: &App, source: &ConfigSource) -> Result<(), Vec<Mistake>
             }
             let old = app.serving.swap(Arc::new(loaded.serving));
             let _ = tokio::task::spawn_blocking(move || drop(old)).await;
-            if let Err(error) = app.workflows.look(&app.store, &app.serving.load_full()).await {
+            if let Err(error) = app.workflows.look(&app.store, &app.serving.load_full(), app.world.now_ms()).await {
                 tracing::warn!(%error, "how far workflows are could not be read; the next round does");
             }
             groups::look(&app.store, &app.serving.load(), &app.metrics).await;

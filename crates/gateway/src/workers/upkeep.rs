@@ -40,7 +40,7 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, SOCIAL, Round::Social);
     start(app, WORKFLOWS, Round::Workflows);
     start(app, AUDIT_CHANGED, Round::AuditChanged);
-    if app.video.copies.is_some() || app.images.has_links() {
+    if app.video.copies.is_some() || app.images.has_links() || app.shelf.is_some() {
         start(app, FILES, Round::Files);
     }
     start(app, FORGET, Round::Forget);
@@ -89,7 +89,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             app.published.refresh(&app.store).await.map(drop)
         }
         Round::Social => app.social.refresh().await,
-        Round::Workflows => app.workflows.look(&app.store, &app.serving.load_full()).await,
+        Round::Workflows => app.workflows.look(&app.store, &app.serving.load_full(), app.world.now_ms()).await,
         Round::Beat => app.store.beat().await,
         Round::Sweep => {
             app.client.tidy();
@@ -117,6 +117,9 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             }
             if let Some(store) = &app.images.store {
                 swept("pictures", store.sweep(app.world.sure_ms()).await);
+            }
+            if let Some(shelf) = &app.shelf {
+                swept("files of runs", shelf.sweep(app.world.sure_ms()).await);
             }
             Ok(())
         }

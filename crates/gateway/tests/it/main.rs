@@ -69,4 +69,5 @@ mod v1 {
     pub mod transcriptions;
     mod usage;
     mod videos;
+    pub mod workflow_runs;
 }

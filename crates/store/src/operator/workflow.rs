@@ -12,6 +12,10 @@ pub enum WorkflowVerb {
     Lock,
     /// Its contract may change again.
     Unlock,
+    /// Its fixture was run and passed: it is executable.
+    Verify,
+    /// It is not executable any more; its contract stays fixed.
+    Withdraw,
 }
 
 impl WorkflowVerb {
@@ -20,11 +24,13 @@ impl WorkflowVerb {
         match self {
             WorkflowVerb::Lock => "workflow.lock",
             WorkflowVerb::Unlock => "workflow.unlock",
+            WorkflowVerb::Verify => "workflow.verify",
+            WorkflowVerb::Withdraw => "workflow.withdraw",
         }
     }
 
     pub(crate) fn of(action: &str) -> Option<WorkflowVerb> {
-        [WorkflowVerb::Lock, WorkflowVerb::Unlock].into_iter().find(|verb| verb.action() == action)
+        [Self::Lock, Self::Unlock, Self::Verify, Self::Withdraw].into_iter().find(|verb| verb.action() == action)
     }
 }
 

@@ -26,6 +26,7 @@ mod tasks;
 mod tls;
 mod trust;
 mod watch;
+mod workflow_runs;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;

@@ -87,14 +87,14 @@ impl PostgresEngine {
 
     pub async fn workflow_states(&self) -> Result<Vec<WorkflowMove>, StoreError> {
         let sql = "SELECT subject, action, at, actor, reason, detail FROM operator_event WHERE seq IN \
-                   (SELECT max(seq) FROM operator_event WHERE action LIKE 'workflow.%' GROUP BY subject) \
+                   (SELECT max(seq) FROM operator_event WHERE starts_with(action, 'workflow.') GROUP BY subject) \
                    ORDER BY subject COLLATE \"C\"";
         self.rows(sql, &[]).await?.iter().map(moved).collect()
     }
 
     pub async fn workflow_moves(&self, slug: String, limit: u32) -> Result<Vec<WorkflowMove>, StoreError> {
         let sql = "SELECT subject, action, at, actor, reason, detail FROM operator_event \
-                   WHERE subject = $1 AND action LIKE 'workflow.%' ORDER BY seq DESC LIMIT $2";
+                   WHERE subject = $1 AND starts_with(action, 'workflow.') ORDER BY seq DESC LIMIT $2";
         self.rows(sql, &[&slug, &i64::from(limit)]).await?.iter().map(moved).collect()
     }
 }

@@ -17,6 +17,7 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::journal::record::{self, JournalRecord};
 use crate::report::{Recovered, Swept};
+use crate::workflow_run::RUNS_RETAINED_MS;
 
 /// How long a hold that was given up for another replica waits for that one to come back.
 const LOST_RETAINED_MS: i64 = 30 * 24 * 3_600_000;
@@ -96,6 +97,7 @@ impl PostgresEngine {
         self.rows("DELETE FROM idem_kept WHERE hour < $1", &[&hour]).await?;
         self.forget_vain(sure).await?;
         self.forget_client_secrets(sure).await?;
+        self.forget_runs(sure.saturating_sub(RUNS_RETAINED_MS)).await?;
         self.drop_functions().await;
         let lapsed = self.lapse_due().await?;
         Ok(Swept { expired, orphaned, forgotten: forgotten.len() as u64, lapsed })

@@ -18,6 +18,7 @@ mod social;
 mod stored;
 mod tasks;
 mod turns;
+mod workflow_runs;
 pub(crate) mod writer;
 
 use std::collections::BTreeMap;

@@ -40,6 +40,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0002-client-secrets", include_str!("migrations/0002-client-secrets.sql")),
     Migration::new("0003-client-secret-uses", include_str!("migrations/0003-client-secret-uses.sql")),
     Migration::new("0004-route-health", include_str!("migrations/0004-route-health.sql")),
+    Migration::new("0005-workflow-runs", include_str!("migrations/0005-workflow-runs.sql")),
 ];
 
 impl SqliteEngine {
@@ -68,6 +69,8 @@ impl SqliteEngine {
         let migrations = migration::of(MIGRATIONS, &options);
         let mut conn = connect(&path, &migrations)?;
         migrate::migrate(&mut conn, FILE, &migrations)?;
+        // One process owns this file, so nobody is at work on any run.
+        conn.execute("UPDATE workflow_run SET leased_until = 0 WHERE due_at IS NOT NULL", [])?;
         let responses = ResponseStore::open(dir, &options)?;
         let (clock, world) = super::clock::start(&conn, &options, &world)?;
         receipts::make_first(&conn, &world)?;

@@ -69,13 +69,13 @@ impl SqliteEngine {
 
     pub async fn workflow_states(&self) -> Result<Vec<WorkflowMove>, StoreError> {
         let sql = "SELECT subject, action, at, actor, reason, detail FROM operator_event WHERE seq IN \
-                   (SELECT max(seq) FROM operator_event WHERE action LIKE 'workflow.%' GROUP BY subject) ORDER BY subject";
+                   (SELECT max(seq) FROM operator_event WHERE substr(action, 1, 9) = 'workflow.' GROUP BY subject) ORDER BY subject";
         self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_map([], moved)?.collect::<Result<_, _>>()?)).await
     }
 
     pub async fn workflow_moves(&self, slug: String, limit: u32) -> Result<Vec<WorkflowMove>, StoreError> {
         let sql = "SELECT subject, action, at, actor, reason, detail FROM operator_event \
-                   WHERE subject = ?1 AND action LIKE 'workflow.%' ORDER BY seq DESC LIMIT ?2";
+                   WHERE subject = ?1 AND substr(action, 1, 9) = 'workflow.' ORDER BY seq DESC LIMIT ?2";
         self.readers
             .read(move |c| {
                 Ok(c.prepare_cached(sql)?.query_map(params![slug, limit], moved)?.collect::<Result<_, _>>()?)

@@ -22,6 +22,7 @@ use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::entries::{Entry, EntryPage};
 use crate::ledger::{self, Pots};
 use crate::report::{AuditReport, Swept};
+use crate::workflow_run::RUNS_RETAINED_MS;
 
 impl SqliteEngine {
     /// As [`SqliteEngine::ask`], for as long as a hold would be waited for. Not in time: the
@@ -272,6 +273,7 @@ impl SqliteEngine {
         let forgotten = self.ask(|reply| Op::ForgetIdem { before, reply }).await?;
         self.forget_vain(sure);
         self.forget_client_secrets(sure);
+        self.forget_runs(sure.saturating_sub(RUNS_RETAINED_MS));
         let lapsed = self.lapse_due().await?;
         Ok(Swept { expired, orphaned: 0, forgotten, lapsed })
     }

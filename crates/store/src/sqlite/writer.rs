@@ -352,8 +352,10 @@ fn answer(op: Op, outcome: Outcome) {
         (Op::Credit(_, reply), _) => send(reply, Err(refused())),
         (Op::TakeWebhooks { reply, .. }, Outcome::Webhooks(taken)) => send(reply, Ok(taken)),
         (Op::TakeWebhooks { reply, .. }, _) => send(reply, Err(refused())),
-        (Op::ForgetIdem { reply, .. } | Op::ClientSecret(_, reply), Outcome::Count(count)) => send(reply, Ok(count)),
-        (Op::ForgetIdem { reply, .. } | Op::ClientSecret(_, reply), _) => send(reply, Err(refused())),
+        (Op::ForgetIdem { reply, .. } | Op::ClientSecret(_, reply) | Op::WorkflowRun(_, reply), outcome) => {
+            let Outcome::Count(count) = outcome else { return send(reply, Err(refused())) };
+            send(reply, Ok(count));
+        }
         (
             Op::Hold(_) | Op::Extend(_) | Op::Close(_) | Op::Refusal(_) | Op::Lapse(_) | Op::Clock(_) | Op::Recount(..),
             _,

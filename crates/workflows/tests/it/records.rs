@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tollgate_catalog::Money;
 use tollgate_workflows::{
-    Confirmation, SCHEMA_TEXT, WorkflowRecord, WorkflowStage, checked_inputs, items_to_confirm, privacy_digest,
-    read_record, record_schema, semantic_digest,
+    Confirmation, SCHEMA_TEXT, TemplateValues, WorkflowRecord, WorkflowStage, checked_inputs, items_to_confirm,
+    privacy_digest, read_record, record_schema, render, semantic_digest,
 };
 
 fn read(record: &Value) -> Result<WorkflowRecord, Vec<(String, String)>> {
@@ -235,17 +235,15 @@ fn a_body_has_each_input_in_its_field_and_nothing_else() {
     let record = read(&value).unwrap();
     let hostile = "\"}, \"model\": \"dear\"";
     for (given, body) in [
-        (
-            json!({ "photo": "asset_1" }),
-            json!({ "model": "m", "metadata": { "first": { "image": "asset_1" }, "seconds": 5 } }),
-        ),
+        (json!({ "photo": "asset_1" }), json!({ "metadata": { "first": { "image": "asset_1" }, "seconds": 5 } })),
         (
             json!({ "photo": "asset_1", "seconds": 10, "style": hostile }),
-            json!({ "model": "m", "metadata": { "first": { "image": "asset_1" }, "seconds": 10 }, "prompt": hostile }),
+            json!({ "metadata": { "first": { "image": "asset_1" }, "seconds": 10 }, "prompt": hostile }),
         ),
     ] {
         let inputs = checked_inputs(&record, given.as_object().unwrap()).unwrap();
-        assert_eq!(record.mapped_body(&inputs, "m"), body);
+        let values = TemplateValues { inputs, ..TemplateValues::default() };
+        assert_eq!(render(&record.mapped_body(), &values).unwrap(), body);
     }
 }
 

@@ -306,7 +306,7 @@ impl Then {
             Then::Nothing => Ok(()),
             Then::Keys => app.keys.refresh(&app.store, &app.world).await,
             Then::Pauses => app.routes.switches.read(&app.store, &app.metrics).await,
-            Then::Workflows => app.workflows.look(&app.store, &app.serving.load_full()).await,
+            Then::Workflows => app.workflows.look(&app.store, &app.serving.load_full(), app.world.now_ms()).await,
         };
         if let Err(error) = read {
             tracing::warn!(%error, "an operator's change is in force here with the next regular look");

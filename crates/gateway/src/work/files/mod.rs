@@ -1,10 +1,14 @@
 //! Where files of customers are stored for a while: a folder, or a bucket that speaks S3. What kind
 //! of file it is, and what it is called, says whoever keeps it.
 
+mod counted;
+mod links;
 mod s3;
 mod sweep;
 mod upload;
 
+pub use counted::{CountedFiles, FileRoom, NotStored};
+pub use links::{link_ended, opens, signed_query};
 pub use sweep::SweptFiles;
 
 use crate::settings::CopyTo;

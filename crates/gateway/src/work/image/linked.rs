@@ -5,9 +5,9 @@
 use super::answer::Gathered;
 use super::call::{Making, broke};
 use super::gather::PicturesPart;
-use super::store::{NotStored, PictureStore};
+use super::store::PictureStore;
 use crate::door::spool::{FileWatch, Spooling};
-use crate::work::files::Uncopied;
+use crate::work::files::{NotStored, Uncopied};
 use crate::work::spooled_answer::{self, no_room};
 use bytes::Bytes;
 use futures_util::StreamExt as _;

@@ -22,6 +22,8 @@ use crate::house::{House, call_id, error_of};
 use crate::tls;
 use crate::v1::client_secrets;
 use crate::v1::realtime::{closes, limits, money, turns};
+use crate::v1::realtime::{closes, limits, money};
+use crate::v1::workflow_runs::money as runs;
 use reqwest::Response;
 use std::collections::BTreeSet;
 use tollgate_store::{CallId, Ending, UsagePage, UsageRow};
@@ -55,6 +57,8 @@ cases! {
         the_client_says_nothing, a_large_body_without_money, a_stop_with_streams_open;
     repeated: the_first_is_still_running, the_first_is_finished, another_body, after_the_retention,
         a_refund_twice, a_top_up_delivered_five_times_at_once;
+    runs: an_account_without_money_begins_no_run, a_balance_that_ends_between_steps, a_price_that_rose_before_a_step,
+        a_step_that_its_provider_fails, a_restart_between_steps;
     speech: audio_breaks_off, speech_without_audio, audio_is_too_long, the_client_leaves_in_mid_audio, a_stop_in_mid_audio,
         the_client_listens_until_its_time_is_up;
     recordings: a_recording_breaks_off, no_room_for_a_recording, a_reply_that_is_no_transcript, a_transcript_breaks_off,

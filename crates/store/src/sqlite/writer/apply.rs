@@ -149,6 +149,7 @@ impl<'a> Apply<'a> {
             Op::Social(social, _) => return Ok(Outcome::Done(self.social(social)?)),
             Op::RouteHealth(health, _) => return self.route_health(health).map(|()| Outcome::Done(Ok(()))),
             Op::ClientSecret(secret, _) => return Ok(Outcome::Count(self.client_secret(secret)?)),
+            Op::WorkflowRun(run, _) => return Ok(Outcome::Count(self.workflow_run(run)?)),
             Op::Task(task, _) => return Ok(Outcome::Done(self.task(task)?)),
             Op::TakeWebhooks { now, until, wish, .. } => {
                 return self.take_webhooks(*now, *until, wish).map(Outcome::Webhooks);

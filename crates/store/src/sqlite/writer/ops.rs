@@ -24,6 +24,7 @@ use crate::sqlite::operator::OperatorOp;
 use crate::sqlite::route_health::RouteHealthOp;
 use crate::sqlite::social::SocialOp;
 use crate::sqlite::tasks::rows::{TaskDone, TaskOp};
+use crate::sqlite::workflow_runs::WorkflowRunOp;
 use crate::task::{NewTask, Webhook, WebhookWish};
 
 pub(in crate::sqlite) enum Op {
@@ -47,6 +48,7 @@ pub(in crate::sqlite) enum Op {
     SigningSecrets(Vec<String>, i64, CommitReply<()>),
     Social(Box<SocialOp>, CommitReply<()>),
     ClientSecret(Box<ClientSecretOp>, CommitReply<u64>),
+    WorkflowRun(Box<WorkflowRunOp>, CommitReply<u64>),
     RouteHealth(Box<RouteHealthOp>, CommitReply<()>),
     Task(Box<TaskOp>, CommitReply<()>),
     TakeWebhooks {

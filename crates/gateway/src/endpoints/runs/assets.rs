@@ -1,0 +1,131 @@
+//! `POST /v1/workflows/assets`: a file for a run, uploaded. `GET /v1/workflows/files/{name}`: such
+//! a file, or one that a step made, by a signed link.
+
+use super::replied;
+use crate::app::App;
+use crate::door::bodies::Whose;
+use crate::endpoints::form::{self, FormRules, TakeFile};
+use crate::endpoints::openapi::shapes::named;
+use crate::endpoints::reading;
+use crate::endpoints::row::{Access, Row};
+use crate::endpoints::stored_file::{from_store, outside};
+use crate::refusal::Refusal;
+use crate::work::files::{Missing, NotStored, Uncopied, asked, link_ended, opens};
+use crate::work::shelf::{SHELF_LINK, Shelf, ShelfName, ShelfWatch};
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::response::Response;
+use http::header;
+use serde_json::json;
+use std::sync::Arc;
+use tollgate_store::AccountId;
+use tollgate_upstream::SpooledFile;
+use tollgate_wire::error::Code;
+
+/// A form has one file and nothing else.
+const RULES: FormRules = FormRules { parts: 4, field_bytes: 1_024, files: 1, file_bytes: 100 << 20, packed: false };
+
+pub fn rows() -> Vec<Row> {
+    let file = || json!({ "type": "string", "format": "binary" });
+    let taken = json!({ "type": "object", "required": ["file"], "properties": { "file": file() } });
+    vec![
+        Row::post("/v1/workflows/assets", Access::Key, upload, "Stores a file for runs of workflows")
+            .takes_form(taken)
+            .gives(named("Asset"))
+            .refused_with(&[402, 403]),
+        Row::get("/v1/workflows/files/{name}", Access::Public, file_of, "A file of a run, by a signed link")
+            .with(|| vec![json!({ "name": "Range", "in": "header", "schema": { "type": "string" } })])
+            .replies_with(200, "application/octet-stream", file())
+            .replies_with(206, "application/octet-stream", file())
+            .replies_bare(416)
+            .refused_with(&[403]),
+    ]
+}
+
+async fn upload(State(app): State<Arc<App>>, request: Request) -> Response {
+    let work = async {
+        let (parts, body) = request.into_parts();
+        let caller = reading::caller(&app, &parts).await?;
+        // What is stored for a month is stored for those who can pay for a run.
+        reading::reads_large(&app, &caller).await??;
+        let take = |head: &tollgate_wire::multipart::PartHead, _: &[form::FormField]| match head.name.as_str() {
+            "file" => Ok(TakeFile { watch: ShelfWatch::default(), most: None }),
+            other => {
+                let text = format!("`{other}` cannot be a file; only `file` can.");
+                Err(Refusal::about(Code::InvalidParameter, other, text))
+            }
+        };
+        let read = Box::pin(form::read(&app, &caller, &parts, body, RULES, take)).await?;
+        let missing = || Refusal::about(Code::MissingParameter, "file", "`file` is required.");
+        let file = read.files.into_iter().next().ok_or_else(missing)?;
+        let (bytes, account) = (file.file.length(), caller.account.id);
+        let name = shelve(&app, account, file.file, file.watch).await?;
+        let (now, base) = (app.world.now_ms(), reading::base(&app, &parts));
+        let facts = ShelfName::read(&name);
+        Ok(reading::json(&json!({
+            "id": name,
+            "object": "workflow.asset",
+            "bytes": bytes,
+            "content_type": facts.map(|facts| facts.mime),
+            "seconds": facts.and_then(|facts| facts.millis).map(|millis| millis.div_ceil(1_000)),
+            "url": Shelf::link(&app.secrets, &base, &name, now),
+            "expires_at": (now + i64::try_from(app.settings.runs.keep.as_millis()).unwrap_or(0)).div_euclid(1_000),
+        })))
+    };
+    replied(&app, work).await
+}
+
+/// For whom a file of a run is counted.
+pub fn whose(account: AccountId) -> Whose {
+    Whose::Account(account)
+}
+
+/// Puts a file that was watched on the shelf; its name.
+pub async fn shelve(app: &App, account: AccountId, file: SpooledFile, watch: ShelfWatch) -> Result<String, Refusal> {
+    let none =
+        || Refusal::new(Code::StorageFull, "No files of runs are stored here; `[workflows] copy_to` says where.");
+    let shelf = app.shelf.as_ref().ok_or_else(none)?;
+    let name = watch.name(app.new_call_id(), account);
+    let stopping = app.shutdown.cut.clone();
+    let cut = async move {
+        stopping.cancelled().await;
+        Uncopied::Stopped
+    };
+    match shelf.put(&name, file, app.world.now_ms(), cut).await {
+        Ok(()) => Ok(name),
+        Err(NotStored::Full) => Err(Refusal::new(
+            Code::StorageQuotaExceeded,
+            "There is no room for another file of a run; old ones end by themselves.",
+        )),
+        Err(NotStored::Trouble(error)) => {
+            tracing::warn!(%error, "a file of a run could not be stored");
+            Err(Refusal::new(Code::StorageFull, "The file could not be stored; try again.").after(5))
+        }
+    }
+}
+
+async fn file_of(
+    State(app): State<Arc<App>>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    request: Request,
+) -> Response {
+    let work = async {
+        let (parts, _) = request.into_parts();
+        let now = app.world.now_ms().div_euclid(1_000);
+        opens(&app.secrets, SHELF_LINK, &name, query.as_deref().unwrap_or_default(), now)?;
+        let facts = ShelfName::read(&name).ok_or_else(link_ended)?;
+        let shelf = app.shelf.as_ref().ok_or_else(link_ended)?;
+        // A range of something that may have changed could be put together wrongly.
+        let range = parts.headers.get(header::RANGE).filter(|_| !parts.headers.contains_key(header::IF_RANGE));
+        match shelf.get(&name, range.and_then(|value| asked(value.to_str().ok()?))).await {
+            Ok(file) => Ok(from_store(file, facts.mime)),
+            Err(Missing::Outside(length)) => Ok(outside(Some(length))),
+            Err(Missing::Gone) => Err(link_ended()),
+            Err(Missing::Trouble(error)) => {
+                tracing::warn!(%error, "a file of a run could not be read");
+                Err(Refusal::new(Code::Internal, "The file could not be read; try again."))
+            }
+        }
+    };
+    replied(&app, work).await
+}

@@ -1,0 +1,95 @@
+//! The six shipped workflows: each is locked, verified by its fixture and run by a customer.
+
+use super::RunHouse;
+use serde_json::{Value, json};
+use tollgate_store::CallId;
+
+/// Verifies a workflow and runs it as a customer; the run.
+async fn runs(slug: &str, asset: Option<(&str, &[u8])>, mut inputs: Value) -> (RunHouse, Value) {
+    let house = RunHouse::shipped().await;
+    let proof = house.verify(slug).await;
+    assert_eq!(proof["status"], "completed", "{proof:#}");
+    let stage = house.stage(slug).await;
+    assert_eq!(stage["stage"], "verified", "{stage}");
+    if let Some((input, bytes)) = asset {
+        inputs[input] = house.uploaded(bytes).await;
+    }
+    let id = house.begin(slug, inputs).await;
+    let run = house.ended(&id).await;
+    assert_eq!(run["status"], "completed", "{run:#}");
+    costs_what_its_calls_cost(&house, &run).await;
+    house.house.check().await;
+    (house, run)
+}
+
+/// A run is one piece of money: its calls are in the usage log under its id, and come to its sum.
+async fn costs_what_its_calls_cost(house: &RunHouse, run: &Value) {
+    let mut sum = 0;
+    for step in run["steps"].as_array().expect("steps") {
+        let call: CallId = step["call_id"].as_str().expect("a call").parse().expect("an id");
+        let row = house.house.row(call).await;
+        assert_eq!(json!(row.charge.nano()), step["charged_nano_usd"]);
+        assert!(row.charge.nano() <= step["most_nano_usd"].as_i64().expect("a bound"), "{step}");
+        sum += row.charge.nano();
+        let reply = house.house.get(&format!("/v1/usage/{call}")).send().await.expect("a reply");
+        let shown: Value = reply.json().await.expect("JSON");
+        assert_eq!(shown["run_id"], run["id"]);
+        let receipt = house.house.get(&format!("/v1/usage/{call}/receipt")).send().await.expect("a reply");
+        assert_eq!(receipt.status(), 200);
+    }
+    assert_eq!(json!(sum), run["charged_nano_usd"]);
+    assert!(sum <= run["max_cost_nano_usd"].as_i64().expect("a sum"));
+}
+
+/// A file that a step made, by its link.
+async fn fetched(house: &RunHouse, link: &Value) -> (String, Vec<u8>) {
+    let link = link.as_str().expect("a link");
+    let reply = house.house.http.get(link).send().await.expect("a reply");
+    assert_eq!(reply.status(), 200, "{link}");
+    let kind = reply.headers()["content-type"].to_str().expect("text").to_owned();
+    (kind, reply.bytes().await.expect("bytes").to_vec())
+}
+
+const WAV: &[u8] = include_bytes!("../../../../../../catalog/workflows/meeting-to-minutes/recording.wav");
+const PNG: &[u8] = include_bytes!("../../../../../../catalog/workflows/product-photo-to-clip/photo.png");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_product_photo_becomes_a_clip() {
+    let (house, run) = runs("product-photo-to-clip", Some(("photo", PNG)), json!({ "seconds": 10 })).await;
+    let (kind, bytes) = fetched(&house, &run["steps"][1]["outputs"]["video"]).await;
+    assert!(kind == "video/mp4" && !bytes.is_empty(), "{kind}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_article_is_read_out() {
+    let (house, run) = runs("article-to-narration", None, json!({ "article": "Rain all day.", "voice": "nova" })).await;
+    let (kind, bytes) = fetched(&house, &run["steps"][1]["outputs"]["audio"]).await;
+    assert!(kind == "audio/mpeg" && !bytes.is_empty(), "{kind}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_meeting_gets_minutes() {
+    let (_, run) = runs("meeting-to-minutes", Some(("recording", WAV)), json!({ "style": "detailed" })).await;
+    let facts = run["steps"][1]["outputs"]["json"].as_str().expect("a text");
+    assert!(serde_json::from_str::<Value>(facts).expect("JSON")["decisions"].is_array(), "{facts}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clip_gets_subtitles_in_another_language() {
+    let (_, run) = runs("clip-subtitles-translated", Some(("clip", WAV)), json!({ "language": "French" })).await;
+    let vtt = run["steps"][0]["outputs"]["vtt"].as_str().expect("a text");
+    assert!(vtt.starts_with("WEBVTT"), "{vtt}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_becomes_a_digest() {
+    runs("social-search-digest", None, json!({ "keyword": "tea", "platform": "tiktok" })).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_storyboard_becomes_shots() {
+    let (_, run) = runs("storyboard-to-shots", None, json!({ "storyline": "A boat leaves.", "shots": 3 })).await;
+    let steps = run["steps"].as_array().expect("steps");
+    let names: Vec<&str> = steps.iter().filter_map(|step| step["name"].as_str()).collect();
+    assert_eq!(names, ["list", "frames_1", "frames_2", "frames_3", "clips_1", "clips_2", "clips_3"]);
+}
