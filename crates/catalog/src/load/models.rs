@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{CatalogNames, chat, embedding, image, labels, list, music, prices, speech, transcription, video};
+use super::{CatalogNames, changes, chat, embedding, image, labels, list, music, prices, speech, transcription, video};
 use crate::form::{Form, did_you_mean};
 use crate::labels::{CHAT, usual_type};
 use crate::{BillingUnit, EndpointType, Group, Model, Route};
@@ -28,7 +28,9 @@ pub(super) fn read(name: &str, mut form: Form<'_>, names: &CatalogNames<'_>) -> 
     let book = prices::read(&mut form, billing_unit, &needed);
     let sold = billing_unit.complete(&book.standard);
     let pictures = supported_endpoint_types.iter().any(|name| name == "image-generation");
-    let image = image::read(&mut form, &book, pictures);
+    let changes = changes::read(&mut form, billing_unit, &needed);
+    let books = || std::iter::once(&book).chain(changes.iter().map(|change| &change.book));
+    let image = image::read(&mut form, books(), pictures);
     // Who wrote it matters to the commands that write catalogs, not to who sells it.
     let _origin = form.opt_text("origin");
     let model = Model {
@@ -63,6 +65,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, names: &CatalogNames<'_>) -> 
         chat,
         book,
         list: list::read(&mut form, billing_unit, &sold),
+        changes,
         routes: routes(&mut form),
         video: video::read(&mut form),
         image,

@@ -4,6 +4,7 @@
 mod again;
 mod bad_catalogs;
 mod bounds;
+mod dated;
 mod demo;
 mod difference;
 mod form;

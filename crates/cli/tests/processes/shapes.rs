@@ -221,6 +221,7 @@ fn keys(tried: &mut Tried) {
 fn prices(tried: &mut Tried) {
     let (old, new) = (tried.file("old.toml", CHEAP), tried.file("new.toml", DEAR));
     tried.run("catalog diff", &[&old, &new]);
+    tried.run("catalog tidy", &[]);
     tried.run("catalog list", &[]);
     tried.run("catalog list openai", &["--model", "gpt-4.1"]);
     let prices = tried.file("prices.json", PRICES);

@@ -9,6 +9,7 @@ mod house;
 mod sent;
 mod watch;
 
+mod dated;
 mod dialects;
 mod door;
 mod early_replies;

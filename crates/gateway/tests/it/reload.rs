@@ -23,7 +23,7 @@ async fn a_new_price_is_taken_over_and_a_broken_file_is_not() {
     let house = House::new().await;
     let file = house.dir.join("catalog/models.toml");
     let good = std::fs::read_to_string(&file).expect("read");
-    let version = || house.running().app.serving.load().catalog.pricing_version.clone();
+    let version = || house.running().app.serving.load().catalog.pricing_version(0).to_owned();
     let first = version();
 
     std::fs::write(&file, good.replace("output = 2_000_000", "output = 3_000_000")).expect("written");
@@ -46,12 +46,12 @@ async fn a_call_keeps_the_price_it_began_with() {
     let house = House::new().await;
     let file = house.dir.join("catalog/models.toml");
     let good = std::fs::read_to_string(&file).expect("read");
-    let first = house.running().app.serving.load().catalog.pricing_version.clone();
+    let first = house.running().app.serving.load().catalog.pricing_version(0).to_owned();
     let running = house.post(&chat("[[sim:tokens=2 think_ms=1500]]")).send();
     let change = async {
         tokio::time::sleep(Duration::from_millis(200)).await;
         std::fs::write(&file, good.replace("output = 2_000_000", "output = 9_000_000")).expect("written");
-        until("the new price", async || house.running().app.serving.load().catalog.pricing_version != first).await;
+        until("the new price", async || house.running().app.serving.load().catalog.pricing_version(0) != first).await;
     };
     let (reply, ()) = tokio::join!(running, change);
     let row = house.row(crate::house::call_id(&reply.expect("a reply"))).await;

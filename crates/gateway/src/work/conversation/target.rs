@@ -173,7 +173,7 @@ fn limited(request: &CheckedRequest, model: &Model, dialect: Dialect, body: Byte
 /// What a price of the model goes by is not left out on the way: it would be charged for and not be
 /// had, or the other way round.
 pub(super) fn priced_is_sent(model: &Model, dropped: &Dropped) -> Result<(), Problem> {
-    let conditions = model.book.tiers.iter().flat_map(|tier| &tier.when);
+    let conditions = model.books().flat_map(|book| &book.tiers).flat_map(|tier| &tier.when);
     let lost = conditions.filter_map(|one| match one {
         Condition::Attribute { path, .. } => dropped.fields().iter().find(|name| *name == path),
         _ => None,
