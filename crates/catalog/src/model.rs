@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::form::did_you_mean;
 use crate::{
     BillingUnit, Book, ChatRules, DatedPrices, EmbeddingTable, ImageTable, LineInFile, Mistake, MusicTable, NoPrice,
-    Price, PriceFacts, SpeechTable, TranscriptionTable, VendorList, VideoTable,
+    Price, PriceFacts, RouteCost, SpeechTable, TranscriptionTable, VendorList, VideoTable,
 };
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
@@ -82,6 +82,8 @@ pub struct Route {
     pub priority: u32,
     /// Share of the traffic among routes of one priority; 0 takes none of its own.
     pub weight: u32,
+    /// What it costs the operator; `None`: the vendor's list price.
+    pub cost: Option<RouteCost>,
     pub place: LineInFile,
 }
 
@@ -110,6 +112,7 @@ impl Model {
             upstream_model,
             priority: u32::try_from(at).unwrap_or(u32::MAX),
             weight: 1,
+            cost: None,
             place: place.clone(),
         };
         Model {

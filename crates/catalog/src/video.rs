@@ -25,10 +25,7 @@ impl Model {
     /// The parameters of a request that tiers of any time go by, each with the values they ask for.
     pub fn tier_parameters(&self) -> impl Iterator<Item = (&str, &str)> {
         let conditions = self.books().flat_map(|book| &book.tiers).flat_map(|tier| &tier.when);
-        conditions.filter_map(|condition| match condition {
-            Condition::Attribute { path, equals } => Some((plain(path), equals.as_str())),
-            _ => None,
-        })
+        conditions.filter_map(|condition| condition.parameter().map(|(path, equals)| (plain(path), equals)))
     }
 }
 

@@ -139,7 +139,7 @@ def prices(model):
     shown = {"standard": price, "paid": paid}
     tiers = model.get("tier", [])
     if tiers:
-        conditions = [one["dim"] for tier in tiers for one in tier["when"]]
+        conditions = [one.get("dim") for tier in tiers for one in tier["when"]]
         shown |= {"tier_count": len(tiers), "tiers": [tier_of(tier, price, paid) for tier in tiers],
                   "has_request_condition": any(dim != "wall_clock" for dim in conditions),
                   "has_time_condition": "wall_clock" in conditions}
@@ -150,6 +150,9 @@ def tier_of(tier, price, paid):
     when = []
     for one in tier["when"]:
         own = dict(one)
+        for fact in ("thinking", "endpoint"):
+            if fact in own:
+                own = {"dim": "request_attr", "path": fact, "equals": own[fact]}
         for key in ("weekdays", "hours"):
             if key in own:
                 own[key] = sorted(set(own[key]))

@@ -166,10 +166,19 @@ fn frozen(model: &Model, work: &(impl Priced + ?Sized), at: Millis) -> Vec<(Stri
         if let Condition::Attribute { path, .. } = condition
             && !all.iter().any(|(known, _)| known == path)
         {
-            all.push((path.clone(), work.attribute(path).map(|value| value.into_owned())));
+            all.push((path.clone(), fact(model, work, path)));
         }
     }
     all
+}
+
+/// A fact about the request, or one of its parameters.
+fn fact(model: &Model, work: &(impl Priced + ?Sized), path: &str) -> Option<String> {
+    match path {
+        Condition::ENDPOINT => Some(work.endpoint().to_owned()),
+        Condition::THINKING => model.chat.thinks(work.thinking()).map(|on| on.to_string()),
+        _ => work.attribute(path).map(|value| value.into_owned()),
+    }
 }
 
 fn attribute(all: &[(String, Option<String>)], path: &str) -> Option<String> {

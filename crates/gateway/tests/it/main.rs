@@ -18,6 +18,7 @@ mod gone;
 mod health;
 mod incidents;
 mod limits;
+mod margins;
 mod mcp;
 mod no_window;
 mod openapi;

@@ -18,6 +18,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0002-client-secrets", include_str!("migrations/0002-client-secrets.sql")),
     Migration::new("0003-client-secret-uses", include_str!("migrations/0003-client-secret-uses.sql")),
     Migration::new("0004-route-health", include_str!("migrations/0004-route-health.sql")),
+    Migration::new("0005-usage-cost", include_str!("migrations/0005-usage-cost.sql")),
 ];
 /// A migration after which earlier versions cannot go on has a line that begins so. It is refused
 /// while one of them runs, and none of them starts afterwards.

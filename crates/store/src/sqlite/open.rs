@@ -40,6 +40,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0002-client-secrets", include_str!("migrations/0002-client-secrets.sql")),
     Migration::new("0003-client-secret-uses", include_str!("migrations/0003-client-secret-uses.sql")),
     Migration::new("0004-route-health", include_str!("migrations/0004-route-health.sql")),
+    Migration::new("0005-usage-cost", include_str!("migrations/0005-usage-cost.sql")),
 ];
 
 impl SqliteEngine {

@@ -21,8 +21,7 @@ const POSTGRES: &str = concat!(
     include_str!("../../src/postgres/migrations/0004-route-health.sql")
 );
 /// Those of this version, and then the two below.
-const RAN: &str =
-    "1 schema,2 0002-client-secrets,3 0003-client-secret-uses,4 0004-route-health,5 0005-later,6 0006-later";
+const RAN: &str = "1 schema,2 0002-client-secrets,3 0003-client-secret-uses,4 0004-route-health,5 0005-usage-cost,6 0006-later,7 0007-later";
 /// Two migrations of a later version. The second goes on from what the first did.
 const FIRST: &str = "CREATE TABLE later (x integer); INSERT INTO later VALUES (1);";
 const SECOND: &str = "INSERT INTO later SELECT 10 * max(x) + 2 FROM later;";
