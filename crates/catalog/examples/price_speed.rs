@@ -25,8 +25,8 @@ fn main() -> ExitCode {
     let snapshot = read(&files);
     let again = reloads(&files, &snapshot);
     let model = snapshot.model("model-4999").expect("the last model");
-    assert_eq!(model.book.tiers.len(), 6);
-    println!("{MODELS} models, {} KiB of TOML, {} tiers each", bytes / 1024, model.book.tiers.len());
+    assert_eq!(model.book_at(0).tiers.len(), 6);
+    println!("{MODELS} models, {} KiB of TOML, {} tiers each", bytes / 1024, model.book_at(0).tiers.len());
     let figures = [
         ("a price with six tiers, none of which applies", price(model, "default", 100), PRICE_BAR),
         ("the same, and the charge of a call", charge(model), PRICE_BAR),
@@ -107,7 +107,7 @@ fn reloads(files: &[(String, String)], before: &Snapshot) -> Duration {
         let begin = Instant::now();
         let next = load_again(&files, &["sim", "other"], &known).unwrap_or_else(|mistakes| panic!("{}", mistakes[0]));
         let took = begin.elapsed();
-        assert_ne!(next.pricing_version, known.pricing_version);
+        assert_ne!(next.pricing_version(0), known.pricing_version(0));
         known = next;
         took
     });

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use crate::bound;
+use crate::timeline::Periods;
 use crate::{BillingUnit, Condition, Faces, Fraction, Price};
 
 /// Prices as the catalog writes them.
@@ -94,6 +95,17 @@ struct GroupPrices {
     group: String,
     multiplier: Fraction,
     made: Vec<Pair>,
+    /// The same for each later period of the catalog: a price names the version of its time.
+    later: Vec<OnceLock<Vec<Pair>>>,
+}
+
+impl GroupPrices {
+    fn pairs(&self, period: usize) -> Option<&[Pair]> {
+        match period.checked_sub(1) {
+            None => Some(&self.made),
+            Some(at) => self.later.get(at).map(|pairs| &**pairs.get_or_init(|| vec![Pair::default(); self.made.len()])),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -107,7 +119,7 @@ struct Pair {
 pub(crate) struct Common {
     pub(crate) model: Arc<str>,
     pub(crate) unit: BillingUnit,
-    pub(crate) version: Arc<str>,
+    pub(crate) periods: Arc<Periods>,
 }
 
 impl Book {
@@ -123,7 +135,8 @@ impl Book {
                 multiplier.times(tier.multiplier)?;
             }
             let made = vec![Pair::default(); self.tiers.len() + 1];
-            open.push(GroupPrices { group: (*group).to_owned(), multiplier: *multiplier, made });
+            let later = vec![OnceLock::new(); common.periods.later.len()];
+            open.push(GroupPrices { group: (*group).to_owned(), multiplier: *multiplier, made, later });
         }
         self.common = Some(common);
         self.open = open;
@@ -135,14 +148,18 @@ impl Book {
         &'b self,
         group: &'b GroupPrices,
         at: Option<usize>,
-        topped_up: bool,
+        facts: &PriceFacts<'_>,
     ) -> Result<&'b Arc<Price>, NoPrice> {
+        let topped_up = facts.topped_up;
+        let common = self.common.as_ref().ok_or(NoPrice::NotInGroup)?;
+        let period = common.periods.at(facts.at_ms);
         let tier = at.and_then(|at| self.tiers.get(at));
         let (standard, paid, own) = match tier {
             Some(tier) => (&tier.standard, tier.paid.as_ref(), tier.multiplier),
             None => (&self.standard, self.paid.as_ref(), Fraction::ONE),
         };
-        let pair = group.made.get(at.map_or(0, |at| at + 1)).ok_or(NoPrice::NotInGroup)?;
+        let pairs = group.pairs(period).ok_or(NoPrice::NotInGroup)?;
+        let pair = pairs.get(at.map_or(0, |at| at + 1)).ok_or(NoPrice::NotInGroup)?;
         let (slot, faces, is_paid) = match paid {
             Some(paid) if topped_up => (&pair.paid, paid, true),
             _ => (&pair.standard, standard, false),
@@ -150,8 +167,7 @@ impl Book {
         if let Some(price) = slot.get() {
             return Ok(price);
         }
-        let common = self.common.as_ref().ok_or(NoPrice::NotInGroup)?;
-        let mut price = Price::of_model(&common.model, common.unit, &common.version, &group.group);
+        let mut price = Price::of_model(&common.model, common.unit, common.periods.version(period), &group.group);
         price.tier = tier.map(|tier| tier.name.clone());
         price.when = tier.map_or_else(Vec::new, |tier| tier.when.iter().map(Condition::record).collect());
         price.multiplier = group.multiplier.times(own).ok_or(NoPrice::Overflow)?;
@@ -177,10 +193,10 @@ impl Book {
         let group = self.group(facts.group)?;
         for (at, tier) in self.tiers.iter().enumerate() {
             if tier.applies(facts, facts.context_len)? {
-                return self.made(group, Some(at), facts.topped_up).cloned();
+                return self.made(group, Some(at), facts).cloned();
             }
         }
-        self.made(group, None, facts.topped_up).cloned()
+        self.made(group, None, facts).cloned()
     }
 
     /// Every price that can still apply once the true input length is known; all else is settled by
@@ -191,14 +207,14 @@ impl Book {
         let mut prices = Vec::new();
         for (at, tier) in self.tiers.iter().enumerate() {
             if tier.applies(facts, most)? {
-                prices.push(self.made(group, Some(at), facts.topped_up)?);
+                prices.push(self.made(group, Some(at), facts)?);
                 if !tier.depends_on_length() {
                     // It applies whatever the length: nothing after it can.
                     return Ok(prices);
                 }
             }
         }
-        prices.push(self.made(group, None, facts.topped_up)?);
+        prices.push(self.made(group, None, facts)?);
         Ok(prices)
     }
 

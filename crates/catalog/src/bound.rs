@@ -53,7 +53,7 @@ impl Model {
         facts: &PriceFacts<'_>,
         need: impl Fn(&Price) -> Result<Quantities, Uncharged>,
     ) -> Result<ChargeBound, Unbounded> {
-        let prices = self.book.can_apply(facts).map_err(Unbounded::NoPrice)?;
+        let prices = self.book_at(facts.at_ms).can_apply(facts).map_err(Unbounded::NoPrice)?;
         let mut bound: Option<ChargeBound> = None;
         for price in &prices {
             let most = need(price).and_then(|need| price.worst(&need)).map_err(Unbounded::Uncharged)?;

@@ -35,6 +35,8 @@ pub struct ChatRules {
     pub most_budget: Option<u64>,
     /// Its thinking cannot be turned off.
     pub thinks_always: bool,
+    /// Whether it thinks where the request does not say. A price that goes by thinking needs it.
+    pub thinks_unasked: Option<bool>,
     /// Thinks in levels, takes pictures in tool results, wants signatures on tool calls.
     pub gemini3: bool,
     /// Sent where the provider demands a limit of the output and the caller gives none.
@@ -74,6 +76,11 @@ impl ChatRules {
     /// What `refused_tool_choice` may contain.
     pub const TOOL_CHOICES: [&'static str; 4] = ["auto", "none", "any", "named"];
 
+    /// Whether a request that says this of thinking makes the model think. `None`: nobody knows.
+    pub fn thinks(&self, asked: Option<bool>) -> Option<bool> {
+        if self.thinks_always { Some(true) } else { asked.or(self.thinks_unasked) }
+    }
+
     /// Nothing is refused that could be looked for in a request.
     pub fn refuses_nothing(&self) -> bool {
         self.tools_need_effort.is_none()
@@ -100,6 +107,7 @@ impl Default for ChatRules {
             least_budget: 0,
             most_budget: None,
             thinks_always: false,
+            thinks_unasked: None,
             gemini3: true,
             default_max_output: None,
             stream_hold: None,

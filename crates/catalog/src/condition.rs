@@ -57,6 +57,29 @@ impl Hours {
 }
 
 impl Condition {
+    /// The fact whether the model is made to think: `true` or `false`.
+    pub const THINKING: &'static str = "thinking";
+    /// The fact by which type of endpoint a call came.
+    pub const ENDPOINT: &'static str = "endpoint";
+
+    /// What of a request it goes by, where that is a parameter and not a fact about it.
+    pub fn parameter(&self) -> Option<(&str, &str)> {
+        match self {
+            Condition::Attribute { path, equals } if path != Self::THINKING && path != Self::ENDPOINT => {
+                Some((path, equals))
+            }
+            _ => None,
+        }
+    }
+
+    /// The value that it asks of a fact about a request.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        match self {
+            Condition::Attribute { path, equals } if path == name => Some(equals),
+            _ => None,
+        }
+    }
+
     /// Whether it holds for a call with this many input tokens.
     pub(crate) fn holds(&self, facts: &PriceFacts<'_>, context_len: u64) -> Result<bool, NoPrice> {
         match self {

@@ -10,12 +10,15 @@ use serde::Serialize;
 use crate::decimal::Decimal;
 use crate::version::plain_fingerprint;
 use crate::words::{self, percent};
-use crate::{Face, Faces, Fraction, Group, Model, Snapshot, Tier};
+use crate::{Face, Faces, Fraction, Group, Model, Snapshot, Tier, instant};
 
 /// One thing that another catalog makes different for a customer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PriceChange {
     pub what: PriceChangeKind,
+    /// From when on, where it is not from the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,19 +55,21 @@ pub enum PriceChangeKind {
     TierConditions,
     TierMultiplier,
     TierOrder,
+    /// From an instant on nothing differs any more.
+    SameAgain,
 }
 
 /// What `new` changes, by model in alphabetical order, groups first.
 pub fn diff(old: &Snapshot, new: &Snapshot) -> Vec<PriceChange> {
     let mut changes = Vec::new();
-    if old.pricing_version == new.pricing_version {
+    if old.periods.versions() == new.periods.versions() {
         return changes;
     }
     let (olds, news) = (sold(old), sold(new));
     groups(old, new, &olds, &news, &mut changes);
     for name in olds.keys().chain(news.keys()).collect::<BTreeSet<_>>() {
         match (olds.get(name), news.get(name)) {
-            (Some(old), Some(new)) if plain_fingerprint(old) != plain_fingerprint(new) => model(old, new, &mut changes),
+            (Some(old), Some(new)) => timeline(old, new, &mut changes),
             (Some(old), None) => changes.push(PriceChange {
                 old: Some(words::faces(&old.book.standard)),
                 ..PriceChange::of(old, PriceChangeKind::ModelRemoved)
@@ -103,6 +108,38 @@ fn groups(
                 ..PriceChange::default().between(before, after)
             });
         }
+    }
+}
+
+/// What differs at first, and at each instant from which on something else does.
+fn timeline(old: &Model, new: &Model, changes: &mut Vec<PriceChange>) {
+    let mut before = Vec::new();
+    if plain_fingerprint(old) != plain_fingerprint(new) {
+        model(old, new, &mut before);
+    }
+    changes.extend(before.iter().cloned());
+    let froms: BTreeSet<i64> = old.changes.iter().chain(&new.changes).map(|change| change.from_ms).collect();
+    for from in froms {
+        let [was, is] = [old, new].map(|model| model.as_of(from));
+        let mut differs = Vec::new();
+        if plain_fingerprint(&was) != plain_fingerprint(&is) {
+            model(&was, &is, &mut differs);
+        }
+        if differs != before {
+            let dated = |change: &PriceChange| PriceChange { from: Some(instant(from)), ..change.clone() };
+            changes.extend(differs.iter().map(dated));
+            if differs.is_empty() {
+                changes.push(dated(&PriceChange::of(new, PriceChangeKind::SameAgain)));
+            }
+            before = differs;
+        }
+    }
+}
+
+impl Model {
+    /// As it is sold at an instant, as if that were for ever.
+    fn as_of(&self, at_ms: i64) -> Model {
+        Model { book: self.book_at(at_ms).clone(), changes: Vec::new(), ..self.clone() }
     }
 }
 
@@ -241,6 +278,9 @@ impl fmt::Display for PriceChange {
         let new = self.new.as_deref().unwrap_or_default();
         let group = self.group.as_deref().unwrap_or_default();
         let tier = self.tier.as_ref().map(|tier| format!("tier {tier}: ")).unwrap_or_default();
+        if let Some(from) = &self.from {
+            write!(f, "from {from}: ")?;
+        }
         match self.what {
             PriceChangeKind::ModelAdded => write!(f, "new: {new}"),
             PriceChangeKind::ModelRemoved => write!(f, "no longer sold (was {old})"),
@@ -264,6 +304,7 @@ impl fmt::Display for PriceChange {
             PriceChangeKind::TierConditions => write!(f, "{tier}when {new} (was {old})"),
             PriceChangeKind::TierMultiplier => write!(f, "{tier}multiplier {old} -> {new}"),
             PriceChangeKind::TierOrder => write!(f, "tiers are tried in the order {new} (was {old})"),
+            PriceChangeKind::SameAgain => f.write_str("the same prices again"),
         }?;
         match &self.change_pct {
             Some(percent) if percent.is_zero() => f.write_str(" (less than 0.01 %)"),

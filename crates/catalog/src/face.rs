@@ -41,6 +41,8 @@ pub enum Face {
     ToolSearch,
     #[serde(rename = "tool:shell")]
     Shell,
+    #[serde(rename = "tool:x_search")]
+    XSearch,
 }
 
 /// What the integer price of a face is for.
@@ -68,7 +70,7 @@ impl Face {
     pub const COUNT: usize = 11 + Face::TOOLS.len();
     /// Tools that a provider runs and may charge for, each by the use. Written `tool:NAME`; a model
     /// that sells one has a price for it, be it zero.
-    pub const TOOLS: [Face; 9] = [
+    pub const TOOLS: [Face; 10] = [
         Face::WebSearch,
         Face::WebFetch,
         Face::CodeExecution,
@@ -78,6 +80,7 @@ impl Face {
         Face::Mcp,
         Face::ToolSearch,
         Face::Shell,
+        Face::XSearch,
     ];
     pub const ALL: [Face; Face::COUNT] = [
         Face::Input,
@@ -100,6 +103,7 @@ impl Face {
         Face::Mcp,
         Face::ToolSearch,
         Face::Shell,
+        Face::XSearch,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -124,6 +128,7 @@ impl Face {
             Face::Mcp => "tool:mcp",
             Face::ToolSearch => "tool:tool_search",
             Face::Shell => "tool:shell",
+            Face::XSearch => "tool:x_search",
         }
     }
 

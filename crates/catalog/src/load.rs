@@ -6,9 +6,11 @@ use std::sync::Arc;
 use crate::book::Common;
 use crate::form::{Form, Mistakes, join};
 use crate::social::Social;
-use crate::version::{fingerprint, pricing_version};
-use crate::{Fraction, Group, Mistake, Model, Snapshot, Vendor};
+use crate::timeline::Periods;
+use crate::version::{Fingerprint, book_fingerprint, fingerprint, pricing_version};
+use crate::{Book, Fraction, Group, Mistake, Model, Snapshot, Vendor};
 
+mod changes;
 mod chat;
 mod conditions;
 mod embedding;
@@ -117,13 +119,21 @@ fn read(
     }
 
     let cells = platforms.iter().flat_map(|platform| &platform.cells).map(|cell| &*cell.model);
-    let version: Arc<str> = version(models.values().chain(cells), &groups, &mut loaded).into();
+    let periods = periods(models.values().chain(cells), &groups, &mut loaded);
+    if periods.later.len() > MOST_INSTANTS {
+        let reason = format!(
+            "prices change at more than {MOST_INSTANTS} different instants; `tollgate catalog tidy` folds those of the past"
+        );
+        let changed = models.values().rev().find(|model| !model.changes.is_empty());
+        changed.into_iter().for_each(|model| mistakes.add(&model.place, &join("model", &model.name), reason.clone()));
+    }
+    let periods = Arc::new(periods);
     for model in models.values_mut() {
-        open_book(model, &version, &groups, &mistakes);
+        open_book(model, &periods, &groups, &mistakes);
     }
     for cell in platforms.iter_mut().flat_map(|platform| &mut platform.cells) {
         let model = Arc::make_mut(&mut Arc::make_mut(cell).model);
-        open_book(model, &version, &groups, &mistakes);
+        open_book(model, &periods, &groups, &mistakes);
     }
     let social = Social::new(platforms);
     let models: BTreeMap<String, Arc<Model>> =
@@ -131,16 +141,19 @@ fn read(
     // Calls find cells like models; lists of models do not show them.
     let cells = social.cells().map(|cell| &cell.model);
     let by_name = models.values().chain(cells).map(|model| (model.name.clone(), Arc::clone(model))).collect();
-    let pricing_version = version.to_string();
-    mistakes.result(Snapshot { models, social, pricing_version, groups, auto_groups, vendors, by_name, loaded })
+    mistakes.result(Snapshot { models, social, groups, auto_groups, vendors, by_name, periods, loaded })
 }
 
-/// The version of all prices; those of pages that were taken over are known.
-fn version<'a>(
+/// Instants at which any price changes. Each has a version of all prices.
+const MOST_INSTANTS: usize = 400;
+
+/// The versions of all prices over time; prices of pages that were taken over are known.
+fn periods<'a>(
     models: impl Iterator<Item = &'a Model>,
     groups: &BTreeMap<String, Group>,
     loaded: &mut HashMap<String, LoadedPage>,
-) -> String {
+) -> Periods {
+    let models: Vec<&'a Model> = models.collect();
     let print = |model: &'a Model| {
         let prices = match loaded.get_mut(&model.name) {
             Some(loaded) => *loaded.prices.get_or_insert_with(|| fingerprint(model, groups)),
@@ -148,15 +161,34 @@ fn version<'a>(
         };
         (model.name.as_str(), prices)
     };
-    pricing_version(models.map(print).collect())
+    let mut prints: BTreeMap<&str, Fingerprint> = models.iter().copied().map(print).collect();
+    let first = pricing_version(&prints).into();
+    let mut changes: Vec<(i64, &'a Model, &'a Book)> = Vec::new();
+    for model in models.iter().filter(|model| !model.changes.is_empty()) {
+        changes.extend(model.changes.iter().map(|change| (change.from_ms, *model, &change.book)));
+    }
+    changes.sort_by_key(|(from, ..)| *from);
+    let mut later: Vec<(i64, Arc<str>)> = Vec::new();
+    for at in changes.chunk_by(|a, b| a.0 == b.0) {
+        for (_, model, book) in at {
+            prints.insert(&model.name, book_fingerprint(model, book, groups));
+        }
+        let from = at.first().map_or(0, |(from, ..)| *from);
+        later.push((from, pricing_version(&prints).into()));
+        if later.len() > MOST_INSTANTS {
+            break;
+        }
+    }
+    Periods { first, later }
 }
 
-fn open_book(model: &mut Model, version: &Arc<str>, groups: &BTreeMap<String, Group>, mistakes: &Mistakes) {
+fn open_book(model: &mut Model, periods: &Arc<Periods>, groups: &BTreeMap<String, Group>, mistakes: &Mistakes) {
     let sold: Vec<(&str, Fraction)> =
         model.enable_groups.iter().filter_map(|name| Some((name.as_str(), groups.get(name)?.multiplier))).collect();
     let common =
-        Common { model: Arc::from(model.name.as_str()), unit: model.billing_unit, version: Arc::clone(version) };
-    if model.book.open(common, &sold).is_none() {
+        Common { model: Arc::from(model.name.as_str()), unit: model.billing_unit, periods: Arc::clone(periods) };
+    let changes = model.changes.iter_mut().map(|change| &mut change.book);
+    if std::iter::once(&mut model.book).chain(changes).any(|book| book.open(common.clone(), &sold).is_none()) {
         mistakes.add(
             &model.place,
             &join("model", &model.name),

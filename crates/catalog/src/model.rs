@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::form::did_you_mean;
 use crate::{
-    BillingUnit, Book, ChatRules, EmbeddingTable, ImageTable, LineInFile, Mistake, MusicTable, NoPrice, Price,
-    PriceFacts, SpeechTable, TranscriptionTable, VendorList, VideoTable,
+    BillingUnit, Book, ChatRules, DatedPrices, EmbeddingTable, ImageTable, LineInFile, Mistake, MusicTable, NoPrice,
+    Price, PriceFacts, RouteCost, SpeechTable, TranscriptionTable, VendorList, VideoTable,
 };
 
 /// One model. Built by [`crate::load`] only, so whatever exists has been checked and has prices.
@@ -48,9 +48,12 @@ pub struct Model {
     pub requires_topup: bool,
     /// What it takes in a conversation and what it refuses.
     pub chat: ChatRules,
-    pub book: Book,
-    /// The vendor's own prices, shown for comparison.
-    pub list: Option<VendorList>,
+    /// The prices before all changes; [`Model::book_at`] has those in force.
+    pub(crate) book: Book,
+    /// The vendor's own prices before all changes, shown for comparison.
+    pub(crate) list: Option<VendorList>,
+    /// Other prices from instants on, by time.
+    pub(crate) changes: Vec<DatedPrices>,
     /// Ordered by priority.
     pub routes: Vec<Route>,
     /// How its requests are read, when it makes videos.
@@ -79,6 +82,8 @@ pub struct Route {
     pub priority: u32,
     /// Share of the traffic among routes of one priority; 0 takes none of its own.
     pub weight: u32,
+    /// What it costs the operator; `None`: the vendor's list price.
+    pub cost: Option<RouteCost>,
     pub place: LineInFile,
 }
 
@@ -107,6 +112,7 @@ impl Model {
             upstream_model,
             priority: u32::try_from(at).unwrap_or(u32::MAX),
             weight: 1,
+            cost: None,
             place: place.clone(),
         };
         Model {
@@ -141,6 +147,7 @@ impl Model {
             chat: ChatRules::default(),
             book,
             list: None,
+            changes: Vec::new(),
             routes: routes.enumerate().map(route).collect(),
             video: None,
             image: ImageTable::default(),
@@ -154,12 +161,12 @@ impl Model {
 
     /// The price of a call with these facts: one of the prices built when the catalog was loaded.
     pub fn price(&self, facts: &PriceFacts<'_>) -> Result<Arc<Price>, NoPrice> {
-        self.book.price(facts)
+        self.book_at(facts.at_ms).price(facts)
     }
 
     /// The upper bound for the hold: the dearest price that can still apply at settlement.
     pub fn dearest(&self, facts: &PriceFacts<'_>) -> Result<Arc<Price>, NoPrice> {
-        self.book.dearest(facts)
+        self.book_at(facts.at_ms).dearest(facts)
     }
 
     /// The first of an account's groups that the model is sold to.

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use crate::decimal::Decimal;
-use crate::{BillingUnit, Face, Fraction, Model, Snapshot, View};
+use crate::{BillingUnit, Face, Faces, Fraction, Model, Snapshot, View};
 
 /// The members of one model.
 #[derive(Serialize)]
@@ -65,7 +65,7 @@ impl Model {
                 input_modalities: &self.input_modalities,
                 output_modalities: &self.output_modalities,
             },
-            pricing: self.pricing(multiplier, view.topped_up),
+            pricing: self.pricing(multiplier, self.book_at(view.at_ms).written(view.topped_up)),
             top_provider: TopProvider {
                 context_length: self.context_window,
                 max_completion_tokens: self.max_output_tokens,
@@ -74,8 +74,7 @@ impl Model {
         })
     }
 
-    fn pricing(&self, multiplier: Fraction, topped_up: bool) -> Pricing {
-        let written = self.book.written(topped_up);
+    fn pricing(&self, multiplier: Fraction, written: &Faces) -> Pricing {
         let price = |face, unit: u128| {
             let micro = u128::from(written.get(face).unwrap_or(0)) * u128::from(multiplier.numerator());
             Decimal::quotient(micro, unit * u128::from(multiplier.denominator())).to_string()

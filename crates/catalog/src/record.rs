@@ -1,12 +1,14 @@
 //! The public record of a model (specification 2.6) and the catalog made of them. Ratios are
 //! derived from the faces, digit by digit: there is one definition of a price.
 
+mod announced;
 mod book;
 mod ratios;
 mod specs;
 
 use std::collections::BTreeMap;
 
+use announced::AnnouncedRecord;
 use book::BookRecord;
 use ratios::Ratios;
 use serde::Serialize;
@@ -25,12 +27,14 @@ pub struct View<'a> {
     pub topped_up: bool,
     /// The viewer has a key: models with `login_required` are shown.
     pub known: bool,
+    /// When: the prices in force then are shown, and those that come.
+    pub at_ms: i64,
 }
 
 impl View<'_> {
     /// What anybody may see, who is in these groups as far as prices go.
-    pub fn of_anybody<'a>(public: &'a [&'a str]) -> View<'a> {
-        View { groups: public, topped_up: false, known: false }
+    pub fn of_anybody<'a>(public: &'a [&'a str], at_ms: i64) -> View<'a> {
+        View { groups: public, topped_up: false, known: false, at_ms }
     }
 
     /// Whether the viewer may know of a group: it is public, or one of his own.
@@ -41,7 +45,7 @@ impl View<'_> {
 
 impl Default for View<'static> {
     fn default() -> View<'static> {
-        View { groups: &[Group::DEFAULT], topped_up: false, known: true }
+        View { groups: &[Group::DEFAULT], topped_up: false, known: true, at_ms: 0 }
     }
 }
 
@@ -54,6 +58,9 @@ pub struct CatalogRecord<'a> {
     /// The groups he can buy in, with what they are.
     usable_group: BTreeMap<&'a str, &'a str>,
     vendors: Vec<VendorRecord<'a>>,
+    /// Prices that will change, of the models that are shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    announced: Vec<AnnouncedRecord<'a>>,
     pub data: Vec<ModelRecord<'a>>,
 }
 
@@ -105,6 +112,8 @@ pub struct ModelRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     vendor_list: Option<ListRecord<'a>>,
     book_faces: BookRecord<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    announced: Vec<AnnouncedRecord<'a>>,
     /// How its routes did lately; for the caller to add, because a catalog has no memory. The last
     /// member, so that it can be put into a record that is written already.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,6 +135,7 @@ impl Snapshot {
             group_ratio: known.map(|(name, group)| (name.as_str(), rate(group.multiplier))).collect(),
             usable_group: usable.map(|(name, group)| (name.as_str(), group.description.as_str())).collect(),
             vendors: self.vendors_of(&data),
+            announced: self.announced(&data, view.at_ms),
             data,
         }
     }
@@ -163,7 +173,8 @@ impl Model {
         let multiplier = catalog.groups.get(group).map_or(Fraction::ONE, |group| group.multiplier);
         let billing_rate_source = if group == Group::DEFAULT { "default".to_owned() } else { format!("group:{group}") };
         let known = |group: &&str| view.knows(catalog, group);
-        let written = self.book.written(view.topped_up);
+        let book = self.book_at(view.at_ms);
+        let written = book.written(view.topped_up);
         let vendor = self.vendor.as_ref().and_then(|name| catalog.vendors.get(name));
         Some(ModelRecord {
             model_name: &self.name,
@@ -173,7 +184,7 @@ impl Model {
             icon: self.icon.as_deref().or(vendor.and_then(|vendor| vendor.icon.as_deref())),
             tags: self.tags.join(","),
             vendor_id: vendor.map(|vendor| vendor.id).or(self.vendor_id),
-            ratios: self.ratios(view.topped_up),
+            ratios: self.ratios(written),
             owner_by: self.owner(catalog),
             enable_groups: self.enable_groups.iter().map(String::as_str).filter(known).collect(),
             supported_endpoint_types: &self.supported_endpoint_types,
@@ -181,14 +192,15 @@ impl Model {
             tasks: &self.tasks,
             billing_rate: rate(multiplier),
             billing_rate_source,
-            pricing_version: &catalog.pricing_version,
+            pricing_version: catalog.pricing_version(view.at_ms),
             billing_unit: self.billing_unit.name(),
             default_voice: self.default_voice.as_deref(),
             default_response_format: self.default_response_format.as_deref().or(self.usual_format()),
             speech_input: self.speech_input.as_deref().or(self.speech.as_ref().map(|_| "text")),
             accepted_upload_formats: &self.accepted_upload_formats,
-            vendor_list: self.list.as_ref().map(|list| list.record(written, multiplier, self.billing_unit)),
-            book_faces: self.book_faces(),
+            vendor_list: self.list_at(view.at_ms).map(|list| list.record(written, multiplier, self.billing_unit)),
+            book_faces: BookRecord::of(book, Some(self.routes.len())),
+            announced: self.announced(view.at_ms).collect(),
             route_health: None,
         })
     }

@@ -19,6 +19,9 @@ pub fn record_schema() -> Value {
             "specs": specs(),
             "faces": faces(),
             "tier": tier(),
+            "announced": announced(true),
+            "announced_of_model": announced(false),
+            "prices": prices(),
             "vendor_list": vendor_list(),
             "book_faces": book_faces(),
             "route_health": route_health(),
@@ -76,6 +79,7 @@ fn list_properties() -> Value {
                 "properties": { "path": { "type": "string", "pattern": "^/" }, "method": { "enum": ["GET", "POST"] } },
             },
         },
+        "announced": { "type": "array", "items": of("announced") },
         "data": { "type": "array", "items": of("record") },
     })
 }
@@ -120,6 +124,7 @@ fn record() -> Value {
             "accepted_upload_formats": texts(),
             "vendor_list": of("vendor_list"),
             "book_faces": of("book_faces"),
+            "announced": { "type": "array", "minItems": 1, "items": of("announced_of_model") },
             "route_health": of("route_health"),
         },
     })
@@ -160,6 +165,31 @@ fn tier() -> Value {
             } },
         },
     })
+}
+
+/// Prices that will change; in the list with the name of their model.
+fn announced(named: bool) -> Value {
+    let mut record = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["from", "old", "new"],
+        "properties": { "from": { "type": "string", "format": "date-time" }, "old": of("prices"), "new": of("prices") },
+    });
+    if named {
+        record["required"] = json!(["model_name", "from", "old", "new"]);
+        record["properties"]["model_name"] = text();
+    }
+    record
+}
+
+/// `book_faces` without its routes.
+fn prices() -> Value {
+    let mut record = book_faces();
+    record["required"] = json!(["standard", "paid"]);
+    if let Some(properties) = record["properties"].as_object_mut() {
+        properties.remove("route_count");
+    }
+    record
 }
 
 fn vendor_list() -> Value {

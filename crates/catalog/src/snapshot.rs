@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::form::did_you_mean;
 use crate::load::LoadedPage;
 use crate::social::Social;
+use crate::timeline::Periods;
 use crate::{Book, Faces, Fraction, Model, Tier, Vendor};
 
 /// A checked catalog.
@@ -15,9 +16,6 @@ pub struct Snapshot {
     pub models: BTreeMap<String, Arc<Model>>,
     /// Social data; each cell is sold as a model that is not in `models`.
     pub social: Social,
-    /// Hash of the effective price set: the same for the same prices however the files are
-    /// arranged.
-    pub pricing_version: String,
     pub groups: BTreeMap<String, Group>,
     /// Who makes models, by the name that models use.
     pub vendors: BTreeMap<String, Vendor>,
@@ -25,6 +23,8 @@ pub struct Snapshot {
     pub auto_groups: Vec<String>,
     /// The same models for look-ups by calls: quick however many there are.
     pub(crate) by_name: HashMap<String, Arc<Model>>,
+    /// When prices change, and the version of all of them in between.
+    pub(crate) periods: Arc<Periods>,
     /// What the next reading needs to know of this one (see [`crate::load_again`]).
     pub(crate) loaded: HashMap<String, LoadedPage>,
 }
@@ -61,7 +61,7 @@ impl Snapshot {
             free(&book.standard) || book.paid.as_ref().is_some_and(free) || book.tiers.iter().any(tier)
         };
         self.groups.values().any(|group| group.multiplier.numerator() == 0)
-            || self.models.values().any(|model| book(&model.book))
+            || self.models.values().any(|model| model.books().any(book))
     }
 
     pub fn model(&self, name: &str) -> Option<&Arc<Model>> {

@@ -69,6 +69,13 @@ impl Exact {
 }
 
 impl VendorList {
+    /// Days since somebody looked; `None` where nobody says when.
+    pub fn age_days(&self, now_ms: i64) -> Option<i64> {
+        let day: jiff::civil::Date = self.verified_at.as_ref()?.parse().ok()?;
+        let at = day.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_millisecond();
+        Some((now_ms - at).div_euclid(86_400_000))
+    }
+
     /// The comparison with prices sold at a multiplier.
     pub(crate) fn record(&self, selling: &Faces, multiplier: Fraction, unit: BillingUnit) -> ListRecord<'_> {
         let mut faces = Vec::new();

@@ -8,16 +8,15 @@ use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-use crate::{Faces, Fraction, Group, Model, Tier};
+use crate::{Book, Faces, Fraction, Group, Model, Tier};
 
 /// What the version is made of: one for each model.
 pub(crate) type Fingerprint = [u8; 32];
 
 /// Sixteen hex digits, from the fingerprints of all models by name.
-pub(crate) fn pricing_version(mut models: Vec<(&str, Fingerprint)>) -> String {
-    models.sort_unstable();
+pub(crate) fn pricing_version(models: &BTreeMap<&str, Fingerprint>) -> String {
     let mut hash = Sha256::new();
-    for (_, fingerprint) in models {
+    for fingerprint in models.values() {
         hash.update(fingerprint);
     }
     let digest = hash.finalize();
@@ -27,10 +26,15 @@ pub(crate) fn pricing_version(mut models: Vec<(&str, Fingerprint)>) -> String {
     })
 }
 
-/// The prices of one model in all its groups.
+/// The prices of one model in all its groups, before all changes.
 pub(crate) fn fingerprint(model: &Model, groups: &BTreeMap<String, Group>) -> Fingerprint {
+    book_fingerprint(model, &model.book, groups)
+}
+
+/// The same with these prices of it.
+pub(crate) fn book_fingerprint(model: &Model, book: &Book, groups: &BTreeMap<String, Group>) -> Fingerprint {
     let mut bytes = Vec::with_capacity(1024);
-    write_model(&mut bytes, model, groups);
+    write_model(&mut bytes, model, book, groups);
     Sha256::digest(&bytes).into()
 }
 
@@ -39,14 +43,13 @@ pub(crate) fn plain_fingerprint(model: &Model) -> Fingerprint {
     fingerprint(model, &model.enable_groups.iter().map(|name| (name.clone(), Group::plain(name))).collect())
 }
 
-fn write_model(bytes: &mut Vec<u8>, model: &Model, groups: &BTreeMap<String, Group>) {
+fn write_model(bytes: &mut Vec<u8>, model: &Model, book: &Book, groups: &BTreeMap<String, Group>) {
     write_text(bytes, &model.name);
     write_text(bytes, model.billing_unit.name());
-    let tiers = effective_tiers(model);
+    let tiers = effective_tiers(model, book);
     let mut sold: Vec<(&str, Fraction)> =
         model.enable_groups.iter().filter_map(|name| Some((name.as_str(), groups.get(name)?.multiplier))).collect();
     sold.sort_unstable_by_key(|(name, _)| *name);
-    let book = &model.book;
     for (name, multiplier) in sold {
         write_text(bytes, name);
         write_pair(bytes, model, &book.standard, book.paid.as_ref(), multiplier, Fraction::ONE);
@@ -58,9 +61,9 @@ fn write_model(bytes: &mut Vec<u8>, model: &Model, groups: &BTreeMap<String, Gro
 }
 
 /// The tiers that make a difference, each with its conditions as one canonical text.
-fn effective_tiers(model: &Model) -> Vec<(String, &Tier)> {
+fn effective_tiers<'b>(model: &Model, book: &'b Book) -> Vec<(String, &'b Tier)> {
     let mut reachable: Vec<(Vec<String>, &Tier)> = Vec::new();
-    for tier in &model.book.tiers {
+    for tier in &book.tiers {
         let mut when: Vec<String> = tier.when.iter().map(|condition| condition.canonical()).collect();
         when.sort_unstable();
         when.dedup();
@@ -71,14 +74,13 @@ fn effective_tiers(model: &Model) -> Vec<(String, &Tier)> {
         }
     }
     // A last tier at the base price is what would apply without it.
-    while reachable.last().is_some_and(|(_, tier)| is_base(model, tier)) {
+    while reachable.last().is_some_and(|(_, tier)| is_base(model, book, tier)) {
         reachable.pop();
     }
     reachable.into_iter().map(|(when, tier)| (when.join("&"), tier)).collect()
 }
 
-fn is_base(model: &Model, tier: &Tier) -> bool {
-    let book = &model.book;
+fn is_base(model: &Model, book: &Book, tier: &Tier) -> bool {
     let effective = |standard, paid, own| {
         let mut bytes = Vec::new();
         write_pair(&mut bytes, model, standard, paid, Fraction::ONE, own);

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Condition, LineInFile, Model};
+use crate::{Book, Condition, LineInFile, Model};
 
 /// The `video` table of a model.
 #[derive(Clone, Debug)]
@@ -22,21 +22,20 @@ pub struct VideoTable {
 }
 
 impl Model {
+    /// The parameters of a request that tiers of any time go by, each with the values they ask for.
+    pub fn tier_parameters(&self) -> impl Iterator<Item = (&str, &str)> {
+        let conditions = self.books().flat_map(|book| &book.tiers).flat_map(|tier| &tier.when);
+        conditions.filter_map(|condition| condition.parameter().map(|(path, equals)| (plain(path), equals)))
+    }
+}
+
+impl Book {
     /// The values of a request's parameter that have a tier of their own; every other one is sold
     /// at the base price.
     pub fn tiers_by<'m>(&'m self, parameter: &'m str) -> impl Iterator<Item = &'m str> {
-        let conditions = self.book.tiers.iter().flat_map(|tier| &tier.when);
+        let conditions = self.tiers.iter().flat_map(|tier| &tier.when);
         conditions.filter_map(move |condition| match condition {
             Condition::Attribute { path, equals } if plain(path) == parameter => Some(equals.as_str()),
-            _ => None,
-        })
-    }
-
-    /// The parameters of a request that tiers go by, each with the values they ask for.
-    pub fn tier_parameters(&self) -> impl Iterator<Item = (&str, &str)> {
-        let conditions = self.book.tiers.iter().flat_map(|tier| &tier.when);
-        conditions.filter_map(|condition| match condition {
-            Condition::Attribute { path, equals } => Some((plain(path), equals.as_str())),
             _ => None,
         })
     }

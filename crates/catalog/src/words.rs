@@ -1,7 +1,7 @@
 //! Prices and conditions in plain words, for the people who set them.
 
 use crate::decimal::Decimal;
-use crate::{Condition, Face, Faces, Fraction, Model, Money, Tier, Unit};
+use crate::{Book, Condition, Face, Faces, Fraction, Model, Money, Tier, Unit, instant};
 
 /// Micro-USD as dollars.
 pub(crate) fn usd(micro: u64) -> String {
@@ -104,13 +104,23 @@ impl Model {
             self.billing_unit.name(),
             self.enable_groups.join(", ")
         );
-        text.push_str(&format!("  price: {}\n", faces(&self.book.standard)));
-        if let Some(paid) = &self.book.paid {
-            text.push_str(&format!("  after a top-up: {}\n", faces(paid)));
-        }
-        for one in &self.book.tiers {
-            text.push_str(&format!("  tier {}, when {}: {}\n", one.name, conditions(&one.when), tier(one)));
+        self.book.put(&mut text, "  ");
+        for change in &self.changes {
+            text.push_str(&format!("  from {}:\n", instant(change.from_ms)));
+            change.book.put(&mut text, "    ");
         }
         text
+    }
+}
+
+impl Book {
+    fn put(&self, text: &mut String, margin: &str) {
+        text.push_str(&format!("{margin}price: {}\n", faces(&self.standard)));
+        if let Some(paid) = &self.paid {
+            text.push_str(&format!("{margin}after a top-up: {}\n", faces(paid)));
+        }
+        for one in &self.tiers {
+            text.push_str(&format!("{margin}tier {}, when {}: {}\n", one.name, conditions(&one.when), tier(one)));
+        }
     }
 }

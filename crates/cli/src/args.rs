@@ -104,6 +104,8 @@ pub enum Command {
     Refund(RefundArgs),
     /// The usage log, newest first.
     Usage(UsageArgs),
+    /// What was sold and what it cost, by day, model and route.
+    Margin(MarginArgs),
     /// The ledger.
     Ledger {
         #[command(subcommand)]
@@ -375,6 +377,16 @@ pub struct UsageArgs {
     /// Continue before this call id.
     #[arg(long)]
     pub before: Option<String>,
+}
+
+#[derive(Args)]
+pub struct MarginArgs {
+    /// The last so many days, today included (UTC).
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=92))]
+    pub days: u32,
+    /// What is added up.
+    #[arg(long, default_value = "model", value_parser = ["day", "model", "route", "all"])]
+    pub by: String,
 }
 
 #[derive(Subcommand)]

@@ -2,6 +2,7 @@
 //! differs, 1 when something does and 2 when it cannot tell.
 
 use crate::args::CatalogCommand;
+use crate::real;
 use crate::serve::{listed, settings};
 use crate::show::Output;
 use serde::Serialize;
@@ -25,6 +26,7 @@ pub fn run(config: &Path, command: CatalogCommand, out: &Output) -> ExitCode {
             crate::models::disable(config, &provider, &models, dry_run, out)
         }
         CatalogCommand::Import(asked) => crate::models::import(config, &asked, out),
+        CatalogCommand::Tidy { dry_run } => crate::models::tidy(config, dry_run, out),
         CatalogCommand::Update(asked) => crate::models::update(config, &asked, out),
     };
     done.unwrap_or_else(|trouble| {
@@ -76,21 +78,22 @@ struct Report<'a> {
 }
 
 fn compare(old: &Snapshot, new: &Snapshot, out: &Output) -> ExitCode {
+    let now = real::now_ms();
     let changes = diff(old, new);
     let report = Report {
         same: changes.is_empty(),
-        old_pricing_version: &old.pricing_version,
-        new_pricing_version: &new.pricing_version,
+        old_pricing_version: old.pricing_version(now),
+        new_pricing_version: new.pricing_version(now),
         changes: &changes,
     };
-    out.say(&report, || in_words(&changes, old, new));
+    out.say(&report, || in_words(&changes, report.old_pricing_version, report.new_pricing_version));
     if changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }
 
 /// The changes under the name of what they are about, one line each.
-fn in_words(changes: &[PriceChange], old: &Snapshot, new: &Snapshot) -> String {
+fn in_words(changes: &[PriceChange], old: &str, new: &str) -> String {
     if changes.is_empty() {
-        return format!("no price changes (prices {})", new.pricing_version);
+        return format!("no price changes (prices {new})");
     }
     let mut text = String::new();
     let mut about = String::new();
@@ -107,14 +110,14 @@ fn in_words(changes: &[PriceChange], old: &Snapshot, new: &Snapshot) -> String {
     }
     let count = changes.len();
     let noun = if count == 1 { "change" } else { "changes" };
-    format!("{text}{count} {noun} (prices {} -> {})", old.pricing_version, new.pricing_version)
+    format!("{text}{count} {noun} (prices {old} -> {new})")
 }
 
 fn show(catalog: &Snapshot, model: Option<&str>, out: &Output) -> Result<ExitCode, String> {
     // An operator sees what is sold to anybody at all, where he can as everybody does.
     let mut groups: Vec<&str> = catalog.groups.keys().map(String::as_str).collect();
     groups.sort_by_key(|group| *group != Group::DEFAULT);
-    let view = View { groups: &groups, topped_up: false, known: true };
+    let view = View { groups: &groups, topped_up: false, known: true, at_ms: real::now_ms() };
     let Some(name) = model else {
         out.say(&catalog.record(&view), || {
             catalog.models.values().map(|model| model.in_words()).collect::<String>().trim_end().to_owned()

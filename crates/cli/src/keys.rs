@@ -148,6 +148,24 @@ pub async fn usage(config: &Path, usage: args::UsageArgs, out: &Output) -> anyho
     Ok(ExitCode::SUCCESS)
 }
 
+const MARGIN_COLUMNS: &[&str] =
+    &["day", "model", "provider", "upstream_model", "calls", "sold_usd", "cost_usd", "margin_usd", "cost_unknown"];
+
+/// What was sold and what it cost.
+pub async fn margin(config: &Path, asked: &args::MarginArgs, out: &Output) -> anyhow::Result<ExitCode> {
+    let now = real::now_ms();
+    let from_ms = (now.div_euclid(DAY_MS) + 1 - i64::from(asked.days)) * DAY_MS;
+    let rows = ask(config, AdminCommand::Margins { from_ms, to_ms: now + 1 }).await?;
+    let report = tollgate_gateway::margin_report::margin_report(rows, &asked.by);
+    let data = report["data"].as_array().map_or(&[][..], Vec::as_slice);
+    let columns: Vec<&str> =
+        MARGIN_COLUMNS.iter().copied().filter(|name| data.iter().any(|row| row.get(*name).is_some())).collect();
+    out.table(&report, data, &columns);
+    Ok(ExitCode::SUCCESS)
+}
+
+const DAY_MS: i64 = 86_400_000;
+
 /// To the running server if there is one, otherwise to the store itself.
 pub async fn ask(config: &Path, command: AdminCommand) -> anyhow::Result<Value> {
     let settings = settings(config)?;

@@ -78,6 +78,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Refund(refund) => accounts::refund(&cli.config, refund, &out).await,
         Command::Topup(topup) => accounts::account(&cli.config, args::AccountCommand::Topup(topup), &out).await,
         Command::Usage(usage) => keys::usage(&cli.config, usage, &out).await,
+        Command::Margin(asked) => keys::margin(&cli.config, &asked, &out).await,
         Command::Ledger { command } => ledger::ledger(&cli.config, command, &out).await,
         Command::Receipt { command } => receipts::receipt(&cli.config, command, &out).await,
         Command::Clock { command } => clock::clock(&cli.config, command.as_ref(), &out).await,

@@ -88,6 +88,9 @@ fn table(reply: &QuoteReply) -> String {
         }
     }
     text += &format!("  group {}, times {}, prices {}\n", sum.group, sum.multiplier, sum.pricing_version);
+    if let Some(at) = &reply.price_changes_at {
+        text += &format!("  other prices from {at}\n");
+    }
     text += &format!("  {} USD; {} USD are held", sum.total_usd, reply.hold_usd);
     if !reply.depends_on.is_empty() {
         text += &format!("\n  depends on {}", reply.depends_on.join("; "));

@@ -53,11 +53,12 @@ pub fn check(config: &Path, print_default: bool, out: &Output) -> ExitCode {
     }
     match real::source(config).load() {
         Ok(loaded) => {
-            let (catalog, warnings) = (&loaded.serving.catalog, loaded.warnings(real::now_ms()));
+            let now = real::now_ms();
+            let (catalog, warnings) = (&loaded.serving.catalog, loaded.warnings(now));
             out.say(
-                &serde_json::json!({ "ok": true, "models": catalog.models.len(), "providers": loaded.serving.providers.len(), "pricing_version": catalog.pricing_version, "warnings": warnings }),
+                &serde_json::json!({ "ok": true, "models": catalog.models.len(), "providers": loaded.serving.providers.len(), "pricing_version": catalog.pricing_version(now), "warnings": warnings }),
                 || {
-                    let passed = format!("{}: no mistakes ({} models, {} providers, prices {})", config.display(), catalog.models.len(), loaded.serving.providers.len(), catalog.pricing_version);
+                    let passed = format!("{}: no mistakes ({} models, {} providers, prices {})", config.display(), catalog.models.len(), loaded.serving.providers.len(), catalog.pricing_version(now));
                     let warned = warnings.iter().map(|warning| format!("\nwarning: {warning}"));
                     passed + &warned.collect::<String>()
                 },

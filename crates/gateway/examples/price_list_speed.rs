@@ -29,7 +29,7 @@ async fn main() -> ExitCode {
         Arc::new(Serving { catalog, providers: HashMap::new(), offers: HashMap::new(), workflows: Default::default() });
     let list = PriceList::default();
     let first = Instant::now();
-    let page = list.page(&serving, Viewer::Anybody, Vec::new).await.unwrap_or_else(|_| panic!("no list"));
+    let page = list.page(&serving, Viewer::Anybody, 0, Vec::new).await.unwrap_or_else(|_| panic!("no list"));
     println!("{:>10.1?}  writing the list of {MODELS} models, once per catalog and kind of viewer", first.elapsed());
     let health: HashMap<String, RouteHealth> = (0..MODELS)
         .map(|at| {
@@ -46,7 +46,7 @@ async fn main() -> ExitCode {
     }
     let began = Instant::now();
     for _ in 0..ROUNDS {
-        let page = list.page(&serving, Viewer::Anybody, Vec::new).await.unwrap_or_else(|_| panic!("no list"));
+        let page = list.page(&serving, Viewer::Anybody, 0, Vec::new).await.unwrap_or_else(|_| panic!("no list"));
         let body = page.whole(1, &health);
         black_box((body.ready(Packing::Gzip), body.tag(Packing::Gzip), body.known_by("\"other\"")));
     }

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use tollgate_catalog::form::{Form, Mistakes};
-use tollgate_catalog::{Mistake, Model, Snapshot};
+use tollgate_catalog::{Fraction, Mistake, Model, Snapshot};
 use tollgate_upstream::{Ability, Provider};
 use tollgate_wire::Dialect;
 
@@ -38,9 +38,43 @@ impl Loaded {
                     .to_owned(),
             );
         }
+        warnings.extend(price_warnings(&self.serving.catalog, now));
         warnings.extend(self.serving.workflows.values().flat_map(|bound| bound.warnings()));
         warnings
     }
+}
+
+/// Warnings of one kind that are told one by one; of the others, how many.
+const MOST_WARNINGS: usize = 20;
+/// A list price that nobody has looked at for longer may have changed.
+const OLD_DAYS: i64 = 90;
+
+/// Prices below what they cost the operator, and list prices that were looked up long ago.
+fn price_warnings(catalog: &Snapshot, now: Millis) -> Vec<String> {
+    let mut below = Vec::new();
+    let mut old = Vec::new();
+    for model in catalog.models.values() {
+        let groups = model.enable_groups.iter().filter_map(|name| catalog.groups.get(name));
+        let multipliers: Vec<Fraction> = groups.map(|group| group.multiplier).collect();
+        for (provider, faces) in model.below_cost(&multipliers, now) {
+            let (name, faces) = (&model.name, faces.join(", "));
+            below.push(format!("{name:?} is sold below what it costs at {provider:?}: {faces}"));
+        }
+        if model.list_at(now).and_then(|list| list.age_days(now)).is_some_and(|days| days > OLD_DAYS) {
+            let name = &model.name;
+            old.push(format!("the list price of {name:?} was verified more than {OLD_DAYS} days ago"));
+        }
+    }
+    let mut warnings = Vec::new();
+    for (mut list, rest) in [(below, "are sold below their cost"), (old, "have list prices that old")] {
+        let more = list.len().saturating_sub(MOST_WARNINGS);
+        list.truncate(MOST_WARNINGS);
+        warnings.extend(list);
+        if more > 0 {
+            warnings.push(format!("{more} more models or routes {rest}"));
+        }
+    }
+    warnings
 }
 
 impl ConfigSource {

@@ -12,6 +12,8 @@ pub mod door;
 pub mod endpoints;
 pub mod fetcher;
 pub mod machine;
+pub mod margin_report;
+mod margins;
 pub mod metrics;
 mod published;
 pub mod quotes;

@@ -2,6 +2,7 @@
 //! family; the page, with the gauges of the ledger, is written when somebody asks
 //! (`endpoints/metrics.rs`).
 
+use crate::margins::MarginMeter;
 use crate::world::Millis;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -138,6 +139,7 @@ pub struct Metrics {
     registry: Registry,
     pub connections: ConnectionMeter,
     pub tls: TlsMeter,
+    pub margins: MarginMeter,
     ended: Family<EndedLabels, Counter>,
     answered: Counter,
     faults: Family<FaultLabels, Counter>,
@@ -174,6 +176,7 @@ impl Default for Metrics {
         let metrics = Metrics {
             connections: ConnectionMeter::default(),
             tls: TlsMeter::default(),
+            margins: MarginMeter::default(),
             ended: Family::default(),
             answered: Counter::default(),
             faults: Family::default(),
@@ -264,6 +267,7 @@ impl Default for Metrics {
         let help = "Client secrets for realtime sessions that were made";
         registry.register("client_secrets", help, metrics.client_secrets.clone());
         metrics.tls.register(&mut registry);
+        metrics.margins.register(&mut registry);
         Metrics { registry, ..metrics }
     }
 }

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tollgate_catalog::{Face, Fraction, Line, Model, Price, Quantities, Uncharged};
+use tollgate_catalog::{Face, Fraction, Line, Model, Price, Quantities, Uncharged, instant};
 use tollgate_store::Counters;
 use tollgate_wire::error::Code;
 
@@ -92,6 +92,10 @@ pub struct QuoteReply {
     /// costs this. `open`: neither the request nor the catalog limits the answer, so this is what
     /// is set aside and a call may cost more.
     pub kind: &'static str,
+    /// From when on the model costs something else, where that is known; a call that begins before
+    /// is charged at these prices, however long it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price_changes_at: Option<String>,
     /// Whether the tier can still change with the length of the input as the provider counts it.
     pub tier_is_settled: bool,
     #[serde(flatten)]
@@ -141,6 +145,7 @@ pub fn quote_reply(
             Some(_) => "upper_bound",
             None => "open",
         },
+        price_changes_at: model.coming(quote.at).first().map(|change| instant(change.from_ms)),
         tier_is_settled: exact || quote.settled,
         calculation,
         most_nano_usd: most.as_ref().map(|bound| bound.amount.nano()),

@@ -53,6 +53,7 @@ pub enum AdminCommand {
     OperatorEvents { limit: u32 },
     UsageList { account: Option<AccountId>, page: UsagePage },
     UsageShow { account: AccountId, call: CallId },
+    Margins { from_ms: i64, to_ms: i64 },
     LedgerVerify { how: Audit },
     LedgerLast,
     LedgerEntries { page: EntryPage },
@@ -158,6 +159,7 @@ impl Store {
             AdminCommand::UsageShow { account, call } => {
                 value(self.usage_of(account, call).await?.ok_or_else(|| missing(call.to_string()))?.record())
             }
+            AdminCommand::Margins { from_ms, to_ms } => value(self.margins(from_ms, to_ms).await?),
             AdminCommand::PauseChange { change } => value(self.change_pause(change).await?),
             AdminCommand::PauseChanges { limit } => value(self.pause_changes(limit).await?),
             AdminCommand::PauseStates => value(self.pause_states().await?),

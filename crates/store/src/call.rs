@@ -175,6 +175,9 @@ pub struct UsageFacts {
     /// Fields of the request that the provider did not get, by commas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<String>,
+    /// What it cost the operator; `None`: nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
     /// The price of the charge when it is not the price of the hold (a cheaper tier applied in the
     /// end).
     #[serde(skip)]
@@ -262,12 +265,20 @@ pub struct UsageRow {
     /// Fields of the request that the provider did not get, by commas.
     #[serde(default, with = "dropped_list")]
     pub dropped: Option<String>,
+    /// What it cost the operator, for operators only; `None`: nobody knows.
+    #[serde(rename = "cost_nano_usd", default)]
+    pub cost: Option<Money>,
     /// The frozen price, on request ([`crate::Store::usage_of`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<serde_json::Value>,
 }
 
 impl UsageRow {
+    /// What is left of the charge for the operator, after refunds and what the call cost.
+    pub fn margin(&self) -> Option<Money> {
+        self.charge.checked_sub(self.refunded)?.checked_sub(self.cost?)
+    }
+
     /// The row under the names that everybody uses: customers over HTTP (who see less of it),
     /// operators, receipts.
     pub fn record(&self) -> serde_json::Value {
@@ -275,6 +286,7 @@ impl UsageRow {
         if let Some(object) = value.as_object_mut() {
             object.insert("object".to_owned(), "usage".into());
             object.insert("charge_usd".to_owned(), self.charge.to_string().into());
+            object.insert("margin_nano_usd".to_owned(), self.margin().map(Money::nano).into());
         }
         value
     }
@@ -338,6 +350,7 @@ impl UsageFacts {
             first_byte_ms: None,
             tier: None,
             dropped: None,
+            cost: None,
             price: None,
         }
     }

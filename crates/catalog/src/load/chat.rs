@@ -27,6 +27,7 @@ pub(super) fn read(form: &mut Form<'_>) -> ChatRules {
         least_budget,
         most_budget: table.opt_int("most_budget", least_budget.max(1)..=MAX_TOKENS),
         thinks_always: table.flag_or("thinks_always", usual.thinks_always),
+        thinks_unasked: table.opt_flag("thinks_unasked"),
         gemini3: table.flag_or("gemini3", usual.gemini3),
         default_max_output: table.opt_int("default_max_output", 1..=MAX_TOKENS),
         stream_hold: table.opt_int("stream_hold_tokens", 1..=MAX_TOKENS),

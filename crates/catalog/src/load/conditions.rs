@@ -12,7 +12,26 @@ use crate::zone::Zone;
 /// Compiled in, and read once: a large catalog names the same few zones again and again.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
+/// Facts of every request that have a short form, `{ thinking = true }` and `{ endpoint = "…" }`.
+fn fact(form: &mut Form<'_>) -> Option<Condition> {
+    let thinking = form.opt_flag(Condition::THINKING).map(|on| (Condition::THINKING, on.to_string()));
+    let endpoint = form.opt_text(Condition::ENDPOINT).map(|name| (Condition::ENDPOINT, name));
+    let (path, equals) = match (thinking, endpoint) {
+        (Some(_), Some(_)) => {
+            form.mistake_here("is two conditions: write each in braces of its own");
+            return None;
+        }
+        (one, other) => one.or(other)?,
+    };
+    Some(Condition::Attribute { path: path.to_owned(), equals })
+}
+
 pub(super) fn condition(mut form: Form<'_>) -> Option<Condition> {
+    if !form.has("dim") && (form.has(Condition::THINKING) || form.has(Condition::ENDPOINT)) {
+        let fact = fact(&mut form);
+        form.finish();
+        return fact;
+    }
     let kinds = [("context_len", 0), ("request_attr", 1), ("wall_clock", 2)];
     let condition = match form.choice("dim", &kinds) {
         Some(0) => Some(Condition::ContextOver(form.int("context_len_gt", 0..=1_000_000_000))),

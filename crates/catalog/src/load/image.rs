@@ -10,11 +10,11 @@ const TIMES: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_
 /// Pictures of one call, whatever a maker takes.
 const MOST: u64 = 100;
 
-pub(super) fn read(form: &mut Form<'_>, book: &Book, offered: bool) -> ImageTable {
+pub(super) fn read<'b>(form: &mut Form<'_>, books: impl Iterator<Item = &'b Book>, offered: bool) -> ImageTable {
     let usual = ImageTable::default();
+    let conditions: Vec<&Condition> = books.flat_map(|book| &book.tiers).flat_map(|tier| &tier.when).collect();
     let by = |parameter: &str| {
-        let conditions = book.tiers.iter().flat_map(|tier| &tier.when);
-        conditions.into_iter().any(|one| matches!(one, Condition::Attribute { path, .. } if path == parameter))
+        conditions.iter().any(|one| matches!(one, Condition::Attribute { path, .. } if path == parameter))
     };
     let (by_size, by_quality) = (by("size") || by("resolution"), by("quality"));
     let Some(mut table) = form.opt_table("image") else {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{CatalogNames, chat, embedding, image, labels, list, music, prices, speech, transcription, video};
+use super::{CatalogNames, changes, chat, embedding, image, labels, list, music, prices, speech, transcription, video};
 use crate::form::{Form, did_you_mean};
 use crate::labels::{CHAT, usual_type};
-use crate::{BillingUnit, EndpointType, Group, Model, Route};
+use crate::{BillingUnit, Condition, EndpointType, Faces, Group, Model, Route, RouteCost};
 
 const MODALITIES: &[&str] = &["text", "image", "audio", "video", "file"];
 /// Larger than any model's; guards against typing mistakes and keeps sums small.
@@ -28,7 +28,9 @@ pub(super) fn read(name: &str, mut form: Form<'_>, names: &CatalogNames<'_>) -> 
     let book = prices::read(&mut form, billing_unit, &needed);
     let sold = billing_unit.complete(&book.standard);
     let pictures = supported_endpoint_types.iter().any(|name| name == "image-generation");
-    let image = image::read(&mut form, &book, pictures);
+    let changes = changes::read(&mut form, billing_unit, &needed);
+    let books = || std::iter::once(&book).chain(changes.iter().map(|change| &change.book));
+    let image = image::read(&mut form, books(), pictures);
     // Who wrote it matters to the commands that write catalogs, not to who sells it.
     let _origin = form.opt_text("origin");
     let model = Model {
@@ -63,7 +65,8 @@ pub(super) fn read(name: &str, mut form: Form<'_>, names: &CatalogNames<'_>) -> 
         chat,
         book,
         list: list::read(&mut form, billing_unit, &sold),
-        routes: routes(&mut form),
+        changes,
+        routes: routes(&mut form, &sold),
         video: video::read(&mut form),
         image,
         speech: speech::read(&mut form),
@@ -73,6 +76,7 @@ pub(super) fn read(name: &str, mut form: Form<'_>, names: &CatalogNames<'_>) -> 
         place,
     };
     check_limits(&form, &model);
+    check_facts(&form, &model);
     form.finish();
     model
 }
@@ -90,6 +94,39 @@ fn check_limits(form: &Form<'_>, model: &Model) {
         && output > window
     {
         form.mistake("max_output_tokens", format!("is more than context_window, {window}"));
+    }
+}
+
+/// Tiers by facts of a request: each can come true, and nothing about it is guessed.
+fn check_facts(form: &Form<'_>, model: &Model) {
+    for condition in model.books().flat_map(|book| &book.tiers).flat_map(|tier| &tier.when) {
+        let words = || model.supported_endpoint_types.iter().flat_map(|kind| endpoint_words(kind));
+        if let Some(kind) = condition.fact(Condition::ENDPOINT).filter(|kind| !words().any(|word| word == *kind)) {
+            let own = words().collect::<Vec<_>>().join(", ");
+            form.mistake(
+                "tier",
+                format!("a price goes by the endpoint {kind:?}, which does not offer the model; what does: {own}"),
+            );
+        }
+        let unknown = condition.fact(Condition::THINKING).filter(|_| model.chat.thinks(None).is_none());
+        if unknown.is_some() {
+            form.mistake(
+                "tier",
+                "a price goes by thinking: say with `chat.thinks_unasked` whether the model thinks where a request does not say",
+            );
+        }
+        if let Some(value) = condition.fact(Condition::THINKING).filter(|value| !matches!(*value, "true" | "false")) {
+            form.mistake("tier", format!("`thinking` is true or false, never {value:?}"));
+        }
+    }
+}
+
+/// What prices call the endpoints of a type.
+fn endpoint_words(kind: &str) -> Vec<&str> {
+    match kind {
+        "system-one" => vec!["systemone", "decisions"],
+        "jina-rerank" => vec!["rerank"],
+        kind => vec![kind],
     }
 }
 
@@ -147,7 +184,29 @@ fn endpoint_types(model: &str, form: &mut Form<'_>, unit: BillingUnit, kind: Opt
     types
 }
 
-fn routes(form: &mut Form<'_>) -> Vec<Route> {
+/// What a route costs. A face that the model does not sell is a misunderstanding.
+fn cost(route: &mut Form<'_>, sold: &Faces) -> Option<RouteCost> {
+    let read = |mut table: Form<'_>| {
+        let faces = prices::faces(&mut table);
+        for (face, _) in faces.iter().filter(|(face, _)| !sold.is_empty() && !sold.has(*face)) {
+            table.mistake(face.name(), "is not sold by this model: its cost would never be counted");
+        }
+        if faces.is_empty() {
+            table.mistake_here("is empty: name what each face costs, in micro-USD");
+        }
+        table.finish();
+        faces
+    };
+    let tiers: Vec<(String, Faces)> =
+        route.named("tier_cost").into_iter().map(|(name, table)| (name, read(table))).collect();
+    let faces = route.opt_table("cost").map(read);
+    if faces.is_none() && !tiers.is_empty() {
+        route.mistake("tier_cost", "needs `cost` beside it: what the route costs outside of tiers");
+    }
+    faces.map(|faces| RouteCost { faces, tiers })
+}
+
+fn routes(form: &mut Form<'_>, sold: &Faces) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::new();
     for mut table in form.tables("route") {
         let place = table.place();
@@ -156,6 +215,7 @@ fn routes(form: &mut Form<'_>) -> Vec<Route> {
             upstream_model: table.text("upstream_model"),
             priority: table.int_or("priority", 0, 0..=1_000_000),
             weight: table.int_or("weight", 1, 0..=1_000_000),
+            cost: cost(&mut table, sold),
             place,
         };
         let same = |other: &Route| other.provider == of.provider && other.upstream_model == of.upstream_model;

@@ -109,6 +109,28 @@ fn headers(text: &str) -> Option<Vec<Header<'_>>> {
     Some(headers)
 }
 
+/// The statements of a text, one after the other: each a header, a key with its value, or a line
+/// without either. `None` as for headers.
+pub(crate) fn statements(text: &str) -> Option<Vec<&str>> {
+    let bytes = text.as_bytes();
+    let mut all = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let begin = at;
+        let first = begin + bytes[begin..].iter().take_while(|byte| matches!(**byte, b' ' | b'\t')).count();
+        at = end_of_line(bytes, first, bytes.get(first) == Some(&b'['), &mut 0)?;
+        all.push(&text[begin..at]);
+    }
+    Some(all)
+}
+
+/// What stands behind the name of the model in a header of its page: `change.tier`, or nothing.
+pub(crate) fn inside(header: &str) -> Option<&str> {
+    let Named::Inside(name) = model_of(header.trim())? else { return None };
+    let behind = header.split_once(name)?.1.trim_start_matches('"').strip_prefix('.')?;
+    behind.split_once(']').map(|(path, _)| path.trim())
+}
+
 /// Behind the line end that ends this statement; brackets, braces and texts in it are stepped over.
 /// `None` when it is not closed, or has a text over several lines.
 fn end_of_line(bytes: &[u8], mut at: usize, is_header: bool, line: &mut usize) -> Option<usize> {

@@ -3,13 +3,15 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Faces, Fraction, Model, Tier};
+use crate::{Book, Faces, Fraction, Tier};
 
 #[derive(Serialize)]
 pub(super) struct BookRecord<'a> {
     standard: &'a Faces,
     paid: Option<&'a Faces>,
-    route_count: usize,
+    /// Left out of prices that are not sold at yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route_count: Option<usize>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     tiers: Option<TiersRecord<'a>>,
 }
@@ -34,9 +36,8 @@ struct TierRecord<'a> {
     when: Vec<Value>,
 }
 
-impl Model {
-    pub(super) fn book_faces(&self) -> BookRecord<'_> {
-        let book = &self.book;
+impl BookRecord<'_> {
+    pub(super) fn of(book: &Book, route_count: Option<usize>) -> BookRecord<'_> {
         let mut conditions = book.tiers.iter().flat_map(|tier| &tier.when);
         let tiers = (!book.tiers.is_empty()).then(|| TiersRecord {
             tier_count: book.tiers.len(),
@@ -44,7 +45,7 @@ impl Model {
             has_time_condition: conditions.any(|when| when.is_about_time()),
             tiers: book.tiers.iter().map(tier_record).collect(),
         });
-        BookRecord { standard: &book.standard, paid: book.paid.as_ref(), route_count: self.routes.len(), tiers }
+        BookRecord { standard: &book.standard, paid: book.paid.as_ref(), route_count, tiers }
     }
 }
 

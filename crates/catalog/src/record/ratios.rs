@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::decimal::Decimal;
-use crate::{Face, Model, Unit};
+use crate::{Face, Faces, Model, Unit};
 
 /// `quota_type`, `model_ratio` (1 = 2 USD per million input tokens) and its relatives, or
 /// `model_price` (USD).
@@ -27,8 +27,7 @@ pub(super) struct Ratios {
 }
 
 impl Model {
-    pub(super) fn ratios(&self, topped_up: bool) -> Ratios {
-        let written = self.book.written(topped_up);
+    pub(super) fn ratios(&self, written: &Faces) -> Ratios {
         let main = self.billing_unit.main_face();
         let faces = self.billing_unit.complete(written);
         let price = |face| u128::from(faces.get(face).unwrap_or(0));

@@ -54,7 +54,7 @@ fn closed_groups_and_models_for_the_known_are_not_for_everybody() {
     let catalog = shop();
     let public = catalog.public_groups();
     assert_eq!(public, ["reseller", "default"]);
-    let page = serde_json::to_value(catalog.record(&View::of_anybody(&public))).expect("JSON");
+    let page = serde_json::to_value(catalog.record(&View::of_anybody(&public, 0))).expect("JSON");
     assert_eq!(names(&page), ["for-all", "resellers-only"]);
     assert_eq!(page["auto_groups"], json!(["reseller", "default"]));
     assert_eq!(page["group_ratio"], json!({"default": 1, "reseller": 0.5}));
@@ -68,7 +68,7 @@ fn closed_groups_and_models_for_the_known_are_not_for_everybody() {
 fn an_account_sees_what_it_can_buy_and_its_own_groups() {
     let catalog = shop();
     let page = |groups: &[&str]| {
-        let view = View { groups, topped_up: false, known: true };
+        let view = View { groups, topped_up: false, known: true, at_ms: 0 };
         serde_json::to_value(catalog.record(&view)).expect("JSON")
     };
     let partner = page(&["partner"]);

@@ -4,6 +4,8 @@
 mod again;
 mod bad_catalogs;
 mod bounds;
+mod cost;
+mod dated;
 mod demo;
 mod difference;
 mod form;

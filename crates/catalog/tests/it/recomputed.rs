@@ -24,8 +24,8 @@ fn compare(files: &[PathBuf], catalog: &Snapshot, view: &View<'_>) {
     let record = serde_json::to_string(&catalog.record(view)).expect("JSON");
     let groups = serde_json::to_string(view.groups).expect("JSON");
     let asked = format!(
-        "{{\"groups\":{groups},\"topped_up\":{},\"known\":{},\"record\":{record}}}",
-        view.topped_up, view.known
+        "{{\"groups\":{groups},\"topped_up\":{},\"known\":{},\"at_ms\":{},\"record\":{record}}}",
+        view.topped_up, view.known, view.at_ms
     );
     let mut script = Command::new("python3")
         .arg(folder().join("records.py"))
@@ -39,14 +39,23 @@ fn compare(files: &[PathBuf], catalog: &Snapshot, view: &View<'_>) {
     assert!(output.status.success(), "{view:?}\n{}", String::from_utf8_lossy(&output.stdout));
 }
 
+/// Every kind of viewer, before all changes, on their very instants, and after them.
 fn viewers(files: &[PathBuf]) {
     let catalog = loaded(files);
+    let mut next = Some(0);
+    while let Some(at_ms) = next {
+        viewers_at(files, &catalog, at_ms);
+        next = catalog.next_change(at_ms);
+    }
+}
+
+fn viewers_at(files: &[PathBuf], catalog: &Snapshot, at_ms: i64) {
     let public = catalog.public_groups();
     let both: Vec<&str> = catalog.in_order(&["default".to_owned(), "partner".to_owned()]).collect();
-    compare(files, &catalog, &View::of_anybody(&public));
+    compare(files, catalog, &View::of_anybody(&public, at_ms));
     for topped_up in [false, true] {
-        compare(files, &catalog, &View { groups: &["default"], topped_up, known: true });
-        compare(files, &catalog, &View { groups: &both, topped_up, known: true });
+        compare(files, catalog, &View { groups: &["default"], topped_up, known: true, at_ms });
+        compare(files, catalog, &View { groups: &both, topped_up, known: true, at_ms });
     }
 }
 
@@ -71,7 +80,7 @@ fn every_member_of_the_demo_is_as_computed() {
 #[test]
 fn the_table_leaves_no_member_and_no_type_out() {
     let catalog = loaded(&[folder().join("records.toml")]);
-    let view = View { groups: &["partner", "default"], topped_up: false, known: true };
+    let view = View { groups: &["partner", "default"], topped_up: false, known: true, at_ms: 0 };
     let page = serde_json::to_value(catalog.record(&view)).expect("JSON");
     let data = page["data"].as_array().expect("records");
     let types: BTreeSet<String> = data

@@ -113,7 +113,7 @@ fn a_record_says_what_the_catalog_says() {
             }],
         })
     );
-    assert_eq!(record["pricing_version"], json!(catalog.pricing_version));
+    assert_eq!(record["pricing_version"], json!(catalog.pricing_version(0)));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_tier_says_when_it_applies() {
 #[test]
 fn an_account_sees_its_own_prices() {
     let catalog = catalog(CATALOG);
-    let view = View { groups: &["vip", "partner", "default"], topped_up: true, known: true };
+    let view = View { groups: &["vip", "partner", "default"], topped_up: true, known: true, at_ms: 0 };
     for (model, parts) in [
         (
             "chat",

@@ -50,7 +50,8 @@ fn cells_are_sold_like_models_but_not_listed_as_models() {
 
 #[test]
 fn a_price_of_a_cell_is_part_of_the_price_version() {
-    let file = |text: &str| load(&[("a.toml".to_owned(), text.to_owned())]).expect("a catalog").pricing_version;
+    let file =
+        |text: &str| load(&[("a.toml".to_owned(), text.to_owned())]).expect("a catalog").pricing_version(0).to_owned();
     let text = SHIPPED[0].1;
     assert_ne!(file(text), file(&text.replacen("per_call = 2_000", "per_call = 2_001", 1)));
     assert_eq!(file(text), file(&text.replacen("max_length = 200", "max_length = 201", 1)));

@@ -3,13 +3,14 @@
 
     records.py FILE.toml … <view.json
 
-The view says who looks (`groups`, `topped_up`, `known`) and what the gateway shows (`record`). Shares nothing with the crate:
+The view says who looks (`groups`, `topped_up`, `known`), when (`at_ms`), and what the gateway shows (`record`). Shares nothing with the crate:
 another language, and fractions in place of its arithmetic. Exit code 1 with one line for each member that differs.
 """
 
 import json
 import sys
 import tomllib
+from datetime import timezone
 from decimal import Decimal
 from fractions import Fraction
 
@@ -106,12 +107,39 @@ def ratios(unit, faces):
     return shown
 
 
+def milliseconds(at):
+    return int(at.timestamp() * 1000)
+
+
+def as_of(model, at_ms):
+    """The model at the prices in force at an instant."""
+    for change in model.get("change", []):
+        if milliseconds(change["from"]) <= at_ms:
+            model = {key: value for key, value in model.items() if key not in ("price", "paid", "tier", "list")}
+            model |= {key: value for key, value in change.items() if key != "from"}
+    return completed(model)
+
+
+def announced(model, at_ms):
+    shown = []
+    for change in model.get("change", []):
+        begin = milliseconds(change["from"])
+        if begin > at_ms:
+            utc = change["from"].astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+            shown.append({"from": utc, "old": prices(as_of(model, begin - 1)), "new": prices(as_of(model, begin))})
+    return shown
+
+
 def book(model):
+    return prices(model) | {"route_count": len(model["route"])}
+
+
+def prices(model):
     price, paid = model["price"], model.get("paid")
-    shown = {"standard": price, "paid": paid, "route_count": len(model["route"])}
+    shown = {"standard": price, "paid": paid}
     tiers = model.get("tier", [])
     if tiers:
-        conditions = [one["dim"] for tier in tiers for one in tier["when"]]
+        conditions = [one.get("dim") for tier in tiers for one in tier["when"]]
         shown |= {"tier_count": len(tiers), "tiers": [tier_of(tier, price, paid) for tier in tiers],
                   "has_request_condition": any(dim != "wall_clock" for dim in conditions),
                   "has_time_condition": "wall_clock" in conditions}
@@ -122,6 +150,9 @@ def tier_of(tier, price, paid):
     when = []
     for one in tier["when"]:
         own = dict(one)
+        for fact in ("thinking", "endpoint"):
+            if fact in own:
+                own = {"dim": "request_attr", "path": fact, "equals": own[fact]}
         for key in ("weekdays", "hours"):
             if key in own:
                 own[key] = sorted(set(own[key]))
@@ -184,7 +215,7 @@ def completed(model):
 
 
 def record(catalog, view, name, model):
-    model = completed(model)
+    comes, model = announced(model, view["at_ms"]), as_of(model, view["at_ms"])
     sold_to = once(model.get("enable_groups", ["default"]))
     group = next((own for own in view["groups"] if own in sold_to), None)
     if group is None or (model.get("login_required") and not view["known"]):
@@ -212,7 +243,7 @@ def record(catalog, view, name, model):
         "speech_input": model.get("speech_input") or ("text" if speech else None),
         "accepted_upload_formats": model.get("accepted_upload_formats") or None,
         "vendor_list": vendor_list(model["list"], unit, faces, rate) if "list" in model else None,
-        "book_faces": book(model),
+        "book_faces": book(model), "announced": comes or None,
     }
     shown |= ratios(unit, faces)
     return {key: value for key, value in shown.items() if value is not None}
@@ -240,6 +271,8 @@ def main():
     shown = {one["id"]: one for one in given["vendors"] if one["id"] in tables}
     same("vendors", {key: {"description": ""} | own for key, own in tables.items()}, shown)
     same("models", [one["model_name"] for one in wanted], [one["model_name"] for one in given["data"]])
+    changes = [{"model_name": one["model_name"]} | change for one in wanted for change in one.get("announced", [])]
+    same("announced", sorted(changes, key=lambda one: (one["from"], one["model_name"])), given.get("announced", []))
     versions = {one["pricing_version"] for one in given["data"]}
     if len(versions) > 1:
         wrong.append(f"pricing_version: {versions}")

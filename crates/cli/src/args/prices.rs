@@ -52,6 +52,12 @@ pub enum CatalogCommand {
         #[arg(long = "model", value_name = "GLOB")]
         models: Vec<String>,
     },
+    /// Fold price changes of the past into the prices of their models.
+    Tidy {
+        /// Show what would be folded, and write nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Sell the shipped models of a provider: list price times margin, served by the provider of
     /// that name in the configuration.
     Enable(EnableArgs),

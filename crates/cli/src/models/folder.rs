@@ -34,6 +34,16 @@ impl Folder {
         self.dir.join(name).display().to_string()
     }
 
+    /// All files: where they are, and their text.
+    pub fn files(&self) -> &[(String, String)] {
+        &self.files
+    }
+
+    /// What the folder calls the file at this place.
+    pub fn name_of(&self, path: &str) -> String {
+        Path::new(path).strip_prefix(&self.dir).unwrap_or(Path::new(path)).display().to_string()
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }

@@ -1,12 +1,14 @@
-//! `catalog list`, `enable`, `disable`, `import` and `update`: real models with real list prices,
+//! `catalog list`, `enable`, `disable`, `import`, `update` and `tidy`: real models with real list prices,
 //! in the operator's catalog.
 
 mod desk;
 mod folder;
 mod import;
 mod shipped;
+mod tidy;
 mod update;
 
 pub use import::import;
 pub use shipped::{disable, enable, enable_quietly, list};
+pub use tidy::tidy;
 pub use update::update;

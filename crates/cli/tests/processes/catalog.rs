@@ -85,3 +85,32 @@ fn a_model_is_shown_with_its_prices() {
     let all = run(&["catalog", "show", "--from", "old.toml"]);
     assert_eq!(text(&all).lines().filter(|line| !line.starts_with(' ')).count(), 5, "{}", text(&all));
 }
+
+#[test]
+fn changes_of_the_past_are_folded_into_the_file() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("catalog/models.toml");
+    std::fs::create_dir(dir.path().join("catalog")).expect("a folder");
+    std::fs::write(dir.path().join("tollgate.toml"), "").expect("written");
+    let written = "# Ours.\n[model.m]\nprice = { input = 1, output = 2 }\nroute = [{ provider = 'p', upstream_model = 'm' }]\n\n\
+                   [[model.m.change]]\nfrom = 2026-01-01T00:00:00Z\nprice = { input = 3, output = 4 }\n\n\
+                   [[model.m.change]]\nfrom = 2099-01-01T00:00:00Z\nprice = { input = 5, output = 6 }\n";
+    std::fs::write(&file, written).expect("written");
+    let run = |more: &[&str]| {
+        let output = tollgate(&[&["catalog", "tidy"], more].concat()).current_dir(dir.path()).output().expect("it ran");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        text(&output)
+    };
+    let report = run(&["--dry-run", "--json"]);
+    assert!(report.contains(r#""done":false"#) && report.contains(r#""folded":1"#), "{report}");
+    assert_eq!(std::fs::read_to_string(&file).expect("the file"), written, "nothing is written");
+    assert!(run(&[]).contains("models.toml"));
+    let folded = std::fs::read_to_string(&file).expect("the file");
+    assert_eq!(
+        folded,
+        "# Ours.\n[model.m]\nroute = [{ provider = 'p', upstream_model = 'm' }]\nprice = { input = 3, output = 4 }\n\n\
+         [[model.m.change]]\nfrom = 2099-01-01T00:00:00Z\nprice = { input = 5, output = 6 }\n"
+    );
+    assert!(run(&[]).starts_with("there is nothing to fold"), "once is enough");
+    assert_eq!(std::fs::read_to_string(&file).expect("the file"), folded);
+}

@@ -202,6 +202,7 @@ fn accounts(tried: &mut Tried, call: &str) {
     tried.run("account history", &[&id]);
     let account = text(&tried.run("usage", &[])[0]["account_id"]);
     tried.run("usage --call", &[call, "--account", &account]);
+    tried.run("margin", &[]);
     tried.run("log", &[]);
 }
 
@@ -221,6 +222,7 @@ fn keys(tried: &mut Tried) {
 fn prices(tried: &mut Tried) {
     let (old, new) = (tried.file("old.toml", CHEAP), tried.file("new.toml", DEAR));
     tried.run("catalog diff", &[&old, &new]);
+    tried.run("catalog tidy", &[]);
     tried.run("catalog list", &[]);
     tried.run("catalog list openai", &["--model", "gpt-4.1"]);
     let prices = tried.file("prices.json", PRICES);

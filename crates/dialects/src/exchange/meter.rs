@@ -109,6 +109,9 @@ impl StreamMeter {
     pub fn look(&mut self, from: Dialect, node: &Node<'_>, whole: bool) {
         self.answer = self.answer || self.output || has_answer(from, node, whole);
         self.keep_raw(from, node, whole);
+        if from == Dialect::Gemini {
+            self.tools.grounded(node);
+        }
     }
 
     /// Keeps the text of a report.

@@ -123,6 +123,30 @@ impl CheckedRequest {
         json::attr(&self.body, path)
     }
 
+    /// Whether the request asks its model to think, or not to; `None`: it does not say. Besides
+    /// what its dialect has, the switches that servers of chat completions take.
+    pub fn thinking(&self) -> Option<bool> {
+        let text = std::str::from_utf8(self.body()).ok()?;
+        let node = Node::read(text).ok()?;
+        let asked = self.ask(&node).ok()?.reasoning;
+        if asked.is_on() {
+            return Some(true);
+        }
+        let is = |path: &str, on: &str, off: &str| match self.attr(path)?.as_ref() {
+            word if word == on => Some(true),
+            word if word == off => Some(false),
+            _ => None,
+        };
+        let said = [
+            is("enable_thinking", "true", "false"),
+            is("chat_template_kwargs.enable_thinking", "true", "false"),
+            is("thinking.type", "enabled", "disabled"),
+        ];
+        let off = (asked.off || asked.effort == Some(Effort::None) || asked.budget == Some(0)).then_some(false);
+        // Whoever says both thinks: that is the dearer of the two.
+        said.into_iter().flatten().chain(off).reduce(|one, other| one || other)
+    }
+
     /// The client's parameters that a response object repeats; empty in other dialects.
     pub fn echo(&self) -> Echo {
         if self.dialect == Dialect::Responses { Echo::of(self.body()) } else { Echo::default() }

@@ -187,6 +187,8 @@ fn tools_that_run_at_the_provider_have_one_name_in_all_dialects() {
         (R, json!({"type": "file_search", "vector_store_ids": ["v"]}), "file_search", None),
         (R, json!({"type": "code_interpreter", "container": {"type": "auto"}}), "code_execution", None),
         (R, json!({"type": "image_generation"}), "image_generation", None),
+        (R, json!({"type": "x_search", "allowed_x_handles": ["a"]}), "x_search", None),
+        (R, json!({"type": "collections_search"}), "file_search", None),
         (R, json!({"type": "mcp", "server_label": "s"}), "mcp", None),
         (R, json!({"type": "shell", "environment": {"type": "container_auto"}}), "shell", None),
         (R, json!({"type": "namespace", "name": "n", "tools": [{"type": "mcp"}]}), "mcp", None),

@@ -53,6 +53,8 @@ const RESPONSES: &[(&str, Runs)] = &[
     ("computer", Runs::Caller),
     ("shell", Runs::Provider("shell")),
     ("web_search", Runs::Provider("web_search")),
+    ("x_search", Runs::Provider("x_search")),
+    ("collections_search", Runs::Provider("file_search")),
     ("file_search", Runs::Provider("file_search")),
     ("code_interpreter", Runs::Provider("code_execution")),
     ("programmatic_tool_calling", Runs::Provider("code_execution")),

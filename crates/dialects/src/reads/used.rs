@@ -2,9 +2,10 @@
 //! what each leaves there.
 
 use tollgate_wire::Dialect;
+use tollgate_wire::json::Node;
 
 /// Tools by the name that all dialects share.
-pub const TOOLS: [&str; 9] = [
+pub const TOOLS: [&str; 10] = [
     "web_search",
     "web_fetch",
     "code_execution",
@@ -14,6 +15,7 @@ pub const TOOLS: [&str; 9] = [
     "mcp",
     "tool_search",
     "shell",
+    "x_search",
 ];
 
 /// What a tool leaves in an answer, once for each use, and its place in [`TOOLS`].
@@ -32,9 +34,13 @@ const LEFT: &[(Dialect, &str, usize)] = &[
     (Dialect::Responses, "mcp_call", 6),
     (Dialect::Responses, "tool_search_call", 7),
     (Dialect::Responses, "shell_call_output", 8),
+    (Dialect::Responses, "x_search_call", 9),
     (Dialect::Gemini, "executableCode", 2),
     (Dialect::Gemini, "executable_code", 2),
 ];
+
+/// Opened links, maps and files, by their places in [`TOOLS`].
+const GROUNDED: [usize; 3] = [1, 5, 3];
 
 /// Uses by tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +77,29 @@ impl ToolUses {
         self.searches = self.searches.max(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
+    /// What Gemini tells beside its parts: links that were opened, and that an answer rests on maps
+    /// or files. It may say so in several chunks, each time all of it.
+    pub(crate) fn grounded(&mut self, reply: &Node<'_>) {
+        let mut uses = [0_usize; 3];
+        for candidate in reply.get("candidates").map_or(&[][..], Node::items) {
+            let opened = candidate
+                .either("urlContextMetadata", "url_context_metadata")
+                .and_then(|metadata| metadata.either("urlMetadata", "url_metadata"));
+            uses[0] += opened.map_or(0, |list| list.items().len());
+            let chunks = candidate
+                .either("groundingMetadata", "grounding_metadata")
+                .and_then(|metadata| metadata.either("groundingChunks", "grounding_chunks"))
+                .map_or(&[][..], Node::items);
+            // One use for each answer that rests on it, however many places it names.
+            uses[1] += usize::from(chunks.iter().any(|chunk| chunk.get("maps").is_some()));
+            uses[2] +=
+                usize::from(chunks.iter().any(|chunk| chunk.either("retrievedContext", "retrieved_context").is_some()));
+        }
+        for (tool, count) in GROUNDED.into_iter().zip(uses) {
+            self.seen[tool] = self.seen[tool].max(u32::try_from(count).unwrap_or(u32::MAX));
+        }
+    }
+
     /// Uses of a tool that was asked for, by its name. Where answers show none, one call is one
     /// use.
     pub fn of(&self, name: &str) -> u64 {
@@ -81,5 +110,25 @@ impl ToolUses {
         }
         let uses = if at == 0 && self.searches > 0 { self.searches } else { self.seen[at] };
         u64::from(uses)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gemini_tells_of_links_maps_and_files_beside_its_parts() {
+        let mut uses = ToolUses::new(Dialect::Gemini);
+        let first = r#"{"candidates":[{"urlContextMetadata":{"urlMetadata":[{"retrievedUrl":"a"}]}}]}"#;
+        let last = r#"{"candidates":[{"url_context_metadata":{"url_metadata":[{"retrieved_url":"a"},{"retrieved_url":"b"}]},
+            "groundingMetadata":{"groundingChunks":[{"maps":{"uri":"x"}},{"maps":{"uri":"y"}},{"web":{}},{"retrievedContext":{}}]}}]}"#;
+        for text in [first, last, last] {
+            uses.grounded(&Node::read(text).expect("JSON"));
+        }
+        assert_eq!(
+            ["web_fetch", "maps", "file_search", "web_search", "mcp"].map(|name| uses.of(name)),
+            [2, 1, 1, 0, 0]
+        );
     }
 }

@@ -172,6 +172,7 @@ impl Bought {
             first_byte_ms: None,
             tier: self.quote.price.tier.clone(),
             dropped: None,
+            cost: None,
             price: None,
         }
     }

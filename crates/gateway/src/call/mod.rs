@@ -15,6 +15,7 @@ mod begin;
 mod begun;
 mod bought;
 mod complete;
+mod cost;
 mod cover;
 mod dispatch;
 mod events;

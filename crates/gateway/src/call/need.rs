@@ -26,6 +26,15 @@ pub trait Priced: Send + Sync {
     /// The effective value of a parameter by dotted path, after defaults. Asked only for paths that
     /// a tier of the model goes by, so it may look through the whole body.
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>>;
+    /// By which endpoint it comes, where prices tell them apart: its type, or a word for one of
+    /// several paths of that type.
+    fn endpoint(&self) -> &'static str {
+        self.endpoint_type()
+    }
+    /// Whether it asks the model to think, or not to; `None`: it does not say.
+    fn thinking(&self) -> Option<bool> {
+        None
+    }
     /// What is said of a model that is paused, or whose providers all are.
     fn unavailable(&self) -> Code {
         Code::NoRouteAvailable

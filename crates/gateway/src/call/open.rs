@@ -5,6 +5,7 @@ use super::Till;
 use super::abandoned::Abandoned;
 use super::ask::CallRequest;
 use super::bought::Bought;
+use super::cost::{cost_of, note_cost};
 use super::meter::Meter;
 use super::quote::Quote;
 use crate::routes::traffic::SeenCall;
@@ -191,6 +192,7 @@ impl OpenCall {
             self.note_excess(charge, most);
         }
         let row = self.row(status, bill);
+        note_cost(metrics, &row, most.unwrap_or(charge));
         let closing = self.till.store.close(Close {
             call: self.id,
             account: self.caller.account.id,
@@ -283,7 +285,7 @@ impl OpenCall {
 
     fn row(&self, status: u16, bill: Bill) -> UsageFacts {
         let Bill { counters, estimated, price, .. } = bill;
-        UsageFacts {
+        let row = UsageFacts {
             key: self.caller.key.id,
             at: self.began,
             ended_at: self.till.world.now_ms(),
@@ -299,8 +301,10 @@ impl OpenCall {
             first_byte_ms: self.first_byte_at.map(|at| u32::try_from(at - self.began).unwrap_or(0)),
             tier: price.tier.clone(),
             dropped: (!self.dropped.is_empty()).then(|| self.dropped.to_string()),
+            cost: None,
             price: (price.id() != self.quote.price.id()).then_some(price),
-        }
+        };
+        UsageFacts { cost: cost_of(&self.model, &row, self.quote.at), ..row }
     }
 }
 

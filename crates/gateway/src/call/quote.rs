@@ -52,7 +52,7 @@ impl Quote {
     }
 
     fn price_for(&self, model: &Model, context_len: u64) -> Arc<Price> {
-        if model.book.tiers.is_empty() {
+        if model.book_at(self.at).tiers.is_empty() {
             return self.price.clone();
         }
         let attr = |path: &str| attribute(&self.attributes, path);
@@ -123,7 +123,7 @@ impl Quote {
 pub fn quote(terms: Terms<'_>, model: &Model, work: &(impl Priced + ?Sized)) -> Result<Quote, Refusal> {
     let mut need = work.need(model)?;
     need.begin_with(model.chat.stream_hold.unwrap_or(terms.stream_hold));
-    let attributes = frozen(model, work);
+    let attributes = frozen(model, work, terms.at);
     let attr = |path: &str| attribute(&attributes, path);
     let Terms { at, group, topped_up, .. } = terms;
     let facts = PriceFacts {
@@ -144,6 +144,13 @@ fn refuse_unpriced(model: &Model, need: &Need, why: Unbounded) -> Refusal {
         Unbounded::Uncharged(Uncharged::Overflow) => {
             Refusal::about(Code::InvalidParameter, need.sized_by, "This request is too large to be priced.")
         }
+        Unbounded::Uncharged(Uncharged::Unpriced(face)) if face.is_tool() => {
+            // It has a price at another time only.
+            let tool = face.name();
+            let text =
+                format!("`tools`: `{}` has no price for a tool that runs at the provider (`{tool}`).", model.name);
+            Refusal::about(Code::UnsupportedValue, "tools", text)
+        }
         Unbounded::Uncharged(Uncharged::Unpriced(_)) | Unbounded::NoPrice(_) => {
             let text = format!("The model `{}` has no price for this call at the moment ({why}).", model.name);
             Refusal::about(Code::NoRouteAvailable, "model", text)
@@ -153,16 +160,25 @@ fn refuse_unpriced(model: &Model, need: &Need, why: Unbounded) -> Refusal {
 
 /// The values that the tiers of the model ask for; nothing is read for a model whose tiers ask for
 /// none.
-fn frozen(model: &Model, work: &(impl Priced + ?Sized)) -> Vec<(String, Option<String>)> {
+fn frozen(model: &Model, work: &(impl Priced + ?Sized), at: Millis) -> Vec<(String, Option<String>)> {
     let mut all: Vec<(String, Option<String>)> = Vec::new();
-    for condition in model.book.tiers.iter().flat_map(|tier| &tier.when) {
+    for condition in model.book_at(at).tiers.iter().flat_map(|tier| &tier.when) {
         if let Condition::Attribute { path, .. } = condition
             && !all.iter().any(|(known, _)| known == path)
         {
-            all.push((path.clone(), work.attribute(path).map(|value| value.into_owned())));
+            all.push((path.clone(), fact(model, work, path)));
         }
     }
     all
+}
+
+/// A fact about the request, or one of its parameters.
+fn fact(model: &Model, work: &(impl Priced + ?Sized), path: &str) -> Option<String> {
+    match path {
+        Condition::ENDPOINT => Some(work.endpoint().to_owned()),
+        Condition::THINKING => model.chat.thinks(work.thinking()).map(|on| on.to_string()),
+        _ => work.attribute(path).map(|value| value.into_owned()),
+    }
 }
 
 fn attribute(all: &[(String, Option<String>)], path: &str) -> Option<String> {

@@ -10,6 +10,7 @@ use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::who::caller::Caller;
 use crate::work::{decisions, embeddings, image};
+use crate::world::Millis;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use http::request::Parts;
@@ -84,7 +85,7 @@ fn shape(parts: &Parts) -> ErrorFormat {
     }
 }
 
-fn card(shape: ErrorFormat, serving: &Serving, caller: &Caller, model: &Model) -> Value {
+fn card(shape: ErrorFormat, serving: &Serving, caller: &Caller, model: &Model, at_ms: Millis) -> Value {
     match shape {
         ErrorFormat::OpenAi => {
             let mut card = json!({
@@ -92,7 +93,7 @@ fn card(shape: ErrorFormat, serving: &Serving, caller: &Caller, model: &Model) -
                 "owned_by": model.owner(&serving.catalog).unwrap_or("tollgate"),
                 "supported_endpoint_types": model.supported_endpoint_types,
             });
-            extend(&mut card, serving, caller, model);
+            extend(&mut card, serving, caller, model, at_ms);
             card
         }
         ErrorFormat::Anthropic => {
@@ -114,9 +115,9 @@ fn card(shape: ErrorFormat, serving: &Serving, caller: &Caller, model: &Model) -
 
 /// Adds what clients of larger lists look for: limits, modalities, and prices as this caller pays
 /// them.
-fn extend(card: &mut Value, serving: &Serving, caller: &Caller, model: &Model) {
+fn extend(card: &mut Value, serving: &Serving, caller: &Caller, model: &Model, at_ms: Millis) {
     let groups: Vec<&str> = serving.catalog.in_order(&caller.account.groups).collect();
-    let view = View { groups: &groups, topped_up: caller.account.topped_up, known: true };
+    let view = View { groups: &groups, topped_up: caller.account.topped_up, known: true, at_ms };
     let offer = model.offer(&serving.catalog, &view).and_then(|offer| serde_json::to_value(offer).ok());
     if let (Value::Object(card), Some(Value::Object(offer))) = (card, offer) {
         card.extend(offer);
@@ -188,13 +189,13 @@ async fn that_decide(app: &App, parts: &Parts) -> Response {
 async fn all(app: &App, shape: ErrorFormat, parts: &Parts) -> Response {
     match reading::caller(app, parts).await {
         Ok(caller) => {
-            let serving = app.serving.load();
+            let (serving, at) = (app.serving.load(), app.world.now_ms());
             let mut models: Vec<&Arc<Model>> =
                 serving.catalog.models.values().filter(|model| offered(&serving, &caller, model, shape)).collect();
             models.sort_by(|a, b| a.name.cmp(&b.name));
             reading::json(&list_of(
                 shape,
-                models.into_iter().map(|model| card(shape, &serving, &caller, model)).collect(),
+                models.into_iter().map(|model| card(shape, &serving, &caller, model, at)).collect(),
             ))
         }
         Err(refusal) => reading::refused(app, shape, refusal, ""),
@@ -206,7 +207,7 @@ async fn named_so(app: &App, shape: ErrorFormat, id: &str, parts: &Parts) -> Res
         let caller = reading::caller(app, parts).await?;
         let serving = app.serving.load();
         let model = serving.catalog.models.get(id).filter(|model| offered(&serving, &caller, model, shape));
-        model.map(|model| reading::json(&card(shape, &serving, &caller, model))).ok_or_else(|| {
+        model.map(|model| reading::json(&card(shape, &serving, &caller, model, app.world.now_ms()))).ok_or_else(|| {
             Refusal::about(Code::ModelNotFound, "model", format!("The model `{id}` does not exist or is not offered."))
         })
     };

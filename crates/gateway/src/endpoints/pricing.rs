@@ -10,6 +10,7 @@ use crate::refusal::Refusal;
 use crate::sale::price_list::Viewer;
 use crate::sale::price_page::{Packing, PriceBody, PricePage};
 use crate::sale::{PriceFilter, Serving, ratio_config};
+use crate::world::Millis;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
@@ -24,6 +25,7 @@ use tollgate_wire::error::{Code, ErrorFormat};
 pub const FAMILY: Family = Family { tag: "prices", rows, schemas };
 
 /// Anybody's list may be a minute old; an account's is asked for each time.
+const FRESH: i64 = 60;
 const FOR_ANYBODY: &str = "public, max-age=60";
 const FOR_ACCOUNTS: &str = "private, no-cache";
 const VARY: &str = "authorization, x-api-key, x-goog-api-key, accept-encoding";
@@ -113,6 +115,7 @@ fn answered(app: &App, outcome: Result<Response, Refusal>) -> Response {
 struct Seen {
     serving: Arc<Serving>,
     viewer: Viewer,
+    at: Millis,
     page: Arc<PricePage>,
 }
 
@@ -121,8 +124,9 @@ impl Seen {
         let serving = app.serving.load_full();
         let viewer = viewer(&serving);
         let served = || served().map(|(kind, row)| (kind, row.method.as_str(), row.path)).collect();
-        let page = app.price_list.page(&serving, viewer.clone(), served).await?;
-        Ok(Seen { serving, viewer, page })
+        let at = app.world.now_ms();
+        let page = app.price_list.page(&serving, viewer.clone(), at, served).await?;
+        Ok(Seen { serving, viewer, at, page })
     }
 
     /// By whoever asks.
@@ -138,8 +142,17 @@ impl Seen {
         Seen::by(app, viewer).await
     }
 
-    fn cache_control(&self) -> &'static str {
-        if self.viewer == Viewer::Anybody { FOR_ANYBODY } else { FOR_ACCOUNTS }
+    /// Nobody keeps a price beyond its end.
+    fn cache_control(&self) -> HeaderValue {
+        if self.viewer != Viewer::Anybody {
+            return HeaderValue::from_static(FOR_ACCOUNTS);
+        }
+        let left = self.serving.catalog.next_change(self.at).map(|next| (next - self.at).div_euclid(1_000));
+        match left.filter(|left| *left < FRESH) {
+            Some(left) => HeaderValue::try_from(format!("public, max-age={left}"))
+                .unwrap_or_else(|_| HeaderValue::from_static(FOR_ACCOUNTS)),
+            None => HeaderValue::from_static(FOR_ANYBODY),
+        }
     }
 
     /// Whether the viewer may know of a group.
@@ -182,14 +195,15 @@ async fn maps(app: &App, parts: &Parts) -> Result<Response, Refusal> {
         return Err(Refusal::new(Code::NotFound, "The operator does not publish ratios here; ask GET /api/pricing."));
     }
     let seen = Seen::by(app, |_| Viewer::Anybody).await?;
+    let cache_control = seen.cache_control();
     let written = tokio::task::spawn_blocking(move || ratio_config::written(seen.page.records())).await;
     let failed = || Refusal::new(Code::Internal, "The ratios could not be written.");
     let body = written.map_err(|_| failed())?.ok_or_else(failed)?;
-    reply(parts, Arc::new(PriceBody::new(0, body.into())), FOR_ANYBODY).await
+    reply(parts, Arc::new(PriceBody::new(0, body.into())), cache_control).await
 }
 
 /// A body in the form that the client takes, or the news that it has it already.
-async fn reply(parts: &Parts, body: Arc<PriceBody>, cache_control: &'static str) -> Result<Response, Refusal> {
+async fn reply(parts: &Parts, body: Arc<PriceBody>, cache_control: HeaderValue) -> Result<Response, Refusal> {
     let lines = |name| parts.headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
     let accepted = lines(header::ACCEPT_ENCODING).collect::<Vec<_>>().join(",");
     let packing = body.packing(Packing::accepted(&accepted));
@@ -218,7 +232,7 @@ async fn reply(parts: &Parts, body: Arc<PriceBody>, cache_control: &'static str)
     if let Some(tag) = tag {
         headers.insert(header::ETAG, tag);
     }
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache_control));
+    headers.insert(header::CACHE_CONTROL, cache_control);
     headers.insert(header::VARY, HeaderValue::from_static(VARY));
     Ok(reply)
 }

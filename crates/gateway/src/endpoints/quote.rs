@@ -184,6 +184,7 @@ fn schemas() -> Value {
     ], "properties": {
         "object": { "const": "quote" }, "endpoint": text(), "model": text(), "kind": { "enum": ["upper_bound", "exact", "open"] },
         "pricing_version": text(), "group": text(), "paid_prices": { "type": "boolean" }, "billing_unit": text(),
+        "price_changes_at": { "type": "string", "format": "date-time", "description": "From when on the model costs something else, where that is announced" },
         "tier": { "type": ["object", "null"] }, "tier_is_settled": { "type": "boolean" }, "multiplier": text(),
         "lines": { "type": "array", "items": { "type": "object" } },
         "total_nano_usd": nano(), "total_usd": text(), "hold_nano_usd": nano(), "hold_usd": text(),

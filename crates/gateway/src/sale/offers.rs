@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tollgate_catalog::form::{Mistakes, did_you_mean};
-use tollgate_catalog::{BillingUnit, Mistake, Model, Snapshot, VideoTable};
+use tollgate_catalog::{BillingUnit, Book, Mistake, Model, Snapshot, VideoTable};
 use tollgate_media::video::{FACTS, Offer, Variant};
 use tollgate_upstream::{Ability, Provider};
 
@@ -152,8 +152,8 @@ impl Reader<'_> {
             // What is larger or longer has more tokens.
             return;
         }
-        for parameter in variant.parameters() {
-            let at_base = self.at_base(variant, parameter);
+        for (book, parameter) in self.model.books().flat_map(|book| variant.parameters().map(move |one| (book, one))) {
+            let at_base = self.at_base(book, variant, parameter);
             let kinds: HashSet<String> = at_base.iter().map(|value| alike(variant, parameter, value)).collect();
             if kinds.len() > 1 && !self.video.one_price.iter().any(|one| one == parameter) {
                 let reason = format!(
@@ -167,9 +167,9 @@ impl Reader<'_> {
 
     /// The values on sale that have no tier of their own. A size has one also where its resolution
     /// has.
-    fn at_base(&self, variant: Variant, parameter: &str) -> Vec<&str> {
-        let tiers: Vec<&str> = self.model.tiers_by(parameter).collect();
-        let larger: Vec<&str> = self.model.tiers_by("resolution").collect();
+    fn at_base(&self, book: &Book, variant: Variant, parameter: &str) -> Vec<&str> {
+        let tiers: Vec<&str> = book.tiers_by(parameter).collect();
+        let larger: Vec<&str> = book.tiers_by("resolution").collect();
         let by_size = |value: &str| {
             parameter == "size" && variant.resolution_of(value).is_some_and(|resolution| larger.contains(&resolution))
         };

@@ -4,6 +4,7 @@
 use super::price_page::PricePage;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
+use crate::world::Millis;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
@@ -23,8 +24,10 @@ pub struct PriceList(Mutex<Pages>);
 
 #[derive(Default)]
 struct Pages {
-    /// The catalog these pages are of. A new one makes all of them old.
+    /// The catalog these pages are of, and between which changes of its prices. Another one makes
+    /// all of them old.
     of: Weak<Serving>,
+    period: usize,
     by_viewer: HashMap<Viewer, (Arc<PricePage>, u64)>,
     reads: u64,
 }
@@ -64,12 +67,14 @@ impl PriceList {
         &self,
         serving: &Arc<Serving>,
         viewer: Viewer,
+        at_ms: Millis,
         served: impl FnOnce() -> Served,
     ) -> Result<Arc<PricePage>, Refusal> {
         // Whoever asks for the same waits for it instead of writing it again.
         let mut pages = self.0.lock().await;
-        if !Weak::ptr_eq(&pages.of, &Arc::downgrade(serving)) {
-            *pages = Pages { of: Arc::downgrade(serving), ..Pages::default() };
+        let period = serving.catalog.period(at_ms);
+        if !Weak::ptr_eq(&pages.of, &Arc::downgrade(serving)) || pages.period != period {
+            *pages = Pages { of: Arc::downgrade(serving), period, ..Pages::default() };
         }
         pages.reads += 1;
         let now = pages.reads;
@@ -79,7 +84,7 @@ impl PriceList {
         }
         let (catalog, of, served) = (serving.clone(), viewer.clone(), served());
         let failed = || Refusal::new(Code::Internal, "The price list could not be written.");
-        let written = tokio::task::spawn_blocking(move || written(&catalog, &of, &served)).await;
+        let written = tokio::task::spawn_blocking(move || written(&catalog, &of, at_ms, &served)).await;
         let page = Arc::new(written.map_err(|_| failed())?.ok_or_else(failed)?);
         pages.make_room(page.weight());
         pages.by_viewer.insert(viewer, (page.clone(), now));
@@ -102,23 +107,23 @@ impl Pages {
     }
 }
 
-fn written(serving: &Serving, viewer: &Viewer, served: &Served) -> Option<PricePage> {
+fn written(serving: &Serving, viewer: &Viewer, at_ms: Millis, served: &Served) -> Option<PricePage> {
     let catalog = &serving.catalog;
     let groups: Vec<&str> = match viewer {
         Viewer::Anybody => catalog.public_groups(),
         Viewer::Account { groups, .. } => catalog.in_order(groups).collect(),
     };
     let (view, paid) = match viewer {
-        Viewer::Anybody => (View::of_anybody(&groups), None),
+        Viewer::Anybody => (View::of_anybody(&groups, at_ms), None),
         Viewer::Account { topped_up, .. } => {
-            (View { groups: &groups, topped_up: *topped_up, known: true }, Some(*topped_up))
+            (View { groups: &groups, topped_up: *topped_up, known: true, at_ms }, Some(*topped_up))
         }
     };
     let mut record = catalog.record(&view);
     let data = std::mem::take(&mut record.data);
     let head = List {
         success: true,
-        pricing_version: &catalog.pricing_version,
+        pricing_version: catalog.pricing_version(at_ms),
         groups: paid.map(|_| &groups[..]),
         paid_prices: paid,
         supported_endpoint: served.iter().map(|(kind, method, path)| (*kind, Offered { path, method })).collect(),
@@ -143,11 +148,11 @@ mod tests {
         });
         let list = PriceList::default();
         let viewer = |at: usize| Viewer::Account { groups: vec![format!("g{at}")], topped_up: false };
-        let first = list.page(&serving, viewer(0), Vec::new).await.unwrap_or_else(|_| panic!("no page"));
+        let first = list.page(&serving, viewer(0), 0, Vec::new).await.unwrap_or_else(|_| panic!("no page"));
         for at in 1..MOST_PAGES + 10 {
-            list.page(&serving, viewer(at), Vec::new).await.unwrap_or_else(|_| panic!("no page"));
+            list.page(&serving, viewer(at), 0, Vec::new).await.unwrap_or_else(|_| panic!("no page"));
             // Whoever is asked for again and again stays.
-            let again = list.page(&serving, viewer(0), Vec::new).await.unwrap_or_else(|_| panic!("no page"));
+            let again = list.page(&serving, viewer(0), 0, Vec::new).await.unwrap_or_else(|_| panic!("no page"));
             assert!(Arc::ptr_eq(&first, &again), "{at}");
         }
         assert_eq!(list.0.lock().await.by_viewer.len(), MOST_PAGES);

@@ -96,14 +96,15 @@ impl Priced for DecisionCall {
         Ok(need)
     }
 
-    /// `endpoint` tells the two formats apart: one model may have a price for each.
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {
-        match path {
-            "endpoint" => Some(Cow::Borrowed(match self.asked.form {
-                DecisionForm::SystemOne => "systemone",
-                DecisionForm::Decisions => "decisions",
-            })),
-            _ => self.asked.attr(path),
+        self.asked.attr(path)
+    }
+
+    /// One model may have a price for each of the two formats.
+    fn endpoint(&self) -> &'static str {
+        match self.asked.form {
+            DecisionForm::SystemOne => "systemone",
+            DecisionForm::Decisions => "decisions",
         }
     }
 

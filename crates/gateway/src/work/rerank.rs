@@ -46,10 +46,13 @@ impl Priced for RerankCall {
 
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {
         match path {
-            "endpoint" => Some(Cow::Borrowed("rerank")),
             "top_n" => Some(Cow::Owned(self.0.wanted().to_string())),
             _ => self.0.attr(path),
         }
+    }
+
+    fn endpoint(&self) -> &'static str {
+        "rerank"
     }
 
     fn metered(&self, stated: Counters) -> Counters {

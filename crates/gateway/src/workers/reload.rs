@@ -48,7 +48,7 @@ pub async fn reload(app: &App, source: &ConfigSource) -> Result<(), Vec<Mistake>
             app.metrics.catalog_loads.inc();
             tracing::info!(
                 models = loaded.serving.catalog.models.len(),
-                pricing_version = loaded.serving.catalog.pricing_version,
+                pricing_version = loaded.serving.catalog.pricing_version(app.world.now_ms()),
                 "configuration taken over"
             );
             if let Err(error) = app.routes.switches.read(&app.store, &app.metrics).await {

@@ -85,6 +85,7 @@ async fn write_offs_and_late_closes_are_counted() {
         first_byte_ms: None,
         tier: None,
         dropped: None,
+        cost: None,
         price: None,
     };
     let close = || Close {

@@ -9,6 +9,7 @@ mod house;
 mod sent;
 mod watch;
 
+mod dated;
 mod dialects;
 mod door;
 mod early_replies;
@@ -17,6 +18,7 @@ mod gone;
 mod health;
 mod incidents;
 mod limits;
+mod margins;
 mod mcp;
 mod no_window;
 mod openapi;

@@ -23,7 +23,7 @@ async fn a_new_price_is_taken_over_and_a_broken_file_is_not() {
     let house = House::new().await;
     let file = house.dir.join("catalog/models.toml");
     let good = std::fs::read_to_string(&file).expect("read");
-    let version = || house.running().app.serving.load().catalog.pricing_version.clone();
+    let version = || house.running().app.serving.load().catalog.pricing_version(0).to_owned();
     let first = version();
 
     std::fs::write(&file, good.replace("output = 2_000_000", "output = 3_000_000")).expect("written");
@@ -46,13 +46,13 @@ async fn a_call_keeps_the_price_it_began_with() {
     let house = House::new().await;
     let file = house.dir.join("catalog/models.toml");
     let good = std::fs::read_to_string(&file).expect("read");
-    let first = house.running().app.serving.load().catalog.pricing_version.clone();
+    let first = house.running().app.serving.load().catalog.pricing_version(0).to_owned();
     house.sim.shut("/v1/chat/completions");
     let running = house.post(&chat("hello [[sim:tokens=2]]")).send();
     let change = async {
         until("the call", async || house.sim.waited() > 0).await;
         std::fs::write(&file, good.replace("output = 2_000_000", "output = 9_000_000")).expect("written");
-        until("the new price", async || house.running().app.serving.load().catalog.pricing_version != first).await;
+        until("the new price", async || house.running().app.serving.load().catalog.pricing_version(0) != first).await;
         house.sim.open();
     };
     let (reply, ()) = tokio::join!(running, change);

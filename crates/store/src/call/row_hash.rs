@@ -8,6 +8,8 @@
 
 use std::borrow::Cow;
 
+use tollgate_catalog::Money;
+
 use crate::call::counters::Columns;
 use crate::call::{Ending, UsageFacts};
 use crate::ids::{AccountId, CallId};
@@ -38,6 +40,7 @@ pub(crate) struct RowFacts<'a> {
     pub tier: Option<&'a str>,
     pub dropped: Option<&'a str>,
     pub tools: Option<Cow<'a, str>>,
+    pub cost: Option<i64>,
 }
 
 /// What the ledger decided about the call.
@@ -80,6 +83,7 @@ impl<'a> RowFacts<'a> {
             tier: row.tier.as_deref(),
             dropped: row.dropped.as_deref(),
             tools: row.counters.tools.text().map(Cow::Owned),
+            cost: row.cost.map(Money::nano),
         }
     }
 
@@ -107,6 +111,11 @@ impl<'a> RowFacts<'a> {
         packed.bytes(self.dropped.map(str::as_bytes));
         if let Some(tools) = &self.tools {
             packed.bytes(Some(tools.as_bytes()));
+        }
+        if let Some(cost) = self.cost {
+            // Under its name, so that it is never taken for tools.
+            packed.bytes(Some(b"cost"));
+            packed.number(cost);
         }
         packed.hash()
     }
@@ -195,6 +204,7 @@ mod tests {
             tier: None,
             dropped: None,
             tools: None,
+            cost: None,
         }
     }
 
@@ -221,6 +231,9 @@ mod tests {
             RowFacts { first_byte_ms: Some(0), ..facts() },
             RowFacts { tier: Some(""), ..facts() },
             RowFacts { dropped: Some(""), ..facts() },
+            RowFacts { tools: Some(Cow::Borrowed("cost")), ..facts() },
+            RowFacts { cost: Some(0), ..facts() },
+            RowFacts { cost: Some(1), ..facts() },
         ];
         for n in 0..Counter::COUNT {
             let mut counters = [0; Counter::COUNT];

@@ -17,6 +17,9 @@ const HOLD: u8 = 1;
 pub(super) const MARK: u8 = 2;
 pub(super) const CLOSE: u8 = 3;
 
+/// Stands for no limit of what the customer pays, where something follows: no amount is so small.
+const NO_MOST: i64 = i64::MIN;
+
 /// A record read back.
 pub(crate) enum JournalRecord {
     Close {
@@ -68,14 +71,18 @@ pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
 /// were.
 fn tail(pack: &mut Pack, row: &UsageFacts, most: Option<Money>) {
     let tools = row.counters.tools.text();
-    if row.dropped.is_some() || tools.is_some() || most.is_some() {
+    let cost = row.cost.is_some();
+    if row.dropped.is_some() || tools.is_some() || most.is_some() || cost {
         pack.text(row.dropped.as_deref().unwrap_or_default());
     }
-    if tools.is_some() || most.is_some() {
+    if tools.is_some() || most.is_some() || cost {
         pack.text(tools.as_deref().unwrap_or_default());
     }
-    if let Some(most) = most {
-        pack.signed(most.nano());
+    if most.is_some() || cost {
+        pack.signed(most.map_or(NO_MOST, Money::nano));
+    }
+    if let Some(cost) = row.cost {
+        pack.signed(cost.nano());
     }
 }
 
@@ -162,7 +169,14 @@ fn unpack_tail(from: &mut Unpack<'_>, row: &mut UsageFacts) -> Option<Option<Mon
         return Some(None);
     }
     row.counters = row.counters.with_tools(Some(&from.text()?));
-    Some(if from.0.is_empty() { None } else { Some(Money::from_nano(from.signed()?)) })
+    if from.0.is_empty() {
+        return Some(None);
+    }
+    let most = Some(from.signed()?).filter(|most| *most != NO_MOST).map(Money::from_nano);
+    if !from.0.is_empty() {
+        row.cost = Some(Money::from_nano(from.signed()?));
+    }
+    Some(most)
 }
 
 fn unpack_begun(from: &mut Unpack<'_>) -> Option<UsageFacts> {
@@ -187,6 +201,7 @@ fn unpack_facts(from: &mut Unpack<'_>) -> Option<(UsageFacts, Option<[u8; 16]>)>
         first_byte_ms: None,
         tier: None,
         dropped: None,
+        cost: None,
         price: None,
     };
     row.counters = from.counters()?;
@@ -255,16 +270,26 @@ mod tests {
                 let most = length.map(|length| i64::try_from(length).expect("fits"));
                 let mut written = close(dropped, length, most);
                 written.row.counters.tools = tools;
+                written.row.cost = length.filter(|length| *length != 0).map(|_| Money::from_nano(77));
                 let (read, price_id) = read_back(&write_close(&written, &known));
                 assert_eq!((read.call, read.account, read.ending), (written.call, written.account, written.ending));
                 assert_eq!((read.reason, read.charge), (written.reason, written.charge));
                 assert_eq!((read.row.dropped.as_deref(), read.most), (dropped, written.most));
-                assert_eq!(read.row.counters.tools, tools);
+                assert_eq!((read.row.counters.tools, read.row.cost), (tools, written.row.cost));
                 assert_eq!(read.reply.map(|reply| reply.body.len()), stored, "a longer reply is not journalled");
                 assert_eq!(price_id, Some(price().id()));
                 assert_eq!(read.row.price.map(|price| price.id()), price_id);
             }
         }
+    }
+
+    #[test]
+    fn a_cost_needs_neither_a_limit_nor_tools() {
+        let known = KnownPrices::default();
+        let mut written = close(None, None, None);
+        written.row.cost = Some(Money::ZERO);
+        let (read, _) = read_back(&write_close(&written, &known));
+        assert_eq!((read.row.cost, read.most, read.row.dropped), (Some(Money::ZERO), None, None));
     }
 
     #[test]

@@ -322,6 +322,7 @@ fn charge(r: &Row) -> Result<ChargeRow, StoreError> {
         tier: r.try_get(21)?,
         dropped: r.try_get(22)?,
         tools: r.try_get::<_, Option<&str>>(24)?.map(Cow::Borrowed),
+        cost: r.try_get(25)?,
     };
     let decided = Decided { key: r.try_get(6)?, price_id: price, hold: r.try_get(17)?, charge, write_off };
     let own: Option<&[u8]> = r.try_get(23)?;

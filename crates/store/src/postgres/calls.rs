@@ -282,6 +282,7 @@ fn usage_row(call: CallId, account: AccountId, ending: Ending, reason: &str, row
         "first_byte_ms": row.first_byte_ms, "tier": row.tier, "dropped": row.dropped,
         "facts": bytes(&facts.hash()),
         "tools": row.counters.tools.text(),
+        "cost": row.cost.map(Money::nano),
     });
     for (counter, column) in Counter::ALL.into_iter().zip(facts.counters) {
         value[counter.name()] = column.into();

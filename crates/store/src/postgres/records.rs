@@ -21,6 +21,7 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::bounds;
 use crate::ledger::{self, EntryKind, Pots, op_id};
+use crate::margin::{MarginRow, first_id};
 
 /// The longest a statement of its own may take; what sweeps a large table needs some of it.
 const READ_TIME: Duration = Duration::from_secs(30);
@@ -260,6 +261,17 @@ impl PostgresEngine {
             }
         };
         rows.iter().map(rows::usage).collect()
+    }
+
+    pub async fn margins(&self, from_ms: i64, to_ms: i64) -> Result<Vec<MarginRow>, StoreError> {
+        self.catch_up().await;
+        let sql = "SELECT at / 86400000 AS day, model, provider, upstream_model, count(*)::bigint, sum(charge - refunded)::bigint, \
+                   sum(CASE WHEN cost IS NULL THEN 1 ELSE 0 END)::bigint, \
+                   sum(CASE WHEN cost IS NULL THEN charge - refunded ELSE 0 END)::bigint, coalesce(sum(cost), 0)::bigint \
+                   FROM usage WHERE call_id >= $1 AND call_id < $2 AND (charge > 0 OR cost > 0) \
+                   GROUP BY at / 86400000, model, provider, upstream_model ORDER BY 1, 2, 3, 4";
+        let (from, to) = (first_id(from_ms), first_id(to_ms));
+        self.rows(sql, &[&from.as_slice(), &to.as_slice()]).await?.iter().map(rows::margin).collect()
     }
 
     pub async fn entries_of(&self, account: AccountId, call: CallId) -> Result<Vec<CallEntry>, StoreError> {

@@ -9,6 +9,7 @@ use crate::call::counters::{Columns, Counter, Counters};
 use crate::call::{Ending, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
+use crate::margin::MarginRow;
 
 pub(super) const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_available, a.paid_available, \
      a.trial_held, a.paid_held, a.topped_up, a.groups, a.closed_at, a.day_limit, a.month_limit, a.day, a.day_used, a.month, \
@@ -19,8 +20,8 @@ pub(super) const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.cr
 const KEY_COLUMNS: usize = 20;
 pub(super) const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
-     u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.tools";
-const USAGE_COLUMNS: usize = 23;
+     u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.tools, u.cost";
+const USAGE_COLUMNS: usize = 24;
 
 pub(super) fn id(r: &Row, i: usize) -> Result<[u8; 16], StoreError> {
     r.try_get::<_, &[u8]>(i)?.try_into().map_err(|_| StoreError::broken("an id is not 16 bytes"))
@@ -133,6 +134,21 @@ pub(super) fn usage(r: &Row) -> Result<UsageRow, StoreError> {
         first_byte_ms: r.try_get::<_, Option<i64>>(19)?.map(|n| small(n, u32::MAX)),
         tier: r.try_get(20)?,
         dropped: r.try_get(21)?,
+        cost: limit(r, 23)?,
         price: price.and_then(|p| serde_json::from_str(p).ok()),
+    })
+}
+
+pub(super) fn margin(r: &Row) -> Result<MarginRow, StoreError> {
+    Ok(MarginRow {
+        day: r.try_get(0)?,
+        model: r.try_get(1)?,
+        provider: r.try_get(2)?,
+        upstream_model: r.try_get(3)?,
+        calls: r.try_get(4)?,
+        sold: money(r, 5)?,
+        cost_unknown: r.try_get(6)?,
+        sold_unknown: money(r, 7)?,
+        cost: money(r, 8)?,
     })
 }

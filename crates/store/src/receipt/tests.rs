@@ -59,6 +59,7 @@ fn row() -> UsageRow {
         first_byte_ms: Some(12),
         tier: Some("night".into()),
         dropped: None,
+        cost: None,
         price: Some(price),
     }
 }

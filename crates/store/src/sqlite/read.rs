@@ -23,6 +23,7 @@ use crate::call::{Ending, StoredReply, UsagePage, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::Pots;
+use crate::margin::{MarginRow, first_id};
 
 /// So many reads at a time; more wait.
 const READERS: usize = 4;
@@ -188,6 +189,33 @@ impl Readers {
         .await
     }
 
+    pub async fn margins(&self, from_ms: i64, to_ms: i64) -> Result<Vec<MarginRow>, StoreError> {
+        let sql = "SELECT at / 86400000 AS day, model, provider, upstream_model, count(*), sum(charge - refunded), \
+                   sum(CASE WHEN cost IS NULL THEN 1 ELSE 0 END), \
+                   sum(CASE WHEN cost IS NULL THEN charge - refunded ELSE 0 END), coalesce(sum(cost), 0) \
+                   FROM usage WHERE call_id >= ?1 AND call_id < ?2 AND (charge > 0 OR cost > 0) \
+                   GROUP BY at / 86400000, model, provider, upstream_model ORDER BY 1, 2, 3, 4";
+        let one = |r: &Row<'_>| {
+            Ok(MarginRow {
+                day: r.get(0)?,
+                model: r.get(1)?,
+                provider: r.get(2)?,
+                upstream_model: r.get(3)?,
+                calls: r.get(4)?,
+                sold: money(r, 5)?,
+                cost_unknown: r.get(6)?,
+                sold_unknown: money(r, 7)?,
+                cost: money(r, 8)?,
+            })
+        };
+        self.read(move |c| {
+            let mut statement = c.prepare_cached(sql)?;
+            let rows = statement.query_map(params![first_id(from_ms), first_id(to_ms)], one)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
     pub async fn entries_of(&self, account: AccountId, call: CallId) -> Result<Vec<CallEntry>, StoreError> {
         self.read(move |c| {
             let sql = "SELECT kind, at, trial, paid, take_trial, take_paid FROM entry \
@@ -261,8 +289,8 @@ const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k
 const KEY_COLUMNS: usize = 20;
 const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
-     u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.tools";
-const USAGE_COLUMNS: usize = 23;
+     u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.tools, u.cost";
+const USAGE_COLUMNS: usize = 24;
 
 fn money(r: &Row<'_>, i: usize) -> rusqlite::Result<Money> {
     r.get(i).map(Money::from_nano)
@@ -360,6 +388,7 @@ fn read_usage(r: &Row<'_>) -> rusqlite::Result<UsageRow> {
         first_byte_ms: r.get(19)?,
         tier: r.get(20)?,
         dropped: r.get(21)?,
+        cost: limit(r, 23)?,
         price: price.and_then(|p| serde_json::from_str(&p).ok()),
     })
 }

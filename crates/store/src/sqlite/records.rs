@@ -21,6 +21,7 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::entries::{Entry, EntryPage};
 use crate::ledger::{self, Pots};
+use crate::margin::MarginRow;
 use crate::report::{AuditReport, Swept};
 use crate::workflow_run::RUNS_RETAINED_MS;
 
@@ -223,6 +224,11 @@ impl SqliteEngine {
     pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {
         self.catch_up().await;
         self.readers.usage_of(account, call).await
+    }
+
+    pub async fn margins(&self, from_ms: i64, to_ms: i64) -> Result<Vec<MarginRow>, StoreError> {
+        self.catch_up().await;
+        self.readers.margins(from_ms, to_ms).await
     }
 
     pub async fn entries_of(&self, account: AccountId, call: CallId) -> Result<Vec<CallEntry>, StoreError> {

@@ -8,6 +8,7 @@ use crate::call::wish::CallEntry;
 use crate::call::{Close, Extend, Hold, HoldRefused, Mark, UsageFacts, UsagePage, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
+use crate::margin::{LONGEST_REPORT_MS, MarginRow};
 
 impl Store {
     /// Reserves money for a call. On SQLite the decision is made in memory and the hold is durable
@@ -54,6 +55,15 @@ impl Store {
     /// One call of an account, with its frozen price. Another account's call is not found.
     pub async fn usage_of(&self, account: AccountId, call: CallId) -> Result<Option<UsageRow>, StoreError> {
         on_engine!(self, e => e.usage_of(account, call).await)
+    }
+
+    /// What was sold and what it cost, of calls that began in this stretch of time, which is at most
+    /// [`crate::LONGEST_REPORT_MS`] long.
+    pub async fn margins(&self, from_ms: i64, to_ms: i64) -> Result<Vec<MarginRow>, StoreError> {
+        if from_ms < 0 || to_ms.saturating_sub(from_ms) > LONGEST_REPORT_MS {
+            return Err(StoreError::Conflict("a report is of 92 days at most".to_owned()));
+        }
+        on_engine!(self, e => e.margins(from_ms, to_ms).await)
     }
 
     /// The ledger entries of one call of an account, in their order.

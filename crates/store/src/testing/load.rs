@@ -117,6 +117,7 @@ fn facts(key: KeyId, at: i64) -> UsageFacts {
         first_byte_ms: Some(310),
         tier: None,
         dropped: None,
+        cost: None,
         price: None,
     }
 }

@@ -19,8 +19,8 @@ pub(crate) const KEY: &str = "id, spent, held, day, day_used, month, month_used"
 /// The columns of a usage row `u`: all but the counters, which the engines put after these, and
 /// then the reference of the entry that ended the call.
 pub(crate) const CHARGE: &str = "u.account_id, u.call_id, u.price_id, u.charge, u.write_off, u.refunded, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, u.upstream_model, u.ending, u.reason, \
-     u.status, u.estimated, u.hold, u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.hash, u.tools";
-pub(crate) const CHARGE_COLUMNS: usize = 25;
+     u.status, u.estimated, u.hold, u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.hash, u.tools, u.cost";
+pub(crate) const CHARGE_COLUMNS: usize = 26;
 
 /// A ledger entry as it is stored.
 #[derive(Default)]

@@ -249,6 +249,7 @@ impl House {
             first_byte_ms: Some(12),
             tier: None,
             dropped: Some("seed,top_k".into()),
+            cost: (charge > 0).then(|| Money::from_nano(charge / 2)),
             price: None,
         }
     }

@@ -58,6 +58,7 @@ suite!(
     a_pause_of_a_provider_is_not_one_of_a_model,
     a_client_secret_stands_for_its_key_until_it_expires,
     client_secrets_have_a_number,
+    margins_are_added_up_by_day_model_and_route,
     route_health_is_added_up_over_quarters,
     route_health_of_thousands_of_routes_is_added_in_parts,
     a_client_secret_may_have_a_number_of_uses,

@@ -144,7 +144,7 @@ fn two_lists_that_agree_verify_and_others_are_marked_or_stop() {
     assert_eq!(both.facts["description"].as_str(), Some("Big"), "facts of both");
     // The public record says so too.
     let catalog = super::sold(both, "10%");
-    let view = tollgate_catalog::View { groups: &["default"], topped_up: false, known: true };
+    let view = tollgate_catalog::View { groups: &["default"], topped_up: false, known: true, at_ms: 0 };
     let record = serde_json::to_value(catalog.models["big"].record(&catalog, &view)).expect("JSON");
     assert_eq!(record["vendor_list"]["unverified_faces"], serde_json::json!(["cache_write"]));
     assert_eq!(record["vendor_list"]["verified_at"], super::TODAY);

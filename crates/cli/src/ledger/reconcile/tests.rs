@@ -40,6 +40,7 @@ fn call(minute: i64, input: u64, output: u64, nano: i64) -> UsageRow {
         first_byte_ms: None,
         tier: None,
         dropped: None,
+        cost: None,
         price: None,
     }
 }

@@ -3,6 +3,7 @@
 use super::made::StartedTask;
 use super::{TaskDesk, TaskUse, Watched};
 use crate::call::Till;
+use crate::call::cost::{cost_of, note_cost};
 use crate::call::meter::fitted;
 use crate::refusal::Refusal;
 use crate::routes::traffic::SeenCall;
@@ -33,6 +34,9 @@ impl<D: TaskDesk> Watched<'_, D> {
         let (counters, charge) = charged(counters, most, &leased.price);
         let mut row = row(till, &leased.task, &leased.price, 200);
         (row.counters, row.estimated, row.raw_usage) = (counters, estimated, raw_usage);
+        let serving = till.serving.load();
+        row.cost = serving.catalog.model(&row.model).and_then(|model| cost_of(model, &row, leased.task.created_at));
+        let sold = row.clone();
         let end = TaskEnd {
             fence: leased.fence,
             state: TaskState::Completed,
@@ -43,6 +47,7 @@ impl<D: TaskDesk> Watched<'_, D> {
             close: close(&leased.task, Ending::Answered, "", charge, row),
         };
         if finish(till, &leased.task, end, "").await? {
+            note_cost(&till.metrics, &sold, charge);
             let model = leased.task.upstream_model.as_deref().unwrap_or_default();
             if by_report && self.habits.reports {
                 let now = till.world.steady_ms();
@@ -243,6 +248,7 @@ fn row(till: &Till, task: &Task, price: &Price, status: u16) -> UsageFacts {
         first_byte_ms: None,
         tier: price.tier.clone(),
         dropped: None,
+        cost: None,
         price: None::<Arc<Price>>,
     }
 }

@@ -7,10 +7,11 @@ use super::verb::{AnswerPage, OperatorVerb, PlannedCommand, ShownAs};
 use super::{ACCOUNT, wrong};
 use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::row::{Family, Row};
+use crate::margin_report::margin_report;
 use serde_json::{Value, json};
 use tollgate_store::admin::AdminCommand;
 use tollgate_store::receipt::price_id;
-use tollgate_store::{EntryPage, UsagePage};
+use tollgate_store::{EntryPage, LONGEST_REPORT_MS, UsagePage};
 
 pub const FAMILY: Family = Family { tag: "operators: books", rows, schemas };
 
@@ -20,6 +21,9 @@ fn rows() -> Vec<Row> {
     vec![
         USAGE.get("/api/admin/usage", "The usage log of one account or of all, newest first").gives(named("CallPage")),
         CALL.get(of_account, "One call of an account, with its route and its frozen price").gives(named("Call")),
+        MARGINS
+            .get("/api/admin/margins", "What was sold and what it cost, by day, model and route")
+            .gives(named("MarginReport")),
         RECEIPT
             .get("/api/admin/accounts/{account}/usage/{call_id}/receipt", "The signed receipt of a call that has ended")
             .gives(named("Receipt"))
@@ -60,6 +64,28 @@ static CALL: OperatorVerb = OperatorVerb {
     command: "usage_show",
     fields: &[ACCOUNT, CALL_ID],
     plan: |asked| Ok(AdminCommand::UsageShow { account: asked.get("account")?, call: asked.get("call_id")? }.into()),
+};
+
+static MARGINS: OperatorVerb = OperatorVerb {
+    command: "margins",
+    fields: &[
+        must("from_ms", TIME, "Calls that began at this time or later"),
+        must("to_ms", TIME, "Calls that began before this time, at most 92 days later"),
+        may(
+            "by",
+            FieldKind::Word(&["day", "model", "route", "all"]),
+            "What is added up; left out, `all`: each day of each route",
+        ),
+    ],
+    plan: |asked| {
+        let (from_ms, to_ms): (i64, i64) = (asked.get("from_ms")?, asked.get("to_ms")?);
+        if to_ms <= from_ms || to_ms - from_ms > LONGEST_REPORT_MS {
+            return Err(wrong("to_ms", "a time after `from_ms`, at most 92 days later"));
+        }
+        let by: String = asked.or("by", "all".to_owned())?;
+        let shown = move |rows: Value| margin_report(rows, &by);
+        Ok(PlannedCommand::from(AdminCommand::Margins { from_ms, to_ms }).shown(ShownAs::With(Box::new(shown))))
+    },
 };
 
 static RECEIPT: OperatorVerb = OperatorVerb {
@@ -136,6 +162,13 @@ fn schemas() -> Value {
         "Entry": record("An entry of the ledger; amounts in nano-USD, times in milliseconds", &["seq", "kind"]),
         "EntryPage": page("Entry", "next_after", &json!({ "type": ["integer", "null"] })),
         "AuditReport": record("What was looked at; no breach: every number adds up", &["entries", "breaches"]),
+        "MarginReport": {
+            "type": "object", "required": ["object", "data"],
+            "properties": { "object": { "const": "list" }, "data": { "type": "array", "items": record(
+                "What was sold and what it cost, in nano-USD; `margin_nano_usd` is of those calls whose cost is known",
+                &["calls", "sold_nano_usd", "cost_nano_usd", "cost_unknown", "margin_nano_usd"],
+            ) } },
+        },
         "LastEntry": { "type": "object", "required": ["seq"], "properties": { "seq": { "type": "integer" } } },
     })
 }

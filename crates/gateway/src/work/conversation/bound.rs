@@ -47,7 +47,7 @@ impl Conversation {
     pub(super) fn tools(&self, model: &Model) -> Result<Uses, Refusal> {
         let mut uses = Uses::NONE;
         for tool in self.hosted() {
-            let Some(face) = Face::tool(&tool.name).filter(|face| model.book.standard.has(*face)) else {
+            let Some(face) = Face::tool(&tool.name).filter(|face| model.ever_sells(*face)) else {
                 return Err(refuse_unpriced(model, tool, &self.request.place(tool.at)));
             };
             let each = tool.most.or(self.request.reads.most_uses).unwrap_or(model.chat.tool_uses);

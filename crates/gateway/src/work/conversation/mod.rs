@@ -236,6 +236,10 @@ impl Priced for Conversation {
         known.or_else(|| request.attr(path)).or_else(default)
     }
 
+    fn thinking(&self) -> Option<bool> {
+        self.request.thinking()
+    }
+
     fn metered(&self, stated: Counters) -> Counters {
         if stated.total(Side::Output) == 0 && stated.calls == 0 {
             Counters::default()

@@ -173,8 +173,11 @@ fn limited(request: &CheckedRequest, model: &Model, dialect: Dialect, body: Byte
 /// What a price of the model goes by is not left out on the way: it would be charged for and not be
 /// had, or the other way round.
 pub(super) fn priced_is_sent(model: &Model, dropped: &Dropped) -> Result<(), Problem> {
-    let conditions = model.book.tiers.iter().flat_map(|tier| &tier.when);
+    let conditions = model.books().flat_map(|book| &book.tiers).flat_map(|tier| &tier.when);
     let lost = conditions.filter_map(|one| match one {
+        Condition::Attribute { path, .. } if path == Condition::THINKING => {
+            dropped.fields().iter().find(|name| is_about_thinking(name))
+        }
         Condition::Attribute { path, .. } => dropped.fields().iter().find(|name| *name == path),
         _ => None,
     });
@@ -185,6 +188,12 @@ pub(super) fn priced_is_sent(model: &Model, dropped: &Dropped) -> Result<(), Pro
     })
     .next()
     .unwrap_or(Ok(()))
+}
+
+/// Whether to think at all was left out, not only how thoughts are shown.
+fn is_about_thinking(dropped: &str) -> bool {
+    let words = ["reasoning", "reasoning_effort", "reasoning.effort", "thinking", "enable_thinking"];
+    words.contains(&dropped) || dropped.starts_with("thinking.") || dropped.ends_with("thinkingConfig")
 }
 
 fn thinks(model: &Model) -> bool {

@@ -88,7 +88,6 @@ impl Priced for Embedding {
 
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {
         match path {
-            "endpoint" => Some(Cow::Borrowed(ENDPOINT_TYPE)),
             "dimensions" => self.0.dimensions.map(|number| Cow::Owned(number.to_string())),
             _ => self.0.attr(path),
         }

@@ -196,6 +196,9 @@ async fn keys_and_calls(office: &Office, account: &str) -> (String, String) {
     house.quiet().await;
 
     let usage = office.get(&format!("/api/admin/usage?account={account}&limit=1")).await;
+    let now = office.house.running().app.world.now_ms();
+    let sold = office.get(&format!("/api/admin/margins?from_ms={}&to_ms={}", now - 3_600_000, now + 1)).await;
+    assert_eq!(sold["data"][0]["cost_unknown"], sold["data"][0]["calls"], "the model has no list price");
     assert_eq!((&usage["data"][0]["call_id"], &usage["has_more"]), (&json!(called), &json!(false)));
     let shown = office.get(&format!("/api/admin/accounts/{account}/usage/{called}")).await;
     let charge = shown["charge_nano_usd"].as_i64().expect("a charge");

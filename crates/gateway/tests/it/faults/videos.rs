@@ -254,6 +254,7 @@ fn failed(leased: &Leased) -> TaskEnd {
         first_byte_ms: None,
         tier: None,
         dropped: None,
+        cost: None,
         price: None,
     };
     let close = Close {

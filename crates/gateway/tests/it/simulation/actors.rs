@@ -362,5 +362,6 @@ fn facts(app: &App, owner: &Customer, charge: i64) -> UsageFacts {
         tier: None,
         price: None,
         dropped: None,
+        cost: None,
     }
 }

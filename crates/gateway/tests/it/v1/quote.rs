@@ -80,7 +80,7 @@ async fn a_quote_holds_and_sends_nothing_and_names_the_hold_of_the_call() {
     assert_eq!(bound["total_nano_usd"], prompt * 1_000 + 100 * 2_000);
     assert_eq!(bound["hold_nano_usd"], bound["total_nano_usd"]);
     assert_eq!((&bound["tier"], &bound["group"], &bound["multiplier"]), (&Value::Null, &json!("default"), &json!("1")));
-    assert_eq!(bound["pricing_version"], house.running().app.serving.load().catalog.pricing_version.as_str());
+    assert_eq!(bound["pricing_version"], house.running().app.serving.load().catalog.pricing_version(0));
     assert_eq!(bound["depends_on"].as_array().map(Vec::len), Some(3));
     assert_eq!(bound["would_be_refused"], Value::Null);
     house.quiet().await;

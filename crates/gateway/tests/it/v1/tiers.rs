@@ -60,6 +60,89 @@ async fn any_parameter_of_the_request_can_choose_the_tier() {
     }
 }
 
+/// Thinking costs twice as much, a decision or a message its own price.
+const FACTS: &str = r#"
+[model."gemini-thinks"]
+supported_endpoint_types = ["openai", "anthropic", "openai-response", "gemini"]
+context_window = 100000
+max_output_tokens = 1000
+reasoning_efforts = ["low", "high"]
+chat = { thinks_unasked = false }
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+[[model."gemini-thinks".tier]]
+name = "thinking"
+when = [{ thinking = true }]
+price = { input = 1_000_000, output = 4_000_000 }
+[[model."gemini-thinks".tier]]
+name = "messages"
+when = [{ endpoint = "anthropic" }]
+multiplier = 3
+[model."always"]
+chat = { thinks_always = true }
+price = { input = 1_000_000, output = 2_000_000 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+[[model."always".tier]]
+name = "thinking"
+when = [{ thinking = true }]
+multiplier = 5
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thinking_and_the_endpoint_choose_a_tier_in_every_dialect() {
+    let house = House::with(Plan { catalog: FACTS, ..Plan::default() }).await;
+    let words = "hello there [[sim:tokens=2]]";
+    let turns = json!([{ "role": "user", "content": words }]);
+    let gemini = json!([{ "role": "user", "parts": [{ "text": words }] }]);
+    let (on, messages) = (Some("thinking"), Some("messages"));
+    let rows: Vec<(&str, Value, Option<&str>)> = vec![
+        ("chat/completions", json!({}), None),
+        ("chat/completions", json!({ "reasoning_effort": "high" }), on),
+        ("chat/completions", json!({ "reasoning_effort": "none" }), None),
+        ("chat/completions", json!({ "reasoning": { "enabled": false } }), None),
+        ("chat/completions", json!({ "enable_thinking": true }), on),
+        ("chat/completions", json!({ "enable_thinking": false }), None),
+        ("chat/completions", json!({ "thinking": { "type": "enabled" } }), on),
+        ("chat/completions", json!({ "thinking": { "type": "disabled" } }), None),
+        ("chat/completions", json!({ "chat_template_kwargs": { "enable_thinking": true } }), on),
+        ("chat/completions", json!({ "reasoning_effort": "none", "enable_thinking": true }), on),
+        ("responses", json!({}), None),
+        ("responses", json!({ "reasoning": { "effort": "low" } }), on),
+        ("messages", json!({ "max_tokens": 900 }), messages),
+        ("messages", json!({ "max_tokens": 2000, "thinking": { "type": "enabled", "budget_tokens": 1024 } }), on),
+        ("gemini", json!({}), None),
+        ("gemini", json!({ "generationConfig": { "thinkingConfig": { "thinkingBudget": 0 } } }), None),
+        ("gemini", json!({ "generationConfig": { "thinkingConfig": { "thinkingBudget": -1 } } }), on),
+    ];
+    for (path, extra, tier) in rows {
+        let (url, mut body) = match path {
+            "gemini" => ("/v1beta/models/gemini-thinks:generateContent".to_owned(), json!({ "contents": gemini })),
+            "responses" => ("/v1/responses".to_owned(), json!({ "model": "gemini-thinks", "input": words })),
+            path => (format!("/v1/{path}"), json!({ "model": "gemini-thinks", "messages": turns })),
+        };
+        body.as_object_mut().expect("an object").extend(extra.as_object().expect("an object").clone());
+        let reply = house.http.post(house.url(&url)).bearer_auth(&house.key).json(&body).send().await.expect("a reply");
+        assert_eq!(reply.status(), 200, "{path} {extra}");
+        let call = call_id(&reply);
+        reply.bytes().await.expect("the whole of it");
+        let row = house.row(call).await;
+        assert_eq!(row.tier.as_deref(), tier, "{path} {extra}");
+        let (input, output) = match tier {
+            None => (1_000, 2_000),
+            Some("thinking") => (1_000, 4_000),
+            Some(_) => (3_000, 6_000),
+        };
+        let used = row.counters;
+        assert_eq!(row.charge.nano(), (used.input as i64) * input + (used.output as i64) * output, "{path} {extra}");
+        assert!(row.hold >= row.charge, "{path} {extra}");
+    }
+    let asked = json!({ "model": "always", "messages": turns, "reasoning_effort": "none" });
+    let path = "/v1/quote?endpoint=/v1/chat/completions&input=1&output=1";
+    let quote = house.http.post(house.url(path)).bearer_auth(&house.key).json(&asked).send().await.expect("a reply");
+    let quote: Value = quote.json().await.expect("JSON");
+    assert_eq!((&quote["tier"]["name"], &quote["total_nano_usd"]), (&json!("thinking"), &json!(15_000)));
+}
+
 /// The same price on providers of two dialects.
 const PRIORITY: &str = r#"
 [model."gemini-urgent"]

@@ -75,7 +75,7 @@ multiplier = "133/100"
         (&sum["multiplier"], &sum["group"], &sum["billing_unit"]),
         (&json!("133/100"), &json!("default"), &json!("tokens"))
     );
-    assert_eq!(sum["pricing_version"], house.running().app.serving.load().catalog.pricing_version.as_str());
+    assert_eq!(sum["pricing_version"], house.running().app.serving.load().catalog.pricing_version(0));
     let lines: Vec<_> = sum["lines"]
         .as_array()
         .expect("lines")

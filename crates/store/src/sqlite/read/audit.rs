@@ -243,6 +243,7 @@ fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
         tier: text(r, 21)?,
         dropped: text(r, 22)?,
         tools: text(r, 24)?.map(Cow::Borrowed),
+        cost: r.get(25)?,
     };
     let key = blob(r, 6)?.unwrap_or_default();
     let decided = Decided { key, price_id: blob(r, 2)?, hold: r.get(17)?, charge, write_off };

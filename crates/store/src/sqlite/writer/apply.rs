@@ -23,8 +23,8 @@ use crate::task::Webhook;
 
 /// The columns of a usage row but for its counters, which come after them.
 const USAGE: &str = "account_id, call_id, key_id, at, ended_at, endpoint, model, provider, upstream_model, ending, reason, status, estimated, \
-     hold, charge, write_off, price_id, raw_usage, attempts, first_byte_ms, tier, dropped, hash, tools";
-const USAGE_COLUMNS: usize = 24;
+     hold, charge, write_off, price_id, raw_usage, attempts, first_byte_ms, tier, dropped, hash, tools, cost";
+const USAGE_COLUMNS: usize = 25;
 static INSERT_USAGE: LazyLock<String> = LazyLock::new(|| {
     let counters = COUNTERS.replace("u.", "");
     let values = vec!["?"; USAGE_COLUMNS + Counter::COUNT].join(", ");
@@ -398,6 +398,7 @@ impl<'a> Apply<'a> {
             &facts.dropped,
             hash,
             &facts.tools,
+            &facts.cost,
         ];
         let mut all: [&dyn ToSql; USAGE_COLUMNS + Counter::COUNT] = [&Null; USAGE_COLUMNS + Counter::COUNT];
         all[..USAGE_COLUMNS].copy_from_slice(&columns);

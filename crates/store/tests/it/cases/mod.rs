@@ -8,6 +8,7 @@ mod clock;
 mod credit;
 mod group;
 mod idem;
+mod margins;
 mod operator;
 mod partial;
 mod receipts;
@@ -41,6 +42,7 @@ use tollgate_store::{Close, CreditKind, Ending, HoldRefused, Limits, NewAccount,
 
 use crate::common::{Customer, House, idem, reply};
 
+pub use margins::*;
 pub use partial::*;
 pub use receipts::*;
 pub use responses::*;
