@@ -108,8 +108,13 @@ fn transcript(provider: &Provider) -> Outgoing {
 }
 
 fn session(provider: &Provider) -> Outgoing {
-    let ask =
-        RealtimeAsk { model: "m", call_id: "call_1", transcription: false, live_usage: GeminiUsage::EachResponse };
+    let ask = RealtimeAsk {
+        model: "m",
+        call_id: "call_1",
+        transcription: false,
+        live_usage: GeminiUsage::EachResponse,
+        api_version: None,
+    };
     provider.realtime(&ask, "nonce").expect("a request")
 }
 

@@ -160,8 +160,9 @@ fn not_begun(hand: &RunInHand<'_>, step: usize, code: Code, reason: Option<&str>
     match code {
         Code::Conflict if reason == Some(OVER_CONFIRMED) => {
             // Dearer than it was quoted, or longer than it was quoted for.
-            let version = &hand.app.serving.load().catalog.pricing_version;
-            let same = hand.plan.steps.get(step).is_some_and(|quoted| quoted.pricing_version == *version);
+            let serving = hand.app.serving.load();
+            let version = serving.catalog.pricing_version(hand.app.world.now_ms());
+            let same = hand.plan.steps.get(step).is_some_and(|quoted| quoted.pricing_version == version);
             Attempted::Stopped(if same { StopReason::OverConfirmed } else { StopReason::PriceRose })
         }
         Code::InsufficientBalance
