@@ -2,8 +2,8 @@
 //! without a name (mode 0600), which is gone with the last who reads it and with the process.
 //!
 //! What lies on disk has a budget of its own, with a part for each account, and leaves alone what
-//! the ledger needs. Watching and writing of large files is done on blocking threads, in large steps:
-//! pieces are gathered for them as they came, and not copied.
+//! the ledger needs. Watching and writing of large files is done on blocking threads, in large
+//! steps: pieces are gathered for them as they came, and not copied.
 
 use super::bodies::{Bodies, BodyShare, SMALL, Whose};
 use crate::refusal::Refusal;

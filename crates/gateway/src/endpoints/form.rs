@@ -1,7 +1,7 @@
 //! Reads a form with files within limits of size and time: small fields as text, files into the
-//! spool, watched while they arrive. What an Idempotency-Key stands for, where there is one, is made
-//! on the way, of names, values and contents in their order; the boundary, which is drawn anew for
-//! each try, has no part in it.
+//! spool, watched while they arrive. What an Idempotency-Key stands for, where there is one, is
+//! made on the way, of names, values and contents in their order; the boundary, which is drawn
+//! anew for each try, has no part in it.
 
 use super::reading;
 use super::unpack::Unpacking;
