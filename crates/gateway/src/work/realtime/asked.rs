@@ -119,7 +119,7 @@ impl Talk {
 
     /// Answers a turn that was heard, unless that is done already.
     pub async fn answer_turn(&mut self) {
-        if !self.turns.is_due() || self.promised.is_some() || self.ending.is_some() {
+        if !self.turns.is_due() || self.transcription || self.promised.is_some() || self.ending.is_some() {
             return;
         }
         self.turns.answered();

@@ -99,7 +99,9 @@ impl Talk {
             if std::mem::take(&mut self.own_update) {
                 return;
             }
-        } else if let Some(detection) = self.turns.began(read["session"].pointer(TURN_DETECTION)) {
+        } else if !self.transcription
+            && let Some(detection) = self.turns.began(read["session"].pointer(TURN_DETECTION))
+        {
             let session = json!({ "type": "realtime", "audio": { "input": { "turn_detection": detection } } });
             self.to_provider.push(json!({ "type": "session.update", "session": session }).to_string().into());
         }
