@@ -137,7 +137,7 @@ struct Confirm {
     items: BTreeSet<String>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ResumeRequest {
     max_cost_nano_usd: Option<u64>,
@@ -152,14 +152,12 @@ fn money(nano: u64) -> Result<Money, Refusal> {
 }
 
 fn read<T: for<'d> Deserialize<'d>>(body: &[u8]) -> Result<T, Refusal> {
-    serde_json::from_slice(body).map_err(|error| match error.classify() {
-        serde_json::error::Category::Data => {
-            // Says which field; never what was in it.
-            let what: String = error.to_string().chars().take(200).collect();
-            let what = what.split(" at line").next().unwrap_or_default().to_owned();
-            Refusal::new(Code::InvalidRequest, format!("The body is not as this endpoint takes it: {what}."))
-        }
-        _ => Refusal::new(Code::InvalidJson, "The body is not a JSON object."),
+    let value: Value =
+        serde_json::from_slice(body).map_err(|_| Refusal::new(Code::InvalidJson, "The body is not a JSON object."))?;
+    T::deserialize(value).map_err(|error| {
+        // Says which field; never all of what was in it.
+        let what: String = error.to_string().chars().take(200).collect();
+        Refusal::new(Code::InvalidRequest, format!("The body is not as this endpoint takes it: {what}."))
     })
 }
 
@@ -227,6 +225,8 @@ async fn begin(app: &Arc<App>, slug: &str, request: Request) -> Result<Response,
         let why = blocked.unwrap_or_else(|| "its fixture has not been run".to_owned());
         return Err(Refusal::new(Code::WorkflowNotExecutable, format!("The workflow cannot be run: {why}.")));
     }
+    // Nobody who has nothing begins anything: it would be stopped at its first step.
+    reading::reads_large(app, &caller).await??;
     let inputs = inputs(app, &caller, &bound, &asked.inputs).await?;
     let steps = planned(app, &caller, &bound.workflow, &inputs)?;
     let confirmed = Confirmation {
@@ -235,8 +235,6 @@ async fn begin(app: &Arc<App>, slug: &str, request: Request) -> Result<Response,
         items: asked.confirm.items,
     };
     let max_cost = confirm(&bound, &confirmed, &inputs, &steps)?;
-    // Nobody who has nothing begins anything: it would be stopped at its first step.
-    reading::reads_large(app, &caller).await??;
     let plan = RunPlan::new(&bound.workflow, &bound.digest, inputs, steps, host(&parts));
     let run = NewRun { app, caller: &caller, slug, max_cost, idem: idem.map(|idem| (idem.key_hash, idem.fingerprint)) };
     let run = run.begin(plan).await?;
@@ -327,18 +325,16 @@ fn unknown() -> Refusal {
     Refusal::about(Code::NotFound, "id", "There is no such run of this account.")
 }
 
-/// A run of the caller's own account, and whoever asks.
-async fn own(app: &App, parts: &Parts, id: &str) -> Result<(Arc<Caller>, WorkflowRun), Refusal> {
-    let caller = reading::caller(app, parts).await?;
+/// A run of the caller's own account.
+async fn own(app: &App, caller: &Caller, id: &str) -> Result<WorkflowRun, Refusal> {
     let id: RunId = id.parse().map_err(|_| unknown())?;
-    let run = app.store.run(caller.account.id, id).await?.ok_or_else(unknown)?;
-    Ok((caller, run))
+    app.store.run(caller.account.id, id).await?.ok_or_else(unknown)
 }
 
 async fn get(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
     let work = async {
         let (parts, _) = request.into_parts();
-        let (_, run) = own(&app, &parts, &id).await?;
+        let run = own(&app, reading::caller(&app, &parts).await?.as_ref(), &id).await?;
         Ok(reading::json(&show::shown(&app, &reading::base(&app, &parts), &run, true)))
     };
     replied(&app, work).await
@@ -385,7 +381,7 @@ fn page(query: &str) -> Result<WorkflowRunPage, Refusal> {
 async fn cancel(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
     let work = async {
         let (parts, _) = request.into_parts();
-        let (_, run) = own(&app, &parts, &id).await?;
+        let run = own(&app, reading::caller(&app, &parts).await?.as_ref(), &id).await?;
         wish(&app, &parts, run, &RunWish::Cancel).await
     };
     replied(&app, work).await
@@ -394,9 +390,9 @@ async fn cancel(State(app): State<Arc<App>>, Path(id): Path<String>, request: Re
 async fn resume_run(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
     let work = async {
         let (parts, body) = request.into_parts();
-        let (caller, run) = own(&app, &parts, &id).await?;
-        let body = reading::form_body(&app, &caller, &parts, body).await?;
-        let asked: ResumeRequest = if body.is_empty() { ResumeRequest::default() } else { read(&body)? };
+        let caller = reading::caller(&app, &parts).await?;
+        let asked: ResumeRequest = read(&reading::json_body(&app, &caller, &parts, body).await?)?;
+        let run = own(&app, &caller, &id).await?;
         let saved = SavedRun::read(&run);
         if saved.is_none_or(|saved| saved.machine.status != RunStatus::Stopped) {
             let text = format!("The run is {}; only one that is stopped can be resumed.", run.status);
