@@ -12,13 +12,15 @@ const SQLITE: &str = concat!(
     include_str!("../../src/sqlite/schema.sql"),
     include_str!("../../src/sqlite/migrations/0002-client-secrets.sql"),
     include_str!("../../src/sqlite/migrations/0003-client-secret-uses.sql"),
-    include_str!("../../src/sqlite/migrations/0004-route-health.sql")
+    include_str!("../../src/sqlite/migrations/0004-route-health.sql"),
+    include_str!("../../src/sqlite/migrations/0005-usage-cost.sql")
 );
 const POSTGRES: &str = concat!(
     include_str!("../../src/postgres/schema.sql"),
     include_str!("../../src/postgres/migrations/0002-client-secrets.sql"),
     include_str!("../../src/postgres/migrations/0003-client-secret-uses.sql"),
-    include_str!("../../src/postgres/migrations/0004-route-health.sql")
+    include_str!("../../src/postgres/migrations/0004-route-health.sql"),
+    include_str!("../../src/postgres/migrations/0005-usage-cost.sql")
 );
 /// Those of this version, and then the two below.
 const RAN: &str = "1 schema,2 0002-client-secrets,3 0003-client-secret-uses,4 0004-route-health,5 0005-usage-cost,6 0006-later,7 0007-later";
