@@ -42,8 +42,8 @@ impl Model {
         Some(price)
     }
 
-    /// The faces that are bought dearer than they are sold to somebody, by route: what `check` warns
-    /// of.
+    /// The faces that are bought dearer than they are sold to somebody, by route: what `check`
+    /// warns of.
     pub fn below_cost(&self, multipliers: &[Fraction], at_ms: i64) -> Vec<(&str, Vec<&'static str>)> {
         let Some(least) = multipliers.iter().copied().reduce(|a, b| if less(b, a) { b } else { a }) else {
             return Vec::new();

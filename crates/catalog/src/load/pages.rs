@@ -127,7 +127,8 @@ pub(crate) fn statements(text: &str) -> Option<Vec<&str>> {
 /// What stands behind the name of the model in a header of its page: `change.tier`, or nothing.
 pub(crate) fn inside(header: &str) -> Option<&str> {
     let Named::Inside(name) = model_of(header.trim())? else { return None };
-    let behind = header.split_once(name)?.1.trim_start_matches('"').strip_prefix('.')?;
+    let key = header.trim().trim_start_matches('[').strip_prefix("model.")?.trim_start_matches('"');
+    let behind = key.strip_prefix(name)?.trim_start_matches('"').strip_prefix('.')?;
     behind.split_once(']').map(|(path, _)| path.trim())
 }
 

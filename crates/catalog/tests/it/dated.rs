@@ -193,6 +193,10 @@ fn changes_of_the_past_are_folded_and_nothing_else_differs() {
         let again = load_again(&file(&tidy.text), &["p"], &before).expect("read again");
         assert_eq!(again.pricing_version(now), before.pricing_version(now));
     }
+    let short = "[model.m]\nprice = { input = 1, output = 1 }\nroute = [{ provider = 'p', upstream_model = 'm' }]\n\
+                 [[model.\"m\".change]]\nfrom = 2026-12-01T00:00:00Z\nprice = { input = 2, output = 2 }\n";
+    let folded = tidied(short, &catalog(short), DECEMBER).expect("it can be folded").expect("something passed");
+    assert!(folded.text.ends_with("price = { input = 2, output = 2 }\n"), "{}", folded.text);
     let inline = "[model.m]\nprice = { input = 1, output = 1 }\nroute = [{ provider = 'p', upstream_model = 'm' }]\n\
                   change = [{ from = 2026-12-01T00:00:00Z, price = { input = 2, output = 2 } }]\n";
     let refused = tidied(inline, &catalog(inline), DECEMBER);

@@ -1,5 +1,5 @@
-//! `catalog list`, `enable`, `disable`, `import`, `update` and `tidy`: real models with real list prices,
-//! in the operator's catalog.
+//! `catalog list`, `enable`, `disable`, `import`, `update` and `tidy`: real models with real list
+//! prices, in the operator's catalog.
 
 mod desk;
 mod folder;

@@ -6,7 +6,9 @@ use super::need::{Need, Priced};
 use crate::refusal::Refusal;
 use crate::world::Millis;
 use std::sync::Arc;
-use tollgate_catalog::{ChargeBound, Condition, Model, Money, Price, PriceFacts, Quantities, Unbounded, Uncharged};
+use tollgate_catalog::{
+    ChargeBound, Condition, Face, Model, Money, Price, PriceFacts, Quantities, Unbounded, Uncharged,
+};
 use tollgate_store::Counters;
 use tollgate_wire::error::Code;
 
@@ -124,6 +126,10 @@ pub fn quote(terms: Terms<'_>, model: &Model, work: &(impl Priced + ?Sized)) -> 
     let mut need = work.need(model)?;
     need.begin_with(model.chat.stream_hold.unwrap_or(terms.stream_hold));
     let attributes = frozen(model, work, terms.at);
+    let sold = &model.book_at(terms.at).standard;
+    if let Some((tool, _)) = need.most.tools.iter().find(|(tool, _)| !sold.has(*tool)) {
+        return Err(refuse_tool(model, tool));
+    }
     let attr = |path: &str| attribute(&attributes, path);
     let Terms { at, group, topped_up, .. } = terms;
     let facts = PriceFacts {
@@ -139,17 +145,18 @@ pub fn quote(terms: Terms<'_>, model: &Model, work: &(impl Priced + ?Sized)) -> 
     Ok(Quote { amount, price, most, settled: candidates == 1, need, at, topped_up, attributes })
 }
 
+/// A tool that has a price at another time only: its use would be the operator's loss.
+fn refuse_tool(model: &Model, tool: Face) -> Refusal {
+    let (model, tool) = (&model.name, tool.name());
+    let text =
+        format!("`tools`: `{model}` has no price at the moment for a tool that runs at the provider (`{tool}`).");
+    Refusal::about(Code::UnsupportedValue, "tools", text)
+}
+
 fn refuse_unpriced(model: &Model, need: &Need, why: Unbounded) -> Refusal {
     match why {
         Unbounded::Uncharged(Uncharged::Overflow) => {
             Refusal::about(Code::InvalidParameter, need.sized_by, "This request is too large to be priced.")
-        }
-        Unbounded::Uncharged(Uncharged::Unpriced(face)) if face.is_tool() => {
-            // It has a price at another time only.
-            let tool = face.name();
-            let text =
-                format!("`tools`: `{}` has no price for a tool that runs at the provider (`{tool}`).", model.name);
-            Refusal::about(Code::UnsupportedValue, "tools", text)
         }
         Unbounded::Uncharged(Uncharged::Unpriced(_)) | Unbounded::NoPrice(_) => {
             let text = format!("The model `{}` has no price for this call at the moment ({why}).", model.name);

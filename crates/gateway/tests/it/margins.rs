@@ -13,7 +13,7 @@ const CATALOG: &str = r#"
 price = { input = 2_000_000, output = 4_000_000 }
 list = { price = { input = 1_000_000, output = 3_000_000 }, source = "https://example.com" }
 route = [{ provider = "sim", upstream_model = "sim-plain" }]
-[model."own-cost"]
+[model."own-way"]
 price = { input = 2_000_000, output = 4_000_000 }
 list = { price = { input = 1_000_000, output = 3_000_000 }, source = "https://example.com" }
 route = [
@@ -23,7 +23,7 @@ route = [
 [model."at-a-loss"]
 price = { input = 1_000_000, output = 1_000_000 }
 route = [{ provider = "sim", upstream_model = "sim-plain", cost = { input = 5_000_000, output = 5_000_000 } }]
-[model."unknown-cost"]
+[model."unlisted"]
 price = { input = 2_000_000, output = 4_000_000 }
 route = [{ provider = "sim", upstream_model = "sim-plain" }]
 "#;
@@ -52,9 +52,9 @@ async fn the_cost_is_noted_for_operators_and_hidden_from_customers() {
     // Three tokens in, two out.
     let rows = [
         ("listed", 14_000, Some(9_000)),
-        ("own-cost", 14_000, Some(2_900)),
+        ("own-way", 14_000, Some(2_900)),
         ("at-a-loss", 5_000, Some(25_000)),
-        ("unknown-cost", 14_000, None),
+        ("unlisted", 14_000, None),
     ];
     for (model, charge, cost) in rows {
         let (call, row) = ask(&house, model).await;
@@ -89,9 +89,9 @@ async fn the_cost_is_noted_for_operators_and_hidden_from_customers() {
     for line in [
         "tollgate_sold_nano_usd_total{model=\"listed\",provider=\"sim\"} 14000",
         "tollgate_cost_nano_usd_total{model=\"listed\",provider=\"sim\"} 9000",
-        "tollgate_cost_nano_usd_total{model=\"own-cost\",provider=\"sim\"} 2900",
+        "tollgate_cost_nano_usd_total{model=\"own-way\",provider=\"sim\"} 2900",
         "tollgate_cost_above_charge_calls_total{model=\"at-a-loss\",provider=\"sim\"} 1",
-        "tollgate_cost_unknown_calls_total{model=\"unknown-cost\",provider=\"sim\"} 1",
+        "tollgate_cost_unknown_calls_total{model=\"unlisted\",provider=\"sim\"} 1",
     ] {
         assert!(page.contains(line), "{line} is missing in\n{page}");
     }
@@ -104,7 +104,7 @@ async fn the_cost_is_noted_for_operators_and_hidden_from_customers() {
     };
     assert_eq!((&of("listed")["calls"], &of("listed")["margin_usd"]), (&json!(1), &json!("0.000005")));
     assert_eq!(of("at-a-loss")["margin_nano_usd"], json!(-20_000));
-    assert_eq!((&of("unknown-cost")["cost_unknown"], &of("unknown-cost")["margin_nano_usd"]), (&json!(1), &json!(0)));
+    assert_eq!((&of("unlisted")["cost_unknown"], &of("unlisted")["margin_nano_usd"]), (&json!(1), &json!(0)));
     let days =
         as_operator(&house, &format!("/api/admin/margins?from_ms={}&to_ms={}&by=day", now - 3_600_000, now + 1)).await;
     assert_eq!(
@@ -129,7 +129,7 @@ async fn prices_below_cost_are_warned_of() {
         warnings,
         [
             "\"at-a-loss\" is sold below what it costs at \"sim\": input, output",
-            "\"own-cost\" is sold below what it costs at \"nobody\": input, output",
+            "\"own-way\" is sold below what it costs at \"nobody\": input, output",
         ]
     );
 }

@@ -57,8 +57,8 @@ impl Store {
         on_engine!(self, e => e.usage_of(account, call).await)
     }
 
-    /// What was sold and what it cost, of calls that began in this stretch of time, which is at most
-    /// [`crate::LONGEST_REPORT_MS`] long.
+    /// What was sold and what it cost, of calls that began in this stretch of time, which is at
+    /// most [`crate::LONGEST_REPORT_MS`] long.
     pub async fn margins(&self, from_ms: i64, to_ms: i64) -> Result<Vec<MarginRow>, StoreError> {
         if from_ms < 0 || to_ms.saturating_sub(from_ms) > LONGEST_REPORT_MS {
             return Err(StoreError::Conflict("a report is of 92 days at most".to_owned()));
