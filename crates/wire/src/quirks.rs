@@ -251,6 +251,7 @@ mod tests {
             tool_choice: vec![("required".to_owned(), "any".to_owned())],
             drop: vec!["stop".to_owned()],
             temperature_max: Some(1),
+            picture_size: SizeMembers::ImageSize,
         };
         let sent = r#"{"model":"m","max_tokens":5,"temperature":1,"stream":true,"tool_choice":"any","messages":[{"role":"system","content":"a\n\"b\""},{"role":"assistant","tool_calls":[]}]}"#;
         assert_eq!(fit(&quirks, BODY), (sent.to_owned(), "temperature,stop".to_owned()));

@@ -55,8 +55,8 @@ pub(crate) fn json_with_files(body: &Value, job: &ImageJob<'_>) -> Payload {
     Payload::of_parts(parts)
 }
 
-/// The size as OpenAI and its copies take it: a ratio has a field of its own. Some copies have other
-/// members for it.
+/// The size as OpenAI and its copies take it: a ratio has a field of its own. Some copies have
+/// other members for it.
 pub(crate) fn put_size(body: &mut Map<String, Value>, job: &ImageJob<'_>, members: SizeMembers) -> Result<(), Problem> {
     if members == SizeMembers::ImageSize
         && let Some(n) = body.remove("n")
