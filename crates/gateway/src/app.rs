@@ -14,7 +14,7 @@ use crate::who::Register;
 use crate::work::conversation::ConversationDesk;
 use crate::work::image::ImageDesk;
 use crate::work::realtime::RealtimeDesk;
-use crate::work::shelf::Shelf;
+use crate::work::run_files::RunFiles;
 use crate::work::social::SocialDesk;
 use crate::work::video::VideoDesk;
 use std::ops::Deref;
@@ -36,7 +36,7 @@ pub struct App {
     pub(crate) price_versions: PriceVersions,
     pub(crate) workflows: WorkflowBoard,
     /// Files of runs; nowhere: workflows with files are refused.
-    pub(crate) shelf: Option<Shelf>,
+    pub(crate) run_files: Option<RunFiles>,
     /// Something is to be done for a run.
     pub(crate) run_bell: Notify,
     pub(crate) ids: Arc<ids::Maker>,

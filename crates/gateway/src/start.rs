@@ -27,7 +27,7 @@ use crate::work::conversation::ConversationDesk;
 use crate::work::image::ImageDesk;
 use crate::work::image::store::PictureStore;
 use crate::work::realtime::{RealtimeDesk, SessionPlaces};
-use crate::work::shelf::Shelf;
+use crate::work::run_files::RunFiles;
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
 use crate::workers::{poller, reload, runs, settler, upkeep, webhooks};
@@ -82,8 +82,8 @@ pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: Wo
     let secrets = secrets(&opened.store, &loaded.settings, &world).await?;
     let copies = CopyStore::open(&loaded.settings.video, &client)?;
     let pictures = PictureStore::open(&loaded.settings.images, loaded.settings.storage.disk_reserve, &client)?;
-    let shelf = Shelf::open(&loaded.settings.runs, loaded.settings.storage.disk_reserve, &client)?;
-    let stores = FileStores { copies, pictures, shelf };
+    let run_files = RunFiles::open(&loaded.settings.runs, loaded.settings.storage.disk_reserve, &client)?;
+    let stores = FileStores { copies, pictures, run_files };
     let (abandoned, inbox) = mpsc::unbounded_channel();
     let app = build(loaded.settings, loaded.serving, opened.store, client, world, (secrets, stores), abandoned);
     let settling = keep(settler::run(app.till.clone(), inbox));
@@ -177,7 +177,7 @@ fn client_settings(settings: &Settings) -> ClientSettings {
 pub(crate) struct FileStores {
     copies: Option<CopyStore>,
     pictures: Option<PictureStore>,
-    shelf: Option<Shelf>,
+    run_files: Option<RunFiles>,
 }
 
 pub(crate) fn build(
@@ -186,7 +186,7 @@ pub(crate) fn build(
     store: Store,
     client: Client,
     world: World,
-    (secrets, FileStores { copies, pictures, shelf }): (Secrets, FileStores),
+    (secrets, FileStores { copies, pictures, run_files }): (Secrets, FileStores),
     abandoned: mpsc::UnboundedSender<Abandoned>,
 ) -> Arc<App> {
     let connecting = client_settings(&settings);
@@ -259,7 +259,7 @@ pub(crate) fn build(
         price_list: PriceList::default(),
         price_versions: PriceVersions::default(),
         workflows: WorkflowBoard::default(),
-        shelf,
+        run_files,
         run_bell: Notify::new(),
         ids,
         bodies,

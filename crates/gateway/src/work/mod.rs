@@ -11,7 +11,7 @@ pub mod image;
 pub mod music;
 pub mod realtime;
 pub mod rerank;
-pub mod shelf;
+pub mod run_files;
 pub mod social;
 pub mod speech;
 mod spooled_answer;

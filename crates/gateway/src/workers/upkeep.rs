@@ -40,7 +40,7 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, SOCIAL, Round::Social);
     start(app, WORKFLOWS, Round::Workflows);
     start(app, AUDIT_CHANGED, Round::AuditChanged);
-    if app.video.copies.is_some() || app.images.has_links() || app.shelf.is_some() {
+    if app.video.copies.is_some() || app.images.has_links() || app.run_files.is_some() {
         start(app, FILES, Round::Files);
     }
     start(app, FORGET, Round::Forget);
@@ -118,8 +118,8 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             if let Some(store) = &app.images.store {
                 swept("pictures", store.sweep(app.world.sure_ms()).await);
             }
-            if let Some(shelf) = &app.shelf {
-                swept("files of runs", shelf.sweep(app.world.sure_ms()).await);
+            if let Some(run_files) = &app.run_files {
+                swept("files of runs", run_files.sweep(app.world.sure_ms()).await);
             }
             Ok(())
         }

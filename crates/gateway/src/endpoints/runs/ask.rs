@@ -7,7 +7,7 @@ use crate::endpoints::{picture_file, table, transcriptions};
 use crate::refusal::Refusal;
 use crate::who::caller::{Caller, StepCaller};
 use crate::work::files::Missing;
-use crate::work::shelf::ShelfName;
+use crate::work::run_files::RunFileName;
 use axum::body::Body;
 use axum::extract::Request;
 use base64::Engine as _;
@@ -101,7 +101,7 @@ pub fn quoted_body(asked: &StepAsk, model: Option<&str>) -> Result<Value, Refusa
     }
     if asked.form {
         let seconds = match body.remove("file").as_ref().and_then(Value::as_str) {
-            Some(name) => match ShelfName::read(name) {
+            Some(name) => match RunFileName::read(name) {
                 Some(file) => file.millis.ok_or_else(|| unplayable("file"))?.div_ceil(1_000).max(1),
                 None if name.starts_with("https://") => return Err(upload_it()),
                 None => UNKNOWN_SECONDS,
@@ -111,7 +111,7 @@ pub fn quoted_body(asked: &StepAsk, model: Option<&str>) -> Result<Value, Refusa
         body.insert("seconds".to_owned(), Value::from(seconds));
     }
     let mut body = Value::Object(body);
-    replace(&mut body, &mut |text| ShelfName::read(text).map(|_| super::plan::DOT.to_owned()));
+    replace(&mut body, &mut |text| RunFileName::read(text).map(|_| super::plan::DOT.to_owned()));
     Ok(body)
 }
 
@@ -186,14 +186,14 @@ async fn inlined(app: &App, account: AccountId, mut body: Value) -> Result<Value
     let pictures = picture_file::FILES;
     replace(&mut body, &mut |text| {
         let picture = text.split_once(pictures).filter(|_| text.starts_with("http"));
-        if ShelfName::read(text).is_some() || picture.is_some() {
+        if RunFileName::read(text).is_some() || picture.is_some() {
             named.push(text.to_owned());
         }
         None
     });
     named.dedup();
     for name in named {
-        let whole = match ShelfName::read(&name) {
+        let whole = match RunFileName::read(&name) {
             Some(_) => Some(own_file(app, account, &name).await?),
             None => picture(app, &name).await?,
         };
@@ -205,9 +205,9 @@ async fn inlined(app: &App, account: AccountId, mut body: Value) -> Result<Value
 }
 
 async fn own_file(app: &App, account: AccountId, name: &str) -> Result<(&'static str, Bytes), Refusal> {
-    let read = ShelfName::read(name).filter(|read| read.belongs_to(account)).ok_or_else(|| no_file(name))?;
-    let shelf = app.shelf.as_ref().ok_or_else(|| no_file(name))?;
-    let file = shelf.get(name, None).await.map_err(|why| missing(name, why))?;
+    let read = RunFileName::read(name).filter(|read| read.belongs_to(account)).ok_or_else(|| no_file(name))?;
+    let run_files = app.run_files.as_ref().ok_or_else(|| no_file(name))?;
+    let file = run_files.get(name, None).await.map_err(|why| missing(name, why))?;
     if file.length > INLINE_BYTES {
         return Err(too_large(name));
     }
@@ -241,9 +241,9 @@ async fn form(
     key: &str,
 ) -> Result<(String, Body), Refusal> {
     let name = fields.remove("file").and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default();
-    let read = ShelfName::read(&name).filter(|read| read.belongs_to(account)).ok_or_else(|| no_file(&name))?;
-    let shelf = app.shelf.as_ref().ok_or_else(|| no_file(&name))?;
-    let file = shelf.get(&name, None).await.map_err(|why| missing(&name, why))?;
+    let read = RunFileName::read(&name).filter(|read| read.belongs_to(account)).ok_or_else(|| no_file(&name))?;
+    let run_files = app.run_files.as_ref().ok_or_else(|| no_file(&name))?;
+    let file = run_files.get(&name, None).await.map_err(|why| missing(&name, why))?;
     // Texts of customers cannot end a part: what they could write is not drawn from them.
     let boundary = format!("run-{}", app.secrets.sign("form of a step", key).chars().take(40).collect::<String>());
     let mut head = String::new();
@@ -300,9 +300,9 @@ pub async fn has_files(
     let assets = record.inputs.iter().filter(|input| input.kind == InputKind::Asset);
     let named = assets.filter_map(|input| inputs.get(&input.id)?.as_str());
     for name in named.filter(|name| !name.starts_with("https://")) {
-        ShelfName::read(name).filter(|read| read.belongs_to(account)).ok_or_else(|| no_file(name))?;
-        let shelf = app.shelf.as_ref().ok_or_else(|| no_file(name))?;
-        shelf.get(name, None).await.map_err(|why| missing(name, why))?;
+        RunFileName::read(name).filter(|read| read.belongs_to(account)).ok_or_else(|| no_file(name))?;
+        let run_files = app.run_files.as_ref().ok_or_else(|| no_file(name))?;
+        run_files.get(name, None).await.map_err(|why| missing(name, why))?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::endpoints::row::{Access, Row};
 use crate::endpoints::stored_file::{from_store, outside};
 use crate::refusal::Refusal;
 use crate::work::files::{Missing, NotStored, Uncopied, asked, link_ended, opens};
-use crate::work::shelf::{SHELF_LINK, Shelf, ShelfName, ShelfWatch};
+use crate::work::run_files::{RUN_FILE_LINK, RunFileName, RunFileWatch, RunFiles};
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use http::header;
@@ -48,7 +48,7 @@ async fn upload(State(app): State<Arc<App>>, request: Request) -> Response {
         // What is stored for a month is stored for those who can pay for a run.
         reading::reads_large(&app, &caller).await??;
         let take = |head: &tollgate_wire::multipart::PartHead, _: &[form::FormField]| match head.name.as_str() {
-            "file" => Ok(TakeFile { watch: ShelfWatch::default(), most: None }),
+            "file" => Ok(TakeFile { watch: RunFileWatch::default(), most: None }),
             other => {
                 let text = format!("`{other}` cannot be a file; only `file` can.");
                 Err(Refusal::about(Code::InvalidParameter, other, text))
@@ -60,14 +60,14 @@ async fn upload(State(app): State<Arc<App>>, request: Request) -> Response {
         let (bytes, account) = (file.file.length(), caller.account.id);
         let name = shelve(&app, account, file.file, file.watch).await?;
         let (now, base) = (app.world.now_ms(), reading::base(&app, &parts));
-        let facts = ShelfName::read(&name);
+        let facts = RunFileName::read(&name);
         Ok(reading::json(&json!({
             "id": name,
             "object": "workflow.asset",
             "bytes": bytes,
             "content_type": facts.map(|facts| facts.mime),
             "seconds": facts.and_then(|facts| facts.millis).map(|millis| millis.div_ceil(1_000)),
-            "url": Shelf::link(&app.secrets, &base, &name, now),
+            "url": RunFiles::link(&app.secrets, &base, &name, now),
             "expires_at": (now + i64::try_from(app.settings.runs.keep.as_millis()).unwrap_or(0)).div_euclid(1_000),
         })))
     };
@@ -79,18 +79,18 @@ pub fn whose(account: AccountId) -> Whose {
     Whose::Account(account)
 }
 
-/// Puts a file that was watched on the shelf; its name.
-pub async fn shelve(app: &App, account: AccountId, file: SpooledFile, watch: ShelfWatch) -> Result<String, Refusal> {
+/// Stores a file that was watched; its name.
+pub async fn shelve(app: &App, account: AccountId, file: SpooledFile, watch: RunFileWatch) -> Result<String, Refusal> {
     let none =
         || Refusal::new(Code::StorageFull, "No files of runs are stored here; `[workflows] copy_to` says where.");
-    let shelf = app.shelf.as_ref().ok_or_else(none)?;
+    let run_files = app.run_files.as_ref().ok_or_else(none)?;
     let name = watch.name(app.new_call_id(), account);
     let stopping = app.shutdown.cut.clone();
     let cut = async move {
         stopping.cancelled().await;
         Uncopied::Stopped
     };
-    match shelf.put(&name, file, app.world.now_ms(), cut).await {
+    match run_files.put(&name, file, app.world.now_ms(), cut).await {
         Ok(()) => Ok(name),
         Err(NotStored::Full) => Err(Refusal::new(
             Code::StorageQuotaExceeded,
@@ -112,12 +112,12 @@ async fn file_of(
     let work = async {
         let (parts, _) = request.into_parts();
         let now = app.world.now_ms().div_euclid(1_000);
-        opens(&app.secrets, SHELF_LINK, &name, query.as_deref().unwrap_or_default(), now)?;
-        let facts = ShelfName::read(&name).ok_or_else(link_ended)?;
-        let shelf = app.shelf.as_ref().ok_or_else(link_ended)?;
+        opens(&app.secrets, RUN_FILE_LINK, &name, query.as_deref().unwrap_or_default(), now)?;
+        let facts = RunFileName::read(&name).ok_or_else(link_ended)?;
+        let run_files = app.run_files.as_ref().ok_or_else(link_ended)?;
         // A range of something that may have changed could be put together wrongly.
         let range = parts.headers.get(header::RANGE).filter(|_| !parts.headers.contains_key(header::IF_RANGE));
-        match shelf.get(&name, range.and_then(|value| asked(value.to_str().ok()?))).await {
+        match run_files.get(&name, range.and_then(|value| asked(value.to_str().ok()?))).await {
             Ok(file) => Ok(from_store(file, facts.mime)),
             Err(Missing::Outside(length)) => Ok(outside(Some(length))),
             Err(Missing::Gone) => Err(link_ended()),

@@ -3,7 +3,7 @@
 use super::plan::RunPlan;
 use super::saved::{SavedRun, linked};
 use crate::app::App;
-use crate::work::shelf::{Shelf, ShelfName};
+use crate::work::run_files::{RunFileName, RunFiles};
 use serde_json::{Value, json};
 use tollgate_catalog::Money;
 use tollgate_store::WorkflowRun;
@@ -32,8 +32,8 @@ pub fn shown(app: &App, base: &str, run: &WorkflowRun, whole: bool) -> Value {
     }
     let now = app.world.now_ms();
     let link = |text: &str| {
-        let own = ShelfName::read(text).is_some_and(|name| name.belongs_to(run.account));
-        own.then(|| Shelf::link(&app.secrets, base, text, now))
+        let own = RunFileName::read(text).is_some_and(|name| name.belongs_to(run.account));
+        own.then(|| RunFiles::link(&app.secrets, base, text, now))
     };
     let step = |(at, step): (usize, &tollgate_workflows::RunStep)| {
         let tries: Vec<_> = saved.tries.iter().filter(|one| one.step == at).collect();

@@ -11,7 +11,7 @@ use crate::endpoints::runs::assets::{shelve, whose};
 use crate::endpoints::video_create::VIDEOS;
 use crate::refusal::Refusal;
 use crate::who::caller::{Caller, StepCaller};
-use crate::work::shelf::{ShelfName, ShelfWatch};
+use crate::work::run_files::{RunFileName, RunFileWatch};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
@@ -243,7 +243,7 @@ async fn answered(
 /// An answer that was read.
 enum Gathered {
     Bytes(Bytes),
-    /// A file of the shelf.
+    /// A file of the run.
     File(String),
 }
 
@@ -278,7 +278,7 @@ fn outputs(hand: &RunInHand<'_>, at: usize, gathered: &Gathered) -> (BTreeMap<St
 
 /// A value as checks see it: a file by its facts.
 pub(super) fn output_of(value: &Value) -> StepOutput {
-    match value.as_str().and_then(ShelfName::read) {
+    match value.as_str().and_then(RunFileName::read) {
         // That it is there at all is what its name says.
         Some(file) => StepOutput::File(FileFacts { bytes: 1, millis: file.millis, has_video: file.has_video() }),
         None => StepOutput::Json(value.clone()),
@@ -300,12 +300,12 @@ async fn whole(mut body: Body) -> Result<Bytes, String> {
     Ok(all.freeze())
 }
 
-/// Reads a body into a file of the shelf.
+/// Reads a body into a file of the run.
 async fn file(app: &Arc<App>, account: AccountId, mut body: Body) -> Result<String, String> {
     let most = app.settings.limits.upload_bytes as u64;
     let terms = SpoolTerms { whose: Some(whose(account)), most, in_memory: IN_MEMORY };
     let lost = |refusal: Refusal| refusal.message;
-    let mut spooling = app.spool.begin(terms, ShelfWatch::default()).await.map_err(lost)?;
+    let mut spooling = app.spool.begin(terms, RunFileWatch::default()).await.map_err(lost)?;
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame.map_err(|_| "the answer broke off".to_owned())?.into_data() else { continue };
         spooling.push(&piece).await.map_err(lost)?;

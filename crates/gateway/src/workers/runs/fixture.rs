@@ -1,4 +1,4 @@
-//! The beginning of the run of a fixture: its files are put on the shelf of whoever pays, its steps
+//! The beginning of the run of a fixture: its files are stored for whoever pays, its steps
 //! planned as for a customer.
 
 use super::{LEASE, millis};
@@ -8,7 +8,7 @@ use crate::endpoints::runs::assets::{shelve, whose};
 use crate::endpoints::runs::plan::{RunPlan, planned as planned_steps};
 use crate::endpoints::runs::saved::SavedRun;
 use crate::who::caller::Caller;
-use crate::work::shelf::ShelfWatch;
+use crate::work::run_files::RunFileWatch;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -75,13 +75,13 @@ async fn fill(app: &Arc<App>, caller: &Caller, run: &WorkflowRun, plan: &mut Run
     Ok(())
 }
 
-/// Puts a file of a fixture on the shelf; its name there.
+/// Stores a file of a fixture; its name there.
 async fn put(app: &Arc<App>, account: AccountId, path: &Path) -> Result<String, String> {
     let name = path.display().to_string();
     let wrong = |error: std::io::Error| format!("{name}: {error}");
     let mut file = tokio::fs::File::open(path).await.map_err(wrong)?;
     let terms = SpoolTerms { whose: Some(whose(account)), most: FILE_BYTES, in_memory: IN_MEMORY };
-    let mut spooling = app.spool.begin(terms, ShelfWatch::default()).await.map_err(|refusal| refusal.message)?;
+    let mut spooling = app.spool.begin(terms, RunFileWatch::default()).await.map_err(|refusal| refusal.message)?;
     let mut piece = vec![0; 64 << 10];
     loop {
         let length = file.read(&mut piece).await.map_err(wrong)?;

@@ -15,7 +15,7 @@ use tollgate_store::{AccountId, CallId};
 use tollgate_upstream::{Client, SpooledFile};
 
 /// What links of ours are signed for.
-pub const SHELF_LINK: &str = "workflow file";
+pub const RUN_FILE_LINK: &str = "workflow file";
 /// Letters of a name that say whose the file is.
 const OWNER: usize = 16;
 /// How long a link opens, in seconds.
@@ -45,20 +45,20 @@ const KINDS: [(&str, &str); 18] = [
 
 /// Where files of runs are stored.
 #[derive(Debug)]
-pub struct Shelf(CountedFiles);
+pub struct RunFiles(CountedFiles);
 
 /// What a name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShelfName<'n> {
+pub struct RunFileName<'n> {
     owner: &'n str,
     pub millis: Option<u64>,
     pub ending: &'static str,
     pub mime: &'static str,
 }
 
-impl<'n> ShelfName<'n> {
+impl<'n> RunFileName<'n> {
     /// Reads a name of ours.
-    pub fn read(name: &'n str) -> Option<ShelfName<'n>> {
+    pub fn read(name: &'n str) -> Option<RunFileName<'n>> {
         let mut parts = name.strip_prefix("asset_")?.split('_');
         let (id, owner, millis, ending) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
         let (ending, mime) = KINDS.into_iter().find(|(known, _)| *known == ending)?;
@@ -67,7 +67,7 @@ impl<'n> ShelfName<'n> {
         let digits = (1..=9).contains(&millis.len()) && millis.bytes().all(|byte| byte.is_ascii_digit());
         let known = format!("call_{id}").parse::<CallId>().is_ok();
         let millis = millis.parse::<u64>().ok()?;
-        (good && digits && known).then_some(ShelfName {
+        (good && digits && known).then_some(RunFileName {
             owner,
             millis: Some(millis).filter(|ms| *ms > 0),
             ending,
@@ -92,12 +92,12 @@ fn owner(account: AccountId) -> String {
 
 /// Looks at a file while it passes: what it is, and how long it plays.
 #[derive(Default)]
-pub struct ShelfWatch {
+pub struct RunFileWatch {
     first: Vec<u8>,
     meter: AudioMeter,
 }
 
-impl FileWatch for ShelfWatch {
+impl FileWatch for RunFileWatch {
     fn piece(&mut self, bytes: &[u8]) {
         let room = 64usize.saturating_sub(self.first.len());
         self.first.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -105,7 +105,7 @@ impl FileWatch for ShelfWatch {
     }
 }
 
-impl ShelfWatch {
+impl RunFileWatch {
     /// The name of the file that passed. `id` is one that nobody has used.
     pub fn name(self, id: CallId, account: AccountId) -> String {
         let (ending, millis) = match (picture_kind(&self.first), self.meter.finish()) {
@@ -136,15 +136,15 @@ impl ShelfWatch {
     }
 }
 
-impl Shelf {
+impl RunFiles {
     /// The files of these settings; `None` where none are stored.
-    pub fn open(settings: &RunSettings, disk_reserve: u64, client: &Client) -> std::io::Result<Option<Shelf>> {
+    pub fn open(settings: &RunSettings, disk_reserve: u64, client: &Client) -> std::io::Result<Option<RunFiles>> {
         let Some(place) = &settings.copy_to else { return Ok(None) };
-        let own = |name: &str| ShelfName::read(name).is_some();
+        let own = |name: &str| RunFileName::read(name).is_some();
         let files = FileStore::open(place, Some(settings.keep), own, client)?;
         let RunSettings { account_bytes, total_bytes, .. } = *settings;
         let room = FileRoom { account_bytes, total_bytes, disk_reserve };
-        Ok(Some(Shelf(CountedFiles::new(files, room, |name| ShelfName::read(name).map(|read| read.owner)))))
+        Ok(Some(RunFiles(CountedFiles::new(files, room, |name| RunFileName::read(name).map(|read| read.owner)))))
     }
 
     pub async fn put(
@@ -167,7 +167,7 @@ impl Shelf {
 
     /// A link that opens for a day.
     pub fn link(secrets: &Secrets, base: &str, name: &str, now_ms: i64) -> String {
-        let query = signed_query(secrets, SHELF_LINK, name, now_ms.div_euclid(1000) + LINK_LIFE);
+        let query = signed_query(secrets, RUN_FILE_LINK, name, now_ms.div_euclid(1000) + LINK_LIFE);
         format!("{base}/v1/workflows/files/{name}?{query}")
     }
 }
@@ -179,18 +179,18 @@ mod tests {
     #[test]
     fn a_name_says_whose_it_is_and_what() {
         let (account, id) = (AccountId([7; 16]), CallId([9; 16]));
-        let mut watch = ShelfWatch::default();
+        let mut watch = RunFileWatch::default();
         watch.piece(b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data\0\0\0\0");
         watch.piece(&[0; 16_000]);
         let name = watch.name(id, account);
         assert!(name.len() <= 70, "{name}");
-        let read = ShelfName::read(&name).expect("a name");
+        let read = RunFileName::read(&name).expect("a name");
         assert_eq!((read.millis, read.mime, read.has_video()), (Some(1_000), "audio/wav", false));
         assert!(read.belongs_to(account) && !read.belongs_to(AccountId([8; 16])));
         let other = name.replace("_wav", "_svg");
         let above = format!("../{name}");
         for bad in [other.as_str(), &above, "asset_1", "asset_x_y_z_png", "", "asset_1_0123456789abcdef_0_png"] {
-            assert_eq!(ShelfName::read(bad), None, "{bad}");
+            assert_eq!(RunFileName::read(bad), None, "{bad}");
         }
     }
 }
