@@ -17,7 +17,7 @@ use tollgate_catalog::Money;
 
 use crate::account::change::{AccountChange, KeyChange};
 use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey, Pot};
-use crate::call::{UsagePage, UsageRow};
+use crate::call::UsagePage;
 use crate::error::StoreError;
 use crate::ids::{AccountId, AdminKeyId, CallId, KeyId, RunId};
 use crate::ledger::entries::EntryPage;
@@ -154,10 +154,12 @@ impl Store {
             }
             AdminCommand::OperatorEvents { limit } => value(self.operator_events(limit).await?),
             AdminCommand::UsageList { account, page } => {
-                value(self.usage(account, page).await?.iter().map(UsageRow::record).collect::<Vec<_>>())
+                let rows = self.usage(account, page).await?;
+                value(self.records(&rows).await?)
             }
             AdminCommand::UsageShow { account, call } => {
-                value(self.usage_of(account, call).await?.ok_or_else(|| missing(call.to_string()))?.record())
+                let row = self.usage_of(account, call).await?.ok_or_else(|| missing(call.to_string()))?;
+                value(self.records(&[row]).await?.pop())
             }
             AdminCommand::Margins { from_ms, to_ms } => value(self.margins(from_ms, to_ms).await?),
             AdminCommand::PauseChange { change } => value(self.change_pause(change).await?),

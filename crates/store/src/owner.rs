@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::world::Clocks;
 
 /// How the files of a data directory begin.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "tollgate.db",
     "kept.",
     "journal.",
@@ -22,6 +22,7 @@ const OURS: [&str; 9] = [
     "replica.id",
     "refused.jsonl",
     "pictures",
+    "runs",
 ];
 /// What group and others may do with a file.
 const OTHERS: u32 = 0o077;

@@ -1,6 +1,7 @@
 //! The verbs of workflow runs. Those that ended long ago are erased by `sweep`.
 
 use super::{Engine, Store};
+use crate::call::UsageRow;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, RunId};
 use crate::workflow_run::{
@@ -66,5 +67,17 @@ impl Store {
     /// Which of these calls are steps of runs.
     pub async fn runs_of_calls(&self, calls: Vec<CallId>) -> Result<Vec<(CallId, RunId)>, StoreError> {
         on_engine!(self, e => e.runs_of_calls(calls).await)
+    }
+
+    /// Rows under the names that everybody uses, each with the run that it was a step of.
+    pub(crate) async fn records(&self, rows: &[UsageRow]) -> Result<Vec<serde_json::Value>, StoreError> {
+        let runs = self.runs_of_calls(rows.iter().map(|row| row.call).collect()).await?;
+        let record = |row: &UsageRow| {
+            let mut value = row.record();
+            let run = runs.iter().find(|(call, _)| *call == row.call).map(|(_, run)| run.to_string());
+            value["run_id"] = run.into();
+            value
+        };
+        Ok(rows.iter().map(record).collect())
     }
 }

@@ -278,6 +278,21 @@ async fn workflows(office: &Office) {
     assert_eq!(verbs, ["unlock", "lock"], "newest first");
     assert_eq!(office.refused("POST", "/api/admin/workflows/moon/lock", Some(reason())).await.0, 404);
     assert_eq!(office.refused("POST", &format!("{path}/lock"), Some(json!({}))).await.0, 400, "a reason is needed");
+    the_run_of_a_fixture(office).await;
+}
+
+async fn the_run_of_a_fixture(office: &Office) {
+    let house = &office.house;
+    super::workflows::put_narration(house).await;
+    let path = "/api/admin/workflows/article-to-narration";
+    office.send("POST", &format!("{path}/lock"), json!({ "reason": "reviewed" })).await;
+    let keys = house.running().app.store.keys(house.account).await.expect("keys");
+    let key = keys.last().expect("a key").id;
+    let begun = json!({ "reason": "does it work?", "account": house.account, "key": key });
+    let begun = office.send("POST", &format!("{path}/verify"), begun).await;
+    assert_eq!(begun["slug"], "article-to-narration");
+    let run = office.get(&format!("/api/admin/workflows/runs/{}", text(&begun["run"]))).await;
+    assert_eq!((&run["slug"], &run["account"]), (&json!("article-to-narration"), &json!(house.account)), "{run}");
 }
 
 async fn the_house(office: &Office) {

@@ -25,6 +25,15 @@ pub async fn put_example(house: &House) {
     put(house, "storyline-to-clip.json", EXAMPLE).await.expect("taken over");
 }
 
+/// A shipped workflow, which has a fixture.
+pub async fn put_narration(house: &House) {
+    let name = "article-to-narration";
+    let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalog/workflows");
+    crate::v1::workflow_runs::copy(&shipped.join(name), &house.dir.join("catalog/workflows").join(name));
+    let record = std::fs::read_to_string(shipped.join(format!("{name}.json"))).expect("read");
+    put(house, &format!("{name}.json"), &record).await.expect("taken over");
+}
+
 /// The example with one value changed.
 async fn put_changed(house: &House, pointer: &str, value: Value) -> Result<(), Vec<Mistake>> {
     let mut record: Value = serde_json::from_str(EXAMPLE).expect("JSON");
