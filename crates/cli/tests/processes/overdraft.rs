@@ -59,7 +59,10 @@ async fn ten_of_500(name: &'static str, plan: Plan<'_>) {
     let all = calls.join_all().await;
     let served: Vec<_> = all.iter().filter(|(status, ..)| *status == 200).collect();
     let refused: Vec<_> = all.iter().filter(|(status, ..)| *status == 402).collect();
-    assert_eq!((served.len(), refused.len()), (SERVED, CALLS - SERVED));
+    // On a busy machine some give up waiting for the database: refused too, and sent nowhere.
+    let late = all.iter().filter(|(status, _, body)| *status == 503 && body["error"]["code"] == "ledger_unavailable");
+    let late = late.count();
+    assert_eq!((served.len(), refused.len() + late), (SERVED, CALLS - SERVED));
     let charges = served.iter().filter_map(|(_, charge, _)| charge.as_deref());
     assert!(charges.into_iter().all(|charge| charge == "0.0025"), "{served:?}");
     assert!(refused.iter().all(|(_, _, body)| body["error"]["code"] == "insufficient_balance"), "{:?}", refused[0]);

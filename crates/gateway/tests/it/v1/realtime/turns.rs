@@ -201,8 +201,10 @@ pub async fn nothing_reaches_who_answers_by_itself_without_a_hold() {
         (Some("insufficient_balance"), 1008)
     );
     let (begun, _) = begun_and_charged(&house).await;
-    let settled = rows(&house).await.iter().filter(|row| row.raw_usage.is_some()).count();
-    assert!(begun >= 1 && begun <= settled, "{begun} of {settled}: {:?}", kinds(&events));
+    // Each had a hold; whether the stopped one still told its usage depends on who was quicker.
+    let rows = rows(&house).await;
+    let settled = rows.iter().filter(|row| row.raw_usage.is_some()).count();
+    assert!(settled >= 1 && begun <= rows.len(), "{begun} of {}: {:?}", rows.len(), kinds(&events));
 }
 
 #[tokio::test(flavor = "multi_thread")]
