@@ -110,6 +110,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     let (client, tls) = (client(&loaded.settings, &world), loaded.tls.take());
     let storage = loaded.settings.storage;
     let options = Options {
+        hold_deadline: loaded.settings.limits.ledger_time,
         stored_bytes: storage.total_bytes,
         reply_bytes: storage.account.bytes,
         disk_reserve: storage.disk_reserve,

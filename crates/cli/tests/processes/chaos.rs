@@ -275,7 +275,7 @@ async fn disk_full() {
     }
     let mut experiment = Experiment::new("disk full under load, SQLite");
     let top = format!("data_dir = \"{}\"\n{}", disk.path().join("data").display(), tasks::TASKS);
-    let mut house = House::new(Plan { top: &top, ..kinds::plan() }).await;
+    let mut house = House::new(Plan { top: &top, ledger_time: "2s", ..kinds::plan() }).await;
     let load = Load::start(&house, 8);
     let mut seen = 0;
     while experiment.more() {

@@ -21,7 +21,7 @@ async fn nothing_is_sent_and_nothing_is_lost() {
     let mut experiment = Experiment::new("PostgreSQL killed under load");
     let server = Own::start();
     let database = server.database("away").await;
-    let mut house = House::new(Plan { database: &database, ..kinds::plan() }).await;
+    let mut house = House::new(Plan { database: &database, ledger_time: "2s", ..kinds::plan() }).await;
     let load = Load::start(&house, 12);
     let seen = load.until(0, |records| count(records, "answered") >= 40).await;
 
@@ -80,7 +80,7 @@ async fn unavailable(house: &House) {
 async fn a_gateway_that_starts_without_its_database_says_so() {
     let server = Own::start();
     let database = server.database("both_die").await;
-    let mut house = House::new(Plan { database: &database, ..kinds::plan() }).await;
+    let mut house = House::new(Plan { database: &database, ledger_time: "2s", ..kinds::plan() }).await;
     let load = Load::start(&house, 12);
     let seen = load.until(0, |records| count(records, "answered") >= 20).await;
     server.kill();

@@ -88,7 +88,8 @@ async fn crashed(house: &mut House) -> Value {
 async fn the_key_store_is_away() {
     let server = Own::start();
     let database = server.database("keys_away").await;
-    let mut house = House::new(Plan { database: &database, patience: UNHURRIED, ..Plan::default() }).await;
+    let mut house =
+        House::new(Plan { database: &database, patience: UNHURRIED, ledger_time: "2s", ..Plan::default() }).await;
     let long = house.ask(0, &streamed("plain", "[[sim:tokens=15 delay_ms=100]] x")).await;
     server.kill();
     let models = format!("{}/v1/models", house.gates[0].url());
@@ -129,7 +130,7 @@ async fn labelled(house: &House, name: &str) -> Option<u64> {
 async fn the_database_stands_still() {
     let server = Own::start();
     let database = server.database("still").await;
-    let mut house = House::new(Plan { database: &database, ..Plan::default() }).await;
+    let mut house = House::new(Plan { database: &database, ledger_time: "2s", ..Plan::default() }).await;
     assert_eq!(house.ask(0, &chat("plain", "[[sim:error500]]")).await.status(), 502, "the key is known now");
     server.pause();
     // One that has a key which was seen, and one whose key would have to be looked up.

@@ -44,6 +44,9 @@ pub struct Plan<'a> {
     pub catalog: &'a str,
     /// Lines of `[limits]`.
     pub limits: &'a str,
+    /// How long calls wait for the ledger: long, because a busy machine has a slow disk, and short
+    /// where it is the point that the ledger is away.
+    pub ledger_time: &'a str,
     /// How long the first byte of the simulator may take, and the next one.
     pub patience: [&'a str; 2],
     pub log: &'a str,
@@ -64,6 +67,7 @@ impl Default for Plan<'_> {
             top: "",
             catalog: "",
             limits: "",
+            ledger_time: "30s",
             patience: ["30s", "30s"],
             log: "info",
             social: "",
@@ -201,8 +205,11 @@ impl Gate {
         std::fs::create_dir(&own).expect("a folder");
         let config = own.join("tollgate.toml");
         let port = free_port();
+        // An older executable may not know this setting.
+        let ours = number > 0 || plan.first == Path::new(TOLLGATE);
+        let ledger_time = if ours { format!("ledger_time = \"{}\"\n", plan.ledger_time) } else { String::new() };
         let text = format!(
-            "listen = \"127.0.0.1:{port}\"\ndatabase = \"{}\"\ncatalog_dir = \"../catalog\"\n{}\n\n[limits]\n{}\n\n\
+            "listen = \"127.0.0.1:{port}\"\ndatabase = \"{}\"\ncatalog_dir = \"../catalog\"\n{}\n\n[limits]\n{ledger_time}{}\n\n\
              [provider.sim]\nkind = \"openai\"\nbase_url = \"{sim_url}\"\nsecret_env = \"SIM_SECRET\"\n\
              first_byte_time = \"{}\"\nidle_time = \"{}\"\n\n\
              [provider.stubborn]\nkind = \"openai\"\nbase_url = \"{sim_url}\"\nbill_on_cancel = true\n\n\

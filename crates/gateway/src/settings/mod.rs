@@ -130,6 +130,8 @@ pub struct ServerLimits {
     /// After SIGTERM open calls get this long to finish.
     pub drain_time: Duration,
     pub connect_time: Duration,
+    /// A call waits this long for the ledger before it is refused.
+    pub ledger_time: Duration,
     /// Connections to one provider that wait for the next call; follows the descriptors.
     pub idle_upstream: usize,
     /// Output tokens that a stream is held for at first when its caller names no limit.
@@ -165,6 +167,7 @@ impl Default for ServerLimits {
             stream_time: Duration::from_secs(30 * 60),
             drain_time: Duration::from_secs(30),
             connect_time: Duration::from_secs(10),
+            ledger_time: Duration::from_secs(2),
             idle_upstream: 1_024,
             stream_hold: 4_096,
         }

@@ -195,6 +195,7 @@ fn limits(form: &mut Form<'_>) -> ServerLimits {
         stream_time: form.duration_or("stream_time", default.stream_time),
         drain_time: form.duration_or("drain_time", default.drain_time),
         connect_time: form.duration_or("connect_time", default.connect_time),
+        ledger_time: form.duration_or("ledger_time", default.ledger_time),
         idle_upstream: default.idle_upstream,
         stream_hold: form.int_or("stream_hold_tokens", default.stream_hold, 1..=1_000_000_000),
     }

@@ -28,6 +28,12 @@ impl Seed {
     }
 }
 
+/// How many calls are made: ten thousand with `make chaos`, a fifth of them in a test run.
+#[expect(clippy::disallowed_methods, reason = "a setting of the test run")]
+pub fn calls() -> usize {
+    if std::env::var_os("TOLLGATE_CHAOS_MINUTES").is_some() { 10_000 } else { 2_000 }
+}
+
 /// Runs `work` for every number below `count`, many at a time.
 pub async fn lanes<T, W, F>(count: usize, work: W) -> Vec<T>
 where

@@ -145,6 +145,16 @@ pub struct Plan {
     pub tasks: &'static str,
     /// Names of hosts that lead where the test wants.
     pub names: Option<NameSource>,
+    /// How long calls wait for the ledger. Long, because a busy machine has a slow disk; short where
+    /// it is the point that the ledger is away.
+    pub ledger_time: Duration,
+}
+
+impl Plan {
+    /// For tests that take the ledger away.
+    pub fn impatient() -> Plan {
+        Plan { ledger_time: Duration::from_secs(2), ..Plan::default() }
+    }
 }
 
 impl Default for Plan {
@@ -160,6 +170,7 @@ impl Default for Plan {
             videos: false,
             tasks: "",
             names: None,
+            ledger_time: Duration::from_secs(30),
         }
     }
 }
@@ -275,7 +286,8 @@ impl House {
         );
         std::fs::write(dir.join("tollgate.toml"), config).expect("written");
         let source = ConfigSource { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
-        let loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+        let mut loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+        loaded.settings.limits.ledger_time = plan.ledger_time;
         let clock = Clock { fixed: plan.now, ..Clock::default() };
         let world = plan.names.into_iter().fold(world(&clock), World::naming);
         let running = start(loaded, Some(source.clone()), world).await.expect("started");
@@ -513,7 +525,8 @@ impl House {
     pub async fn restart_stopped(&mut self) {
         // In one process the data folder is free once the last connection has let go of it.
         for attempt in 0.. {
-            let loaded = self.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+            let mut loaded = self.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+            loaded.settings.limits.ledger_time = Plan::default().ledger_time;
             match start(loaded, Some(self.source.clone()), world(&self.clock)).await {
                 Ok(running) => return self.running = Some(running),
                 Err(CannotStart::Store(StoreError::InUse(_))) if attempt < 250 => {
@@ -557,7 +570,8 @@ pub async fn second(house: &House) -> Running {
         std::fs::copy(house.dir.join("catalog").join(name), dir.join("catalog").join(name)).expect("copied");
     }
     let source = ConfigSource { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
-    let loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+    let mut loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+    loaded.settings.limits.ledger_time = Plan::default().ledger_time;
     start(loaded, None, world(&house.clock)).await.expect("started")
 }
 

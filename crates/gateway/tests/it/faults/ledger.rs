@@ -35,7 +35,7 @@ async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
 }
 
 pub async fn the_ledger_is_down() {
-    let house = House::new().await;
+    let house = House::with(Plan::impatient()).await;
     let known = answered(&house, repeatable_call(&house).await).await;
     let blocker = locked(&house);
     // The first call finds it out; from then on nothing is sent.
@@ -86,7 +86,7 @@ async fn all_is_readable(house: &House, known: CallId) {
 /// PostgreSQL answers, and refuses to write: a standby, or one that an operator has closed.
 async fn a_server_that_cannot_be_written() {
     let [_, postgres] = Engine::both().await;
-    let house = House::with(Plan { database: postgres.url.clone(), ..Plan::default() }).await;
+    let house = House::with(Plan { database: postgres.url.clone(), ..Plan::impatient() }).await;
     let known = answered(&house, repeatable_call(&house).await).await;
     let (server, name) = postgres.url.rsplit_once('/').expect("a database");
     let set = async |word: &str| {
@@ -127,7 +127,7 @@ async fn a_video_that_cannot_be_said_to_be_sent_is_not_sent() {
 }
 
 pub async fn the_ledger_is_slow() {
-    let house = House::new().await;
+    let house = House::with(Plan::impatient()).await;
     let blocker = locked(&house);
     let ask = || house.post(&chat("[[sim:tokens=3]]")).header("idempotency-key", "k").send();
     let began = Instant::now();
@@ -178,7 +178,7 @@ impl SmallDisk {
     }
 
     fn plan(&self) -> Plan {
-        Plan { config: format!("data_dir = \"{}\"\n", self.at.join("data").display()), ..Plan::default() }
+        Plan { config: format!("data_dir = \"{}\"\n", self.at.join("data").display()), ..Plan::impatient() }
     }
 
     fn fill(&self) -> PathBuf {
@@ -261,7 +261,7 @@ pub async fn the_disk_is_full_at_settle() {
 }
 
 pub async fn the_ledger_is_down_at_settle() {
-    let house = House::new().await;
+    let house = House::with(Plan::impatient()).await;
     house.sim.shut("/_door");
     let mut reply = house.post(&streamed("[[sim:tokens=12 door=2]]")).send().await.expect("a reply");
     let call = call_id(&reply);

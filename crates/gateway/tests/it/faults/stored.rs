@@ -12,7 +12,7 @@ use tollgate_store::Ending;
 const MODELS: [&str; 2] = ["gemini-on-openai", "gemini-on-openai-response"];
 
 async fn house() -> House {
-    House::with(Plan { catalog: CATALOG, ..Plan::default() }).await
+    House::with(Plan { catalog: CATALOG, ..Plan::impatient() }).await
 }
 
 fn ask(house: &House, body: &Value) -> reqwest::RequestBuilder {

@@ -3,15 +3,13 @@
 //! seconds at the rounding edges, characters of one to four bytes, answers that come in part or not
 //! at all. What each must cost is computed here once more, from the prices below and nothing else.
 
-use crate::generated::{Seed, end, lanes, rows};
+use crate::generated::{Seed, calls, end, lanes, rows};
 use crate::house::{House, Plan, call_id};
 use crate::v1::transcriptions::{KIND, form, wav_of};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tollgate_store::{CallId, Ending, UsageRow};
-
-const CALLS: usize = 10_000;
 
 /// Prices that do not come out even, in micro-USD.
 const CATALOG: &str = r#"
@@ -234,12 +232,13 @@ fn judge(wish: &Wish, row: &UsageRow) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_media_calls_cost_what_they_must() {
+async fn generated_media_calls_cost_what_they_must() {
+    let count = calls();
     let plan = Plan { usd: "1000000", catalog: CATALOG, sim: "estimated_percent = 0", ..Plan::default() };
     let house = Arc::new(House::with(plan).await);
     let mut seed = Seed(15);
-    let wishes: Arc<Vec<Wish>> = Arc::new((0..CALLS).map(|_| wish(&mut seed)).collect());
-    let made = lanes(CALLS, {
+    let wishes: Arc<Vec<Wish>> = Arc::new((0..count).map(|_| wish(&mut seed)).collect());
+    let made = lanes(count, {
         let (house, wishes) = (house.clone(), wishes.clone());
         move |at| {
             let (house, wishes) = (house.clone(), wishes.clone());
@@ -248,7 +247,7 @@ async fn ten_thousand_media_calls_cost_what_they_must() {
     })
     .await;
     let rows = rows(&house).await;
-    assert_eq!((made.len(), rows.len()), (CALLS, CALLS));
+    assert_eq!((made.len(), rows.len()), (count, count));
     let mut seen: HashMap<&str, usize> = HashMap::new();
     for (at, call) in made {
         judge(&wishes[at], &rows[&call]);
@@ -256,7 +255,7 @@ async fn ten_thousand_media_calls_cost_what_they_must() {
     }
     let sorts = ["1K", "2K", "4K", "high", "no picture", "ears", "cheap-ears", "flat-ears", "not heard"];
     for expected in sorts.into_iter().chain(["characters", "song"]) {
-        assert!(seen.get(expected).is_some_and(|count| *count > 50), "{expected} was hardly seen: {seen:?}");
+        assert!(seen.get(expected).is_some_and(|seen| *seen > count / 200), "{expected} was hardly seen: {seen:?}");
     }
     end(house).await;
 }

@@ -64,7 +64,7 @@ async fn held(house: &House, model: &str, text: &str, extra: &Value) -> UsageRow
 /// disk.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_is_withheld_and_free_when_the_hold_is_not_durable_in_time() {
-    let house = House::new().await;
+    let house = House::with(Plan::impatient()).await;
     let database = rusqlite::Connection::open(house.dir.join("data/tollgate.db")).expect("the database");
     database.execute_batch("BEGIN IMMEDIATE").expect("locked");
     let reply = house.ask("hello [[sim:tokens=3]]").await;

@@ -1,6 +1,6 @@
 //! Idempotency-Key on a paid POST.
 
-use crate::house::{House, call_id, chat, error_of, streamed};
+use crate::house::{House, Plan, call_id, chat, error_of, streamed};
 use serde_json::Value;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -148,7 +148,7 @@ async fn an_answer_that_was_paid_for_and_not_fetched_is_stored() {
 /// Whoever has paid for an answer gets it again while the ledger takes nothing new.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stored_reply_is_given_while_nothing_can_be_held() {
-    let house = House::new().await;
+    let house = House::with(Plan::impatient()).await;
     let ask = || house.post(&chat("[[sim:tokens=3]]")).header("idempotency-key", "k8");
     let first = ask().send().await.expect("a reply");
     let call = call_id(&first);

@@ -3,14 +3,13 @@
 //! call is its hold and is never passed; the use of the call, stated to the quote afterwards, comes
 //! to its charge, to the nano-dollar.
 
-use crate::generated::{Seed, end, lanes, rows};
+use crate::generated::{Seed, calls, end, lanes, rows};
 use crate::house::{House, Plan, call_id};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tollgate_store::{CallId, Ending, UsageRow};
 
-const CALLS: usize = 10_000;
 /// The demo, and a model whose tiers change within a few words.
 const CATALOG: &str = concat!(
     include_str!("../../../../../catalog/demo.toml"),
@@ -122,13 +121,14 @@ async fn make(house: &House, body: Value, quoted: bool) -> Made {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_quotes_hold() {
+async fn generated_quotes_hold() {
+    let count = calls();
     let plan =
         Plan { usd: "1000000", catalog: CATALOG, now: Some(PEAK), sim: "estimated_percent = 0", ..Plan::default() };
     let house = Arc::new(House::with(plan).await);
     let mut seed = Seed(3);
-    let bodies: Arc<Vec<Value>> = Arc::new((0..CALLS).map(|_| seed.body()).collect());
-    let made = lanes(CALLS, {
+    let bodies: Arc<Vec<Value>> = Arc::new((0..count).map(|_| seed.body()).collect());
+    let made = lanes(count, {
         let (house, bodies) = (house.clone(), bodies.clone());
         move |at| {
             let (house, bodies) = (house.clone(), bodies.clone());
@@ -137,9 +137,9 @@ async fn ten_thousand_quotes_hold() {
     })
     .await;
     let rows = Arc::new(rows(&house).await);
-    assert_eq!((made.len(), rows.len()), (CALLS, CALLS));
+    assert_eq!((made.len(), rows.len()), (count, count));
     let made = Arc::new(made);
-    let outcomes = lanes(CALLS, {
+    let outcomes = lanes(count, {
         let (house, made, rows) = (house.clone(), made.clone(), rows.clone());
         move |at| {
             let (house, made, rows) = (house.clone(), made.clone(), rows.clone());
@@ -152,7 +152,7 @@ async fn ten_thousand_quotes_hold() {
         *seen.entry(outcome).or_default() += 1;
     }
     for expected in ["answered", "upstream_fault", "free", "priority", "peak", "long", "longer", "estimated"] {
-        assert!(seen.get(expected).is_some_and(|count| *count > 50), "{expected} was hardly seen: {seen:?}");
+        assert!(seen.get(expected).is_some_and(|seen| *seen > count / 200), "{expected} was hardly seen: {seen:?}");
     }
     drop((made, rows));
     end(house).await;

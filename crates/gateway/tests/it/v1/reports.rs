@@ -183,7 +183,7 @@ async fn hidden_reasoning_is_paid_when_the_ledger_is_away_too() {
         let answer = Written::events(streamed(Dialect::Chat, Some(SAID), 9, 150_000));
         let script = Scripted::start(vec![answer.waits_after("\n\n", locked.clone())]).await;
         let config = script.config("openai");
-        let house = House::with(Plan { usd: "0", catalog: CATALOG, config, ..Plan::default() }).await;
+        let house = House::with(Plan { usd: "0", catalog: CATALOG, config, ..Plan::impatient() }).await;
         house.credit("all", Pot::Paid, Money::from_nano(nano)).await;
         let mut reply = house.post(&ask("gemini-long", true)).send().await.expect("a reply");
         let call = call_id(&reply);

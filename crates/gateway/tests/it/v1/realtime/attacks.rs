@@ -119,12 +119,14 @@ async fn responses_that_are_asked_for_at_once_begin_one_after_the_other() {
         talker.send(event).await;
     }
     talker.until("response.created").await;
-    let refused = talker.until("error").await.pop().expect("an event");
-    assert_eq!(
-        (refused["error"]["code"].as_str(), refused["error"]["event_id"].as_str()),
-        (Some("conversation_already_has_active_response"), Some("mine_1")),
-        "by the client's own name for it"
-    );
+    for at in 1..8 {
+        let refused = talker.until("error").await.pop().expect("an event");
+        assert_eq!(
+            (refused["error"]["code"].as_str(), refused["error"]["event_id"].as_str()),
+            (Some("conversation_already_has_active_response"), Some(format!("mine_{at}").as_str())),
+            "by the client's own name for it"
+        );
+    }
     house.sim.open();
     talker.until("response.done").await;
     talker.leave().await;

@@ -58,8 +58,11 @@ async fn one_lost_is_found_and_charged() {
 async fn two_alike_stay_unknown_and_free() {
     let house = house(TASKS).await;
     exclusive(&house).await;
-    for model in ["sora-2", "MiniMax-H3"] {
+    for (model, asked_at) in [("sora-2", "/v1/videos"), ("MiniMax-H3", "/video/minimax/")] {
+        // No list is read before both are made: the first of them alone would be found.
+        house.sim.shut(asked_at);
         let (first, second) = tokio::join!(sent(&house, model, LOST), sent(&house, model, LOST));
+        house.sim.open();
         stays_unknown(&house, first).await;
         stays_unknown(&house, second).await;
     }

@@ -266,7 +266,8 @@ async fn a_key_finds_its_task_again() {
 /// Somebody keeps the database locked: the task is not written down, and its key is not used up.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_whose_task_is_not_durable_yet_has_to_wait() {
-    let house = house("look_time = \"2s\"\nturn_time = \"1s\"").await;
+    let tasks = "look_time = \"2s\"\nturn_time = \"1s\"";
+    let house = House::with(Plan { videos: true, usd: "1000", tasks, ..Plan::impatient() }).await;
     let send = async || {
         let body = request("kling-v3", "[[sim:ok]]");
         let reply = house.http.post(house.url("/v1/videos")).bearer_auth(&house.key).header("idempotency-key", "a");
