@@ -1,17 +1,19 @@
 //! A whole house for one test: simulator, gateway, account, key. When dropped it asserts the money
 //! invariants: no open hold, a clean audit, a row and a hold for every call the simulator saw.
 
+use crate::clock::{Clock, world};
 use crate::sent::{is_whole_call, responses};
 use crate::watch::Watch;
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tokio::task::JoinSet;
 use tollgate_catalog::Money;
+use tollgate_gateway::configuration::Loaded;
 use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::{CannotStart, Running, start};
 use tollgate_gateway::world::World;
@@ -145,8 +147,7 @@ pub struct Plan {
     pub tasks: &'static str,
     /// Names of hosts that lead where the test wants.
     pub names: Option<NameSource>,
-    /// How long calls wait for the ledger. Long, because a busy machine has a slow disk; short where
-    /// it is the point that the ledger is away.
+    /// How long calls wait for the ledger: long, because a busy machine has a slow disk.
     pub ledger_time: Duration,
 }
 
@@ -154,6 +155,13 @@ impl Plan {
     /// For tests that take the ledger away.
     pub fn impatient() -> Plan {
         Plan { ledger_time: Duration::from_secs(2), ..Plan::default() }
+    }
+
+    /// The configuration, with the patience of an ordinary test.
+    fn load(source: &ConfigSource) -> Loaded {
+        let mut loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+        loaded.settings.limits.ledger_time = Plan::default().ledger_time;
+        loaded
     }
 }
 
@@ -173,72 +181,6 @@ impl Default for Plan {
             ledger_time: Duration::from_secs(30),
         }
     }
-}
-
-/// The clock of a house: the real one, which a test may set forward or back, or make the life of a
-/// call stumble over.
-#[derive(Clone, Default)]
-pub struct Clock {
-    /// A moment at which the clock stands still.
-    fixed: Option<i64>,
-    shift: Arc<AtomicI64>,
-    /// Time that has passed beside the real one.
-    passed: Arc<AtomicI64>,
-    trap: Arc<Mutex<Option<&'static str>>>,
-}
-
-impl Clock {
-    /// The wall clock is set; no time passes.
-    pub fn set(&self, ms: i64) {
-        self.shift.store(ms, Ordering::SeqCst);
-    }
-
-    /// So much time has passed since the beginning, beside the real one.
-    pub fn pass(&self, ms: i64) {
-        self.set(ms);
-        self.passed.store(ms, Ordering::SeqCst);
-    }
-
-    /// The next look at the clock by a call that waits for its provider panics.
-    pub fn trap(&self) {
-        self.trap_in("tollgate_gateway::call::answer::");
-    }
-
-    /// The next look at the clock from inside this function or file panics.
-    pub fn trap_in(&self, place: &'static str) {
-        *self.trap.lock().expect("a lock") = Some(place);
-    }
-
-    fn stumbles(&self) -> bool {
-        let place = *self.trap.lock().expect("a lock");
-        let Some(place) = place else { return false };
-        let here = std::backtrace::Backtrace::force_capture().to_string().contains(place);
-        here && self.trap.lock().expect("a lock").take().is_some()
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "tests run in real time")]
-    fn now(&self) -> i64 {
-        assert!(!self.stumbles(), "on purpose, in the middle of a call");
-        let real = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        self.fixed.unwrap_or_else(|| i64::try_from(real).unwrap_or(0)) + self.shift.load(Ordering::SeqCst)
-    }
-}
-
-fn world(clock: &Clock) -> World {
-    let (clock, passed, database) = (clock.clone(), clock.passed.clone(), clock.clone());
-    let began = (clock.now(), tokio::time::Instant::now());
-    World::new(
-        move || clock.now(),
-        |bytes| {
-            use std::io::Read as _;
-            std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes)).expect("random bytes");
-        },
-    )
-    .steadily(move || {
-        let since = i64::try_from(began.1.elapsed().as_millis()).unwrap_or(i64::MAX);
-        began.0 + since + passed.load(Ordering::SeqCst)
-    })
-    .with_database(move || database.now())
 }
 
 impl House {
@@ -286,7 +228,7 @@ impl House {
         );
         std::fs::write(dir.join("tollgate.toml"), config).expect("written");
         let source = ConfigSource { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
-        let mut loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+        let mut loaded = Plan::load(&source);
         loaded.settings.limits.ledger_time = plan.ledger_time;
         let clock = Clock { fixed: plan.now, ..Clock::default() };
         let world = plan.names.into_iter().fold(world(&clock), World::naming);
@@ -525,9 +467,7 @@ impl House {
     pub async fn restart_stopped(&mut self) {
         // In one process the data folder is free once the last connection has let go of it.
         for attempt in 0.. {
-            let mut loaded = self.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
-            loaded.settings.limits.ledger_time = Plan::default().ledger_time;
-            match start(loaded, Some(self.source.clone()), world(&self.clock)).await {
+            match start(Plan::load(&self.source), Some(self.source.clone()), world(&self.clock)).await {
                 Ok(running) => return self.running = Some(running),
                 Err(CannotStart::Store(StoreError::InUse(_))) if attempt < 250 => {
                     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -570,9 +510,7 @@ pub async fn second(house: &House) -> Running {
         std::fs::copy(house.dir.join("catalog").join(name), dir.join("catalog").join(name)).expect("copied");
     }
     let source = ConfigSource { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
-    let mut loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
-    loaded.settings.limits.ledger_time = Plan::default().ledger_time;
-    start(loaded, None, world(&house.clock)).await.expect("started")
+    start(Plan::load(&source), None, world(&house.clock)).await.expect("started")
 }
 
 pub fn chat(text: &str) -> Value {

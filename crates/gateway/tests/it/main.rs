@@ -2,6 +2,7 @@
 //! mirror the paths: a missing file is a missing test.
 
 mod api;
+mod clock;
 mod endpoints_page;
 mod engine;
 mod generated;

@@ -58,9 +58,9 @@ async fn two_gateways_together_stay_below_a_providers_limit() {
         }
     });
     futures_util::future::join_all(creating).await;
-    // On a machine that stands still, what left evenly arrives in heaps. So the whole is counted and
-    // not each second, and a second more is allowed for what was on its way. Who asks too much, with
-    // thousands of tasks that are due, has asked far too much by then.
+    // On a machine that stands still, what left evenly arrives in heaps. So the whole is counted
+    // and not each second, and a second more is allowed for what was on its way. Who asks too much,
+    // with thousands of tasks that are due, has asked far too much by then.
     house.sim.clear();
     let began = Instant::now();
     let asked = loop {
