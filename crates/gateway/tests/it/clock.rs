@@ -10,7 +10,7 @@ use tollgate_gateway::world::World;
 #[derive(Clone, Default)]
 pub struct Clock {
     /// A moment at which the clock stands still.
-    pub fixed: Option<i64>,
+    fixed: Option<i64>,
     shift: Arc<AtomicI64>,
     /// Time that has passed beside the real one.
     passed: Arc<AtomicI64>,
@@ -18,6 +18,11 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// One that stands still at this moment, if one is given.
+    pub fn standing(fixed: Option<i64>) -> Clock {
+        Clock { fixed, ..Clock::default() }
+    }
+
     /// The wall clock is set; no time passes.
     pub fn set(&self, ms: i64) {
         self.shift.store(ms, Ordering::SeqCst);

@@ -230,7 +230,7 @@ impl House {
         let source = ConfigSource { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
         let mut loaded = Plan::load(&source);
         loaded.settings.limits.ledger_time = plan.ledger_time;
-        let clock = Clock { fixed: plan.now, ..Clock::default() };
+        let clock = Clock::standing(plan.now);
         let world = plan.names.into_iter().fold(world(&clock), World::naming);
         let running = start(loaded, Some(source.clone()), world).await.expect("started");
         let account = running
