@@ -196,7 +196,7 @@ pub async fn what_holds_for_the_key_holds_for_its_secrets() {
     let first = made(&house, json!({})).await;
     leave(open(at, "", value(&first), false).await.expect("a session")).await;
     // It expires.
-    house.later(599_000).await;
+    house.later(300_000).await;
     leave(open(at, "", value(&first), false).await.expect("a session")).await;
     house.later(661_000).await;
     assert_eq!(refused(at, "", value(&first)).await, 401);
