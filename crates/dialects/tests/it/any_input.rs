@@ -356,9 +356,14 @@ fn streams_are_linear() {
             // As many events either way, in short streams and in long ones: many kernels count a
             // thread's time in ticks of some milliseconds, which the sum is many of.
             let all = |streams: usize, count: usize| (0..streams).map(|_| time(count)).sum::<Duration>();
-            let (short, long) = (all(24, 500), all(3, 4_000));
-            let bound = short * 3 + Duration::from_millis(50);
-            assert!(long < bound, "{from:?} to {to:?}: {short:?}, then {long:?}");
+            // A machine that stands still for a moment spoils one try, also by this account where
+            // the machine is a guest; what is not linear spoils all of them.
+            let mut seen = Vec::new();
+            let linear = std::iter::repeat_with(|| (all(24, 500), all(3, 4_000))).take(10).any(|(short, long)| {
+                seen.push((short, long));
+                long < short * 3 + Duration::from_millis(50)
+            });
+            assert!(linear, "{from:?} to {to:?}: {seen:?}");
         }
     }
 }
