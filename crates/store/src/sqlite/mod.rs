@@ -16,6 +16,7 @@ mod responses;
 mod route_health;
 mod social;
 mod stored;
+pub(crate) mod sums;
 mod tasks;
 mod turns;
 mod workflow_runs;
