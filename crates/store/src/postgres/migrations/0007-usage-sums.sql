@@ -33,7 +33,7 @@ CREATE TABLE usage_quarter (
   calls bigint NOT NULL,
   seconds bigint NOT NULL,
   PRIMARY KEY (account_id, quarter, key_id, model, endpoint, ending, provider, upstream_model)
-) WITH (fillfactor = 40);
+) WITH (fillfactor = 70);
 CREATE INDEX usage_quarter_time ON usage_quarter (quarter);
 -- The last row of the usage log, in the order of its key, that is in the sums; no row here: all of them are. Those after it are added in steps.
 CREATE TABLE usage_backfill (
