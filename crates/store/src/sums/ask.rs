@@ -217,6 +217,9 @@ impl SumQuery {
     }
 }
 
+/// What is grouped by: time, columns, and the words for both.
+type AskedGroups = (Option<SumUnit>, Vec<SumColumn>, Vec<String>);
+
 impl SumAsk {
     /// Checks a question. `now_ms` is the end of an open one, up to the end of its quarter.
     pub fn checked(&self, viewer: SumViewer, now_ms: i64) -> Result<SumQuery, WrongSum> {
@@ -249,7 +252,7 @@ impl SumAsk {
         Ok(SumQuery { filter, from, to, zone, zone_name, unit, spans, by, words, cut, for_operator })
     }
 
-    fn groups(&self, viewer: SumViewer) -> Result<(Option<SumUnit>, Vec<SumColumn>, Vec<String>), WrongSum> {
+    fn groups(&self, viewer: SumViewer) -> Result<AskedGroups, WrongSum> {
         let (mut unit, mut by, mut words) = (None, Vec::new(), Vec::<String>::new());
         for word in self.by.iter().flat_map(|by| by.split(',')).map(str::trim) {
             let time = SumUnit::ALL.into_iter().find(|unit| unit.name() == word);
