@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 /// By so much a message grows that is put together.
 const STEP: usize = 64 << 10;
 
-pub struct Incoming {
+pub struct IncomingFrames {
     /// Frames of this side are masked: it is a client.
     masked: bool,
     room: MessageRoom,
@@ -42,9 +42,9 @@ struct Filled {
     end: usize,
 }
 
-impl Incoming {
-    pub fn new(masked: bool, room: MessageRoom) -> Incoming {
-        Incoming {
+impl IncomingFrames {
+    pub fn new(masked: bool, room: MessageRoom) -> IncomingFrames {
+        IncomingFrames {
             masked,
             room,
             filled: None,
@@ -207,7 +207,7 @@ impl Incoming {
         if !control {
             self.room.cover(self.collected.len() + more).map_err(|_| SocketInput::NoRoom)?;
         }
-        let Incoming { filled, collected, aside, .. } = self;
+        let IncomingFrames { filled, collected, aside, .. } = self;
         let into = if control { aside } else { collected };
         if let Some(filled) = filled {
             if into.capacity() - into.len() < more {

@@ -1,7 +1,7 @@
 //! The end of a session: calls that run are closed by what they produced, and both sides hear why.
 
 use super::ending::LastWords;
-use super::relay::{Next, Relay};
+use super::relay::{Relay, SessionNext};
 use crate::refusal::Refusal;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -15,17 +15,17 @@ const ABANDONED: Duration = Duration::from_secs(5);
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
     /// Whatever still runs is closed, and both sides hear of it.
-    pub(super) async fn finish(mut self: Box<Self>, next: Next) {
+    pub(super) async fn finish(mut self: Box<Self>, next: SessionNext) {
         let (ending, reason, words) = match next {
-            Next::Go => return,
-            Next::ClientGone => {
+            SessionNext::Go => return,
+            SessionNext::ClientGone => {
                 // Its close is answered before anything else.
                 self.client.flush().await;
                 self.hear_out().await;
                 (Ending::ClientLeft, "client_gone", None)
             }
-            Next::ProviderGone(words) => (Ending::UpstreamFault, "upstream_gone", Some(words)),
-            Next::Over(words) => (Ending::Refused, "session_ended", Some(words)),
+            SessionNext::ProviderGone(words) => (Ending::UpstreamFault, "upstream_gone", Some(words)),
+            SessionNext::Over(words) => (Ending::Refused, "session_ended", Some(words)),
         };
         self.talk.close_calls(ending, reason);
         if let Some(refusal) = words.as_ref().and_then(|words| words.error.as_ref()) {
@@ -41,8 +41,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         }
     }
 
-    /// The client has left: what runs is cancelled, and has a moment to say what it used. So is what
-    /// was asked for and begins only now; its provider has read for it.
+    /// The client has left: what runs is cancelled, and has a moment to say what it used. So is
+    /// what was asked for and begins only now; its provider has read for it.
     async fn hear_out(&mut self) {
         // Nobody waits for it any more, and what comes after it says what was used.
         self.withheld = None;
@@ -59,7 +59,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
                 self.talk.cancel(id);
             }
             self.talk.to_client.clear();
-            if !matches!(self.deliver(), Next::Go | Next::Over(_)) {
+            if !matches!(self.deliver(), SessionNext::Go | SessionNext::Over(_)) {
                 return;
             }
             let again = self.talk.turns.may_begin_until().filter(|at| *at > now);
@@ -69,7 +69,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
                 () = tokio::time::sleep_until(again) => continue,
                 () = cut.cancelled() => return,
             };
-            if !matches!(self.server_frame(heard, Instant::now()).await, Next::Go) {
+            if !matches!(self.server_frame(heard, Instant::now()).await, SessionNext::Go) {
                 return;
             }
         }

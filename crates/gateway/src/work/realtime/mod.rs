@@ -2,8 +2,9 @@
 //! response is a call of its own.
 //!
 //! `session.rs` opens a session, `relay.rs` is its loop, and `passing.rs` passes on between its two
-//! sides (`socket.rs`, with the frames of `incoming.rs` and `outgoing.rs`). Events pass unread but for those that say what is to be done (`asked.rs`) and those that say what was
-//! done (`heard.rs`); `talk.rs` is what is known of the session, and `turns.rs` says who begins a
+//! sides (`socket.rs`, with the frames of `incoming.rs` and `outgoing.rs`). Events pass unread but
+//! for those that say what is to be done (`asked.rs`) and those that say what was done
+//! (`heard.rs`); `talk.rs` is what is known of the session, and `turns.rs` says who begins a
 //! response. Before a response may begin there is a hold for it (`holds.rs`); nothing here knows a
 //! price.
 

@@ -13,7 +13,7 @@ use tokio::io::AsyncWrite;
 /// What is written is forgotten when it is so much: a side that always lags never takes all.
 const WRITTEN: usize = 256 << 10;
 
-pub struct Outgoing {
+pub struct OutgoingFrames {
     bytes: Vec<u8>,
     /// So many of them are written.
     at: usize,
@@ -41,10 +41,10 @@ impl Masks {
     }
 }
 
-impl Outgoing {
+impl OutgoingFrames {
     /// `masks`: we are the client.
-    pub fn new(room: MessageRoom, masks: Option<Masks>) -> Outgoing {
-        Outgoing { bytes: Vec::new(), at: 0, unflushed: false, room, full: false, masks }
+    pub fn new(room: MessageRoom, masks: Option<Masks>) -> OutgoingFrames {
+        OutgoingFrames { bytes: Vec::new(), at: 0, unflushed: false, room, full: false, masks }
     }
 
     pub fn waiting(&self) -> usize {

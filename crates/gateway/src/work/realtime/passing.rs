@@ -3,7 +3,7 @@
 //! goes from what was read of one socket into what is written to the other.
 
 use super::ending::LastWords;
-use super::relay::{Next, Relay};
+use super::relay::{Relay, SessionNext};
 use super::socket::SocketInput;
 use crate::refusal::Refusal;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -16,7 +16,7 @@ use tollgate_wire::error::Code;
 impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
     /// Takes what was read of both sides already. Nothing: all of it is passed on, or may not be
     /// now.
-    pub(super) async fn take_read(&mut self, now: Instant) -> Option<Next> {
+    pub(super) async fn take_read(&mut self, now: Instant) -> Option<SessionNext> {
         while self.hears_server()
             && let Some(input) = self.next_of_server()
         {
@@ -61,31 +61,31 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         })
     }
 
-    pub(super) async fn client_frame(&mut self, heard: SocketInput, now: Instant) -> Next {
+    pub(super) async fn client_frame(&mut self, heard: SocketInput, now: Instant) -> SessionNext {
         let (frame, room) = match heard {
             SocketInput::Text(text, room) => (Received::Text(text), room),
             SocketInput::Binary(..) if self.client_form.is_none() => {
                 let words = LastWords::plain(CloseCode::Unsupported, "events are text");
-                return Next::Over(words);
+                return SessionNext::Over(words);
             }
             SocketInput::Binary(bytes, room) => (Received::Other(LiveFrame::Binary(bytes)), room),
-            SocketInput::Passed => return Next::Go,
+            SocketInput::Passed => return SessionNext::Go,
             SocketInput::Aside => {
                 // Nobody is paid by it, and nobody says anything by it; but it is work.
                 self.resume_at = self.pace.came(0, now);
-                return Next::Go;
+                return SessionNext::Go;
             }
-            SocketInput::Closed(_) | SocketInput::Gone => return Next::ClientGone,
+            SocketInput::Closed(_) | SocketInput::Gone => return SessionNext::ClientGone,
             SocketInput::TooLarge => {
                 let text = format!("A message has at most {} bytes.", self.settings.message_bytes);
-                return Next::Over(LastWords::fault(Code::BodyTooLarge, &text));
+                return SessionNext::Over(LastWords::fault(Code::BodyTooLarge, &text));
             }
             SocketInput::NoRoom => {
                 let text = "Too many large messages are being served; open the session again.";
-                return Next::Over(LastWords::fault(Code::Overloaded, text));
+                return SessionNext::Over(LastWords::fault(Code::Overloaded, text));
             }
             SocketInput::Garbage => {
-                return Next::Over(LastWords::plain(CloseCode::Protocol, "not a WebSocket message"));
+                return SessionNext::Over(LastWords::plain(CloseCode::Protocol, "not a WebSocket message"));
             }
         };
         self.said_at = now;
@@ -95,7 +95,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             Ok(events) => self.unasked.extend(events),
             Err(text) => self.talk.refuse(&Refusal::new(Code::InvalidRequest, text), None),
         }
-        Next::Go
+        SessionNext::Go
     }
 
     /// Takes the client's events one by one, up to one that has to wait.
@@ -115,39 +115,43 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         }
     }
 
-    pub(super) async fn server_frame(&mut self, heard: SocketInput, now: Instant) -> Next {
+    pub(super) async fn server_frame(&mut self, heard: SocketInput, now: Instant) -> SessionNext {
         let garbage = || LastWords::fault(Code::UpstreamInvalidReply, "The provider sent what is no event.");
         let (frame, room) = match heard {
             SocketInput::Text(text, room) => (Received::Text(text), room),
-            SocketInput::Binary(..) if self.server_form.is_none() => return Next::ProviderGone(garbage()),
+            SocketInput::Binary(..) if self.server_form.is_none() => return SessionNext::ProviderGone(garbage()),
             SocketInput::Binary(bytes, room) => (Received::Other(LiveFrame::Binary(bytes)), room),
-            SocketInput::Passed | SocketInput::Aside => return Next::Go,
-            SocketInput::Closed(frame) => return Next::ProviderGone(LastWords::closed_by_provider(frame.as_ref())),
-            SocketInput::Gone => return Next::ProviderGone(LastWords::closed_by_provider(None)),
+            SocketInput::Passed | SocketInput::Aside => return SessionNext::Go,
+            SocketInput::Closed(frame) => {
+                return SessionNext::ProviderGone(LastWords::closed_by_provider(frame.as_ref()));
+            }
+            SocketInput::Gone => return SessionNext::ProviderGone(LastWords::closed_by_provider(None)),
             SocketInput::NoRoom => {
                 let text = "There is no room for what the provider sends; open the session again.";
-                return Next::ProviderGone(LastWords::fault(Code::Overloaded, text));
+                return SessionNext::ProviderGone(LastWords::fault(Code::Overloaded, text));
             }
-            SocketInput::TooLarge | SocketInput::Garbage => return Next::ProviderGone(garbage()),
+            SocketInput::TooLarge | SocketInput::Garbage => return SessionNext::ProviderGone(garbage()),
         };
         self.said_at = now;
-        let Ok(events) = read(self.server_form.as_deref_mut(), frame) else { return Next::ProviderGone(garbage()) };
+        let Ok(events) = read(self.server_form.as_deref_mut(), frame) else {
+            return SessionNext::ProviderGone(garbage());
+        };
         self.rooms_to_client.extend(room);
         self.unheard.extend(events);
         self.hear().await
     }
 
     /// Takes the provider's events one by one, up to one that has to wait for money.
-    pub(super) async fn hear(&mut self) -> Next {
+    pub(super) async fn hear(&mut self) -> SessionNext {
         while self.withheld.is_none()
             && let Some(event) = self.unheard.pop_front()
         {
             match self.talk.provider_said(event).await {
                 Ok(withheld) => self.withheld = withheld,
-                Err(words) => return Next::ProviderGone(words),
+                Err(words) => return SessionNext::ProviderGone(words),
             }
         }
-        Next::Go
+        SessionNext::Go
     }
 
     /// More is held for a response, or is not.

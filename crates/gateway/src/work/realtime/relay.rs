@@ -32,8 +32,6 @@ use tollgate_wire::error::Code;
 const TICK: Duration = Duration::from_secs(1);
 /// One that was asked for is waited for so long: until then no other may be.
 const UNBEGUN: Duration = Duration::from_secs(30);
-/// Bytes of audio that may wait here until it may be spoken.
-const UNSPOKEN: usize = 1 << 20;
 
 /// Both sockets and what lies between them.
 pub struct Relay<T> {
@@ -72,7 +70,7 @@ enum Woken {
 }
 
 /// How the loop goes on.
-pub(super) enum Next {
+pub(super) enum SessionNext {
     Go,
     Over(LastWords),
     /// The client is not there any more.
@@ -138,11 +136,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         }
         let next = loop {
             match self.follow().await {
-                Next::Go => {}
+                SessionNext::Go => {}
                 over => break over,
             }
             match self.step().await {
-                Next::Go => {}
+                SessionNext::Go => {}
                 over => break over,
             }
         };
@@ -150,11 +148,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
     }
 
     /// Delivers what there is, and what the forms of both sides say by themselves after it.
-    async fn follow(&mut self) -> Next {
+    async fn follow(&mut self) -> SessionNext {
         loop {
             self.ask_on().await;
             match self.deliver() {
-                Next::Go => {}
+                SessionNext::Go => {}
                 over => return over,
             }
             let more = |form: &mut Option<Box<dyn LiveForm>>| form.as_mut().map(|form| form.more()).unwrap_or_default();
@@ -163,19 +161,19 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             to_client.iter().for_each(|frame| self.client.say(frame));
             to_server.iter().for_each(|frame| self.server.say(frame));
             if asked.is_empty() && said.is_empty() {
-                return Next::Go;
+                return SessionNext::Go;
             }
             self.unasked.extend(asked.into_iter().map(Utf8Bytes::from));
             self.unheard.extend(said.into_iter().map(Utf8Bytes::from));
             match self.hear().await {
-                Next::Go => {}
+                SessionNext::Go => {}
                 over => return over,
             }
         }
     }
 
     /// Puts what the talk has to say into the queues of both sides.
-    pub(super) fn deliver(&mut self) -> Next {
+    pub(super) fn deliver(&mut self) -> SessionNext {
         if self.unasked.is_empty() && !self.rooms_to_server.is_empty() {
             self.rooms_to_server.drain(..).for_each(|room| self.server.adopt(room));
         }
@@ -195,20 +193,20 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         }
         // There is no other way to say it in this form.
         if let Err(fault) = self.tell_client() {
-            return Next::Over(LastWords::plain(CloseCode::Invalid, &fault.0));
+            return SessionNext::Over(LastWords::plain(CloseCode::Invalid, &fault.0));
         }
         self.client.settle();
         self.server.settle();
         if self.talk.ending.is_none() {
-            return Next::Go;
+            return SessionNext::Go;
         }
         let now = Instant::now();
         // What audio on its way begins is paid for before the session is over.
         let idle = self.talk.running.is_empty() && self.talk.promised.is_none();
         let done = idle && !self.talk.may_begin(now);
         match self.talk.ending.take_if(|(_, until)| done || now >= *until) {
-            Some((words, _)) => Next::Over(words),
-            None => Next::Go,
+            Some((words, _)) => SessionNext::Over(words),
+            None => SessionNext::Go,
         }
     }
 
@@ -225,7 +223,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
         Ok(())
     }
 
-    async fn step(&mut self) -> Next {
+    async fn step(&mut self) -> SessionNext {
         let now = Instant::now();
         let wake = self.wake_at(now);
         if wake <= now {
@@ -266,7 +264,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             () = self.alarm.as_mut() => Woken::Go,
         };
         match woken {
-            Woken::Go => Next::Go,
+            Woken::Go => SessionNext::Go,
             Woken::OfClient(input) => self.client_frame(input, now).await,
             Woken::OfServer(input) => self.server_frame(input, now).await,
         }
@@ -286,10 +284,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
     }
 
     /// May the client go on? Not while an event of its waits, unless that is audio that waits to
-    /// be spoken: behind it pings and a close are read.
+    /// be spoken: behind it pings and a close are read. What waits is counted among all bodies.
     fn may_ask(&self) -> bool {
         let waiting = || self.unasked.iter().map(|event| event.as_str().len()).sum::<usize>();
-        self.unasked.is_empty() || (self.talk.turns.ready_at().is_some() && waiting() < UNSPOKEN)
+        self.unasked.is_empty() || (self.talk.turns.ready_at().is_some() && waiting() < self.settings.message_bytes)
     }
 
     fn wake_at(&self, now: Instant) -> Instant {
@@ -303,30 +301,30 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
     }
 
     /// Looks at the clocks, the sockets and the key.
-    fn tick(&mut self, now: Instant) -> Next {
+    fn tick(&mut self, now: Instant) -> SessionNext {
         if self.shutdown.cut.is_cancelled() {
-            return Next::Over(stopping());
+            return SessionNext::Over(stopping());
         }
         if self.talk.ending.is_none() && self.shutdown.stopping.is_cancelled() {
             self.talk.end_soon(stopping(), self.talk.shared.terms.till.limits.drain_time);
-            return Next::Go;
+            return SessionNext::Go;
         }
         let (hears_client, hears_server) = (self.hears_client(now), self.hears_server());
         let (every, silence) = (self.settings.ping_every, self.settings.silence);
         let client = self.client.look(now, hears_client, every, silence);
         if !self.server.look(now, hears_server, every, silence) {
             let text = "The provider does not answer any more.";
-            return Next::ProviderGone(LastWords::fault(Code::UpstreamTimeout, text));
+            return SessionNext::ProviderGone(LastWords::fault(Code::UpstreamTimeout, text));
         }
         if !client {
-            return Next::ClientGone;
+            return SessionNext::ClientGone;
         }
         self.talk.running.values_mut().for_each(|one| one.call.look());
         if self.talk.promised.as_ref().is_some_and(|promised| now - promised.at > UNBEGUN) {
             self.talk.promised = None;
         }
         if self.talk.ending.is_some() {
-            return Next::Go;
+            return SessionNext::Go;
         }
         if let Some(words) = self.talk.key_is_gone() {
             self.talk.end_soon(words, CANCELLED);
@@ -340,7 +338,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Relay<T> {
             let text = "Nothing was said for a long time; open another session.";
             self.talk.end_soon(over_time("session_idle", text), LAST_RESPONSE);
         }
-        Next::Go
+        SessionNext::Go
     }
 }
 

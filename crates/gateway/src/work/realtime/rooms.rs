@@ -17,7 +17,7 @@ pub struct MessageRoom {
 
 /// There is no room for all the messages that are under way.
 #[derive(Debug)]
-pub struct NoRoom;
+pub struct NoMessageRoom;
 
 impl MessageRoom {
     pub fn new(bodies: Arc<Bodies>, whose: Whose, longest: usize) -> MessageRoom {
@@ -35,7 +35,7 @@ impl MessageRoom {
 
     /// Room for so many bytes. In steps that double, so that a long message is counted now and then
     /// and not with each of its pieces.
-    pub fn cover(&mut self, bytes: usize) -> Result<(), NoRoom> {
+    pub fn cover(&mut self, bytes: usize) -> Result<(), NoMessageRoom> {
         let has = self.share.as_ref().map_or(0, BodyShare::bytes);
         let needed = bytes.min(self.longest);
         if bytes <= FEW || needed <= has {
@@ -46,7 +46,7 @@ impl MessageRoom {
             Some(share) => share.grow_now(wanted),
             None => self.bodies.room_now(self.whose, wanted).map(|share| self.share = Some(share)),
         };
-        covered.map_err(|_| NoRoom)
+        covered.map_err(|_| NoMessageRoom)
     }
 
     /// The room goes with a message of so many bytes.

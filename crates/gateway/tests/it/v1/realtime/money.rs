@@ -228,7 +228,7 @@ route = [{ provider = "rated", upstream_model = "gpt-realtime" }]
         let used = rows(&house).await[0].counters;
         assert_eq!(used.audio_output, said, "{setting}");
         let most = 10 * heard;
-        assert!(used.audio_input > most * 9 / 10 && used.audio_input <= most, "{setting}: {}", used.audio_input);
+        assert!(used.audio_input > most * 9 / 10 && used.audio_input <= most + 1, "{setting}: {}", used.audio_input);
     }
 }
 

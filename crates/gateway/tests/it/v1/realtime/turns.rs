@@ -255,14 +255,17 @@ async fn begins_three(listener: TcpListener) -> Vec<Value> {
     heard
 }
 
-/// Speaks to it with so much money: what each row cost, what it was told, and what the client heard.
+/// Speaks to it with so much money: what each row cost, what it was told, and what the client
+/// heard.
 async fn three_at_once(usd: &'static str) -> (Vec<i64>, Vec<Value>, Vec<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let mut provider = JoinSet::new();
     provider.spawn(begins_three(listener));
     let Plan { config, .. } = fixed(usd);
-    let config = format!("{config}\n[provider.eager]\nkind = \"dashscope\"\nbase_url = \"http://127.0.0.1:{port}\"\n");
+    let config = format!(
+        "{config}\n[provider.eager]\nkind = \"dashscope\"\nbase_url = \"http://127.0.0.1:{port}\"\nsecret_file = \"sim.key\"\n"
+    );
     let house = House::with(Plan { usd, catalog: EAGER, config, ..Plan::default() }).await;
     let mut talker = Talker::open(&house).await;
     talker.send(said(&audio(100, 100))).await;
@@ -301,7 +304,7 @@ async fn who_asks_and_leaves_at_once_pays_for_what_was_read() {
     let mut talker = Talker::open(&house).await;
     talker.text_only().await;
     talker.ask(&format!("{} [[sim:hold after=0]]", "toll ".repeat(1_000))).await;
-    talker.leave().await;
+    talker.socket.close(None).await.expect("a close");
     let rows = rows(&house).await;
     let billed = house.sim.sessions()[0].billed.clone();
     let paid: i64 = rows.iter().map(|row| row.charge.nano()).sum();
