@@ -137,6 +137,9 @@ pub struct ProviderSettings {
     pub api_version: Option<String>,
     /// How the usage of Gemini Live is to be read.
     pub live_usage: GeminiUsage,
+    /// Tokens of a second of audio that it hears and says in sessions, where they are not as usual.
+    pub live_heard: Option<u64>,
+    pub live_said: Option<u64>,
 }
 
 impl Default for ProviderSettings {
@@ -160,6 +163,8 @@ impl Default for ProviderSettings {
             quirks: ChatQuirks::default(),
             api_version: None,
             live_usage: GeminiUsage::EachResponse,
+            live_heard: None,
+            live_said: None,
         }
     }
 }

@@ -165,6 +165,8 @@ fn habits(form: &mut Form<'_>, social: bool, known: Option<&Preset>) -> Provider
         exclusive: form.flag_or("exclusive", default.exclusive),
         takes_links: form.flag_or("takes_links", links),
         live_usage: form.choice_or("live_usage", default.live_usage, LIVE_USAGE),
+        live_heard: form.opt_int("live_heard", 1..=1_000),
+        live_said: form.opt_int("live_said", 1..=1_000),
         api_version: form.opt_text("api_version"),
         quirks: quirks(form, known.map(|row| row.quirks.clone()).unwrap_or_default()),
     }

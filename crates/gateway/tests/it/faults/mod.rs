@@ -76,7 +76,7 @@ cases! {
     money: usage_that_cannot_be_true_is_not_believed, a_response_that_fails_is_free_and_says_nothing_of_the_provider,
         a_session_ends_with_the_response_after_which_there_is_no_money;
     turns: money_for_one_response_answers_one_turn, nothing_reaches_who_answers_by_itself_without_a_hold,
-        a_quiet_session_gives_its_hold_back;
+        a_third_turn_is_paid_or_stopped_while_the_second_is, a_quiet_session_gives_its_hold_back;
     client_secrets: what_holds_for_the_key_holds_for_its_secrets, a_key_has_so_many_secrets_at_a_time,
         a_client_secret_has_expired;
     tls: plain_http_is_pointed_to_tls, a_handshake_that_does_not_end_is_ended, changed_files_are_taken_over_and_a_stream_goes_on;
