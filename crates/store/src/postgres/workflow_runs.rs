@@ -70,8 +70,8 @@ impl PostgresEngine {
 
     pub async fn write_run(&self, write: WorkflowRunWrite) -> Result<bool, StoreError> {
         let sql = "WITH written AS (UPDATE workflow_run SET plan = coalesce($3, plan), state = $4, status = $5, \
-                   changed_at = $6, due_at = CASE WHEN $9::bigint IS NULL AND wish IS NOT NULL \
-                   AND wish IS DISTINCT FROM $10 THEN $6 ELSE $7 END, leased_until = $8, ended_at = $9, \
+                   changed_at = $6::bigint, due_at = CASE WHEN $9::bigint IS NULL AND wish IS NOT NULL \
+                   AND wish IS DISTINCT FROM $10 THEN $6::bigint ELSE $7::bigint END, leased_until = $8, ended_at = $9, \
                    wish = CASE WHEN wish IS NOT DISTINCT FROM $10 THEN NULL ELSE wish END \
                    WHERE id = $1 AND fence = $2 AND ended_at IS NULL RETURNING id), \
                    noted AS (INSERT INTO workflow_call (call_id, run_id) SELECT $11::bytea, id FROM written \

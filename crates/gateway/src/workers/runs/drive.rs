@@ -90,7 +90,17 @@ impl RunInHand<'_> {
             let attempted = self.attempt(step, &key).await?;
             call = self.note(&key, &attempted);
             event = self.event(step, attempted);
+            heard = self.cancelled().await?;
         }
+    }
+
+    /// A step may have taken long: who has cancelled meanwhile is heard before the next one.
+    async fn cancelled(&mut self) -> Result<Option<String>, StoreError> {
+        let wish = self.app.store.any_run(self.run.id).await?.and_then(|run| run.wish);
+        let cancels = |wish: &String| serde_json::from_str(wish).is_ok_and(|wish: RunWish| wish == RunWish::Cancel);
+        let heard = wish.filter(cancels);
+        self.saved.machine.cancelling |= heard.is_some();
+        Ok(heard)
     }
 
     /// What is to be told to the machine first, and the wish that this is.

@@ -155,7 +155,7 @@ impl Outside {
             sessions: Mutex::default(),
             runs: Mutex::default(),
             sells_videos: seed.is_multiple_of(2),
-            runs_workflows: seed.is_multiple_of(3),
+            runs_workflows: seed.is_multiple_of(5),
             received: Mutex::default(),
             joining: Mutex::default(),
             trace: AtomicU64::new(0),

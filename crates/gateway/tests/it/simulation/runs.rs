@@ -148,7 +148,10 @@ pub async fn verify(store: &Store, source: &ConfigSource, now: i64) {
 pub async fn merchant(outside: Arc<Outside>, app: Arc<App>, catalogs: [Arc<Serving>; 2]) {
     let changes = outside.draw().below(3);
     for _ in 0..changes {
-        let (wait, dear) = (outside.draw().between(200, 4_000), outside.draw().percent(50));
+        let (wait, dear) = {
+            let mut draw = outside.draw();
+            (draw.between(200, 4_000), draw.percent(50))
+        };
         pause(wait).await;
         outside.note("prices of runs are dear", u64::from(dear));
         app.serving.store(catalogs[usize::from(dear)].clone());
@@ -185,7 +188,22 @@ fn plan(draw: &mut Draw) -> Plan {
         think_ms: draw.one(&[0, 5, 300, 2_500]),
         words: draw.between(5, 30),
         delay_ms: 0,
-        ending: draw.one(&[Fine, Fine, Fine, Fine, Fine, Fine, NoReport, ServerError, Reset, Cut, Silence]),
+        ending: draw.one(&[
+            Fine,
+            Fine,
+            Fine,
+            Fine,
+            Fine,
+            Fine,
+            Fine,
+            Fine,
+            Fine,
+            NoReport,
+            ServerError,
+            Reset,
+            Cut,
+            Silence,
+        ]),
     }
 }
 
@@ -330,7 +348,10 @@ async fn follow(outside: &Outside, router: &Router, slot: usize, secret: &str, i
             lock(&outside.runs)[slot].ended = Some(shown);
             return;
         }
-        let (dice, once) = (outside.draw().below(100), outside.draw().percent(50));
+        let (dice, once) = {
+            let mut draw = outside.draw();
+            (draw.below(100), draw.percent(50))
+        };
         let wish = match (word.as_str(), shown["stopped"].as_str()) {
             ("stopped", Some(why)) => wish(outside, slot, why, once),
             _ if dice < 2 => None,

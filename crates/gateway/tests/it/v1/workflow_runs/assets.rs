@@ -36,7 +36,7 @@ async fn a_recording_behind_a_link_is_fetched_and_transcribed() {
         let (status, asset) = house.ask(ASSETS, &json!({ "url": format!("{url}/{name}") })).await;
         assert_eq!(
             (status, &asset["content_type"], &asset["seconds"]),
-            (200, &json!("audio/wav"), &json!(1)),
+            (200, &json!("audio/wav"), &json!(2)),
             "{asset}"
         );
         assert_eq!(asset["bytes"], WAV.len());
@@ -96,7 +96,7 @@ fn single() -> Value {
             "evidence_status": "semantic_stable", "allowed_values": [], "cost_sensitive": false,
         })
     };
-    record["inputs"] = json!([input("text"), input("user")]);
+    record["inputs"] = json!([input("text"), input("style")]);
     record["acceptance_checks"] = json!(["There is an answer."]);
     record["executor_query"] = json!({
         "input_modalities": ["text"], "output_modalities": ["text"], "required_capabilities": ["text-multimodal"],
@@ -105,7 +105,7 @@ fn single() -> Value {
     let binding = &mut record["runtime_binding"];
     (binding["endpoint"], binding["operation_id"]) = (json!("/v1/responses"), json!("post_v1_responses"));
     binding["model_ids"] = json!(["tollgate-demo"]);
-    binding["request_field_map"] = json!({ "text": "input", "user": "user" });
+    binding["request_field_map"] = json!({ "text": "input", "style": "instructions" });
     record
 }
 

@@ -35,8 +35,9 @@ async fn each_missing_confirmation_is_refused_with_the_quote() {
     assert_eq!(house.house.sim.received().len(), sent, "nothing is sent");
     let list: Value = house.house.get("/v1/workflows/runs").send().await.expect("a reply").json().await.expect("JSON");
     assert_eq!(list["data"].as_array().map(Vec::len), Some(1), "no run but that of the fixture");
-    let (status, _) = house.ask(RUNS, &whole).await;
+    let (status, run) = house.ask(RUNS, &whole).await;
     assert_eq!(status, 202);
+    house.ended(run["id"].as_str().expect("a run")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,7 +104,9 @@ async fn what_is_not_verified_is_not_run_and_says_why() {
     assert_eq!(why("it was withdrawn: it mumbles").await, "withdrawn");
     house.verify_locked(SLUG).await;
     let quoted = house.confirmed(SLUG, json!({ "article": "Rain." })).await;
-    assert_eq!(house.ask(RUNS, &quoted).await.0, 202);
+    let (status, run) = house.ask(RUNS, &quoted).await;
+    assert_eq!(status, 202, "{run}");
+    house.ended(run["id"].as_str().expect("a run")).await;
     let (_, quote) = house.ask("/v1/workflows/article-to-narration/quote", &body).await;
     assert_eq!((&quote["executable"], &quote["blocking_code"]), (&json!(true), &Value::Null), "{quote}");
 
@@ -129,7 +132,9 @@ async fn what_is_not_verified_is_not_run_and_says_why() {
     assert_eq!(refused["error"]["param"], "confirm.contract");
     let again = house.confirmed(SLUG, json!({ "article": "Rain." })).await;
     assert_ne!(again["confirm"]["contract"], quoted["confirm"]["contract"]);
-    assert_eq!(house.ask(RUNS, &again).await.0, 202);
+    let (status, run) = house.ask(RUNS, &again).await;
+    assert_eq!(status, 202, "{run}");
+    house.ended(run["id"].as_str().expect("a run")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
