@@ -28,6 +28,7 @@ mod serve;
 mod show;
 mod social;
 mod video;
+mod workflow_runs;
 mod workflows;
 
 use clap::{CommandFactory as _, Parser as _};

@@ -77,6 +77,7 @@ pub use task::{
 };
 pub use verify::{INVARIANTS, Looked};
 pub use workflow_run::{
-    NewWorkflowRun, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunNext, WorkflowRunPage, WorkflowRunWrite,
+    KeyedCall, NewWorkflowRun, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunNext, WorkflowRunPage,
+    WorkflowRunWrite,
 };
 pub use world::{Clocks, DataLocation, FillRandom, NowMs, Options};

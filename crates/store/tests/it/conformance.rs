@@ -52,6 +52,8 @@ suite!(
     accounts_and_keys,
     admin_keys_are_hashes_with_a_log,
     the_newest_move_says_how_far_a_workflow_is,
+    a_run_is_one_workers_at_a_time,
+    a_run_is_not_put_off_by_a_clock_that_is_set_back,
     a_suspended_account_gets_no_hold_and_ends_what_runs,
     an_account_is_in_the_groups_it_is_in,
     a_key_is_changed_and_everybody_hears_of_it,

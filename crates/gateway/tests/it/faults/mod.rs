@@ -23,6 +23,7 @@ use crate::tls;
 use crate::v1::client_secrets;
 use crate::v1::realtime::{closes, limits, money, turns};
 use crate::v1::workflow_runs::money as runs;
+use crate::v1::workflow_runs::room;
 use reqwest::Response;
 use std::collections::BTreeSet;
 use tollgate_store::{CallId, Ending, UsagePage, UsageRow};
@@ -58,6 +59,7 @@ cases! {
         a_refund_twice, a_top_up_delivered_five_times_at_once;
     runs: an_account_without_money_begins_no_run, a_balance_that_ends_between_steps, a_price_that_rose_before_a_step,
         a_step_that_its_provider_fails, a_restart_between_steps;
+    room: no_room_for_the_file_of_a_step;
     speech: audio_breaks_off, speech_without_audio, audio_is_too_long, the_client_leaves_in_mid_audio, a_stop_in_mid_audio,
         the_client_listens_until_its_time_is_up;
     recordings: a_recording_breaks_off, no_room_for_a_recording, a_reply_that_is_no_transcript, a_transcript_breaks_off,
@@ -88,7 +90,7 @@ cases! {
 }
 
 /// Rows of the table.
-const ROWS: usize = 144;
+const ROWS: usize = 145;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];
