@@ -4,6 +4,7 @@
 use super::ConfigSource;
 use std::collections::HashMap;
 use tollgate_catalog::form::{Form, did_you_mean};
+use tollgate_catalog::probe_every;
 use tollgate_media::realtime::GeminiUsage;
 use tollgate_upstream::{
     Ability, BaseUrl, KINDS, KeyNeed, Preset, Provider, ProviderKind, ProviderSettings, Secret, preset, presets,
@@ -160,6 +161,7 @@ fn habits(form: &mut Form<'_>, social: bool, known: Option<&Preset>) -> Provider
         estimated_rows: form.int_or("estimated_rows", default.estimated_rows, 1..=1_000_000),
         pause_time: form.duration_or("pause_time", default.pause_time),
         poll_every: form.opt_duration("poll_every"),
+        probe_every: probe_every(form, "probe_every"),
         per_second: form.int_or("requests_per_second", if social { SOCIAL_RATE } else { 0 }, 0..=100_000),
         private_links: form.flag_or("private_links", default.private_links),
         exclusive: form.flag_or("exclusive", default.exclusive),
