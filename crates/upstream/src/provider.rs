@@ -122,6 +122,8 @@ pub struct ProviderSettings {
     pub pause_time: Duration,
     /// Between two polls of one video task; absent: as the provider wants it.
     pub poll_every: Option<Duration>,
+    /// Its routes are probed after so long without traffic; zero: never; absent: as all are.
+    pub probe_every: Option<Duration>,
     /// Requests that may begin on one route in any second; 0: no limit of our own. Social data and
     /// polls of video tasks look at it.
     pub per_second: usize,
@@ -156,6 +158,7 @@ impl Default for ProviderSettings {
             estimated_rows: 10,
             pause_time: Duration::from_secs(10 * 60),
             poll_every: None,
+            probe_every: None,
             per_second: 0,
             private_links: false,
             exclusive: false,
