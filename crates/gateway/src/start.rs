@@ -267,6 +267,7 @@ pub(crate) fn build(
         bodies,
         spool,
         sockets: Arc::new(Semaphore::new(settings.limits.connections)),
+        exports: Arc::default(),
         settings,
         till,
     })

@@ -32,6 +32,7 @@ mod route_health;
 mod social;
 mod sqlite;
 mod store;
+mod sums;
 mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -71,7 +72,9 @@ pub use response::{
 };
 pub use route_health::{CountedRoute, RouteCounts, quarter_of};
 pub use social::{SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
+pub use store::sums::{ExportPage, USAGE_EXPORT_PAGE};
 pub use store::{OpenedStore, Receipted, Store};
+pub use sums::{FILL_STEP, MOST_GROUPS, SumAsk, SumFault, SumQuery, SumViewer, UsageFilter, UsageSum, WrongSum};
 pub use task::turns::{TurnWish, Turns};
 pub use task::{
     BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskNaming, TaskPage, TaskState,

@@ -58,6 +58,7 @@ mod receipts;
 mod responses;
 mod route_health;
 mod social;
+pub(crate) mod sums;
 mod tasks;
 mod workflow_runs;
 

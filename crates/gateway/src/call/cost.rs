@@ -4,7 +4,7 @@ use crate::metrics::Metrics;
 use crate::world::Millis;
 use tollgate_catalog::import::written_usd;
 use tollgate_catalog::{Model, Money};
-use tollgate_store::{Counters, UsageFacts};
+use tollgate_store::{Counters, Side, UsageFacts};
 use tollgate_wire::ChatQuirks;
 
 /// What these counters cost along the route that served them. Where the provider says it, that
@@ -24,6 +24,10 @@ pub(super) fn cost_of(model: &Model, row: &UsageFacts, quirks: Option<&ChatQuirk
 
 /// Counts what was sold and what it cost.
 pub(super) fn note_cost(metrics: &Metrics, row: &UsageFacts, charge: Money) {
+    if let Some(provider) = row.provider.as_deref() {
+        let (input, output) = (row.counters.total(Side::Input), row.counters.total(Side::Output));
+        metrics.margins.used(&row.model, provider, input, output);
+    }
     if let Some(provider) = row.provider.as_deref().filter(|_| row.cost.is_some() || !charge.is_zero()) {
         metrics.margins.sold(&row.model, provider, charge.nano(), row.cost.map(Money::nano));
     }

@@ -72,6 +72,7 @@ mod v1 {
     mod tiers;
     pub mod transcriptions;
     mod usage;
+    mod usage_sums;
     mod videos;
     pub mod workflow_runs;
 }

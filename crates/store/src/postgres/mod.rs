@@ -23,6 +23,7 @@ mod responses;
 mod route_health;
 mod rows;
 mod social;
+mod sums;
 mod tasks;
 mod tls;
 mod trust;

@@ -17,6 +17,7 @@ mod responses;
 mod route_health;
 mod social;
 mod stored;
+pub(crate) mod sums;
 mod tasks;
 mod turns;
 mod workflow_runs;

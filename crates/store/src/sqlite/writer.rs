@@ -353,7 +353,11 @@ fn answer(op: Op, outcome: Outcome) {
         (Op::TakeWebhooks { reply, .. }, Outcome::Webhooks(taken)) => send(reply, Ok(taken)),
         (Op::TakeWebhooks { reply, .. }, _) => send(reply, Err(refused())),
         (
-            Op::ForgetIdem { reply, .. } | Op::ClientSecret(_, reply) | Op::WorkflowRun(_, reply) | Op::Probe(_, reply),
+            Op::ForgetIdem { reply, .. }
+            | Op::FillSums(_, reply)
+            | Op::ClientSecret(_, reply)
+            | Op::WorkflowRun(_, reply)
+            | Op::Probe(_, reply),
             outcome,
         ) => {
             let Outcome::Count(count) = outcome else { return send(reply, Err(refused())) };

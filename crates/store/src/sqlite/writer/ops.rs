@@ -60,6 +60,8 @@ pub(in crate::sqlite) enum Op {
         reply: CommitReply<Vec<Webhook>>,
     },
     Operator(Box<OperatorOp>, CommitReply<()>),
+    /// So many rows of the usage log from before there were sums.
+    FillSums(i64, CommitReply<u64>),
     ForgetIdem {
         before: i64,
         reply: CommitReply<u64>,
