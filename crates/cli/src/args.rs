@@ -20,7 +20,7 @@ pub use providers::{ProviderAddArgs, ProviderCommand, ProviderTestArgs};
 pub use social::{McpArgs, SocialCallArgs, SocialChangeArgs, SocialCommand, SocialExportArgs};
 pub use usage::{SumArgs, SumFormat, UsageArgs};
 pub use video::{GatewayArgs, VideoCommand, VideoWaitArgs};
-pub use workflows::WorkflowCommand;
+pub use workflows::{RunInputArgs, RunWaitArgs, WorkflowCommand, WorkflowRunArgs};
 
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
@@ -128,7 +128,7 @@ pub enum Command {
         #[command(subcommand)]
         command: SocialCommand,
     },
-    /// Workflows: records in the catalog's folder, and how far their contracts are.
+    /// Workflows: records in the catalog's folder, how far their contracts are, and runs of them.
     Workflow {
         #[command(subcommand)]
         command: WorkflowCommand,
@@ -156,6 +156,9 @@ pub struct DemoArgs {
     /// Serve https and wss, with a certificate of its own that is stored with its data.
     #[arg(long)]
     pub tls: bool,
+    /// Leave the shipped workflows as drafts; otherwise their fixtures are run before it is ready.
+    #[arg(long, env = "TOLLGATE_DEMO_DRAFTS")]
+    pub drafts: bool,
 }
 
 #[derive(Subcommand)]

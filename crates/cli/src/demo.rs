@@ -2,6 +2,7 @@
 //! alone).
 
 mod certificate;
+mod verified;
 mod workflows;
 
 use crate::args;
@@ -162,6 +163,9 @@ pub async fn demo(demo: args::DemoArgs, out: &Output) -> anyhow::Result<()> {
     let running = start(loaded, Some(source), real::world()).await?;
     let secret = funded_key(&running.app.store).await?;
     let admin = admin_key(&running.app.store).await?;
+    if !demo.drafts {
+        verified::verify(&running.app).await?;
+    }
     let base_url = format!("{}://{}", running.app.settings.scheme(), running.address);
     let mut line =
         json!({ "base_url": base_url, "dash_url": base_url, "key": secret, "admin_key": admin, "sim_url": sim_url });

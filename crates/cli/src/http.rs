@@ -13,6 +13,7 @@ use hyper_util::rt::TokioExecutor;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
+use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -99,15 +100,28 @@ impl Http {
 
     /// A body makes it a POST.
     pub async fn send(&self, path: &str, body: Option<Bytes>) -> anyhow::Result<HttpReply> {
+        self.send_as(path, body.map(|body| ("application/json", body)), None).await
+    }
+
+    /// A body of some type makes it a POST, which may be sent again under its Idempotency-Key.
+    pub async fn send_as(
+        &self,
+        path: &str,
+        body: Option<(&str, Bytes)>,
+        idempotency_key: Option<&str>,
+    ) -> anyhow::Result<HttpReply> {
         let method = if body.is_some() { "POST" } else { "GET" };
-        let request = Request::builder()
+        let (content_type, body) = body.unwrap_or(("application/json", Bytes::new()));
+        let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.base))
             .header("authorization", format!("Bearer {}", self.key))
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream")
-            .body(Full::new(body.unwrap_or_default()))
-            .context("the address")?;
+            .header("content-type", content_type)
+            .header("accept", "application/json, text/event-stream");
+        if let Some(key) = idempotency_key {
+            request = request.header("idempotency-key", key);
+        }
+        let request = request.body(Full::new(body)).context("the address")?;
         let work = async {
             let reply = self.client.request(request).await.context("the gateway cannot be reached")?;
             let status = reply.status();
@@ -118,5 +132,17 @@ impl Http {
             Ok(HttpReply { status, charge: charge.unwrap_or(Money::ZERO), body: body.to_bytes() })
         };
         tokio::time::timeout(PATIENCE, work).await.context("the gateway did not answer in time")?
+    }
+}
+
+impl HttpReply {
+    /// What was answered; a refusal with its words and its code.
+    pub fn json(&self) -> anyhow::Result<Value> {
+        let value: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        if self.status.is_success() {
+            return Ok(value);
+        }
+        let text = |name: &str| value["error"][name].as_str().unwrap_or("?").to_owned();
+        bail!("{} ({})", text("message"), text("code"))
     }
 }

@@ -29,6 +29,7 @@ mod show;
 mod social;
 mod sums;
 mod video;
+mod workflow_runs;
 mod workflows;
 
 use clap::{CommandFactory as _, Parser as _};

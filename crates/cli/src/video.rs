@@ -1,7 +1,7 @@
 //! `video create|wait|show|list`: videos as a customer gets them, over the network and with a key.
 
 use crate::args::{GatewayArgs, VideoCommand, VideoWaitArgs};
-use crate::http::{Http, HttpReply};
+use crate::http::Http;
 use crate::real;
 use crate::show::Output;
 use anyhow::{Context as _, bail};
@@ -24,16 +24,16 @@ pub async fn video(command: VideoCommand, out: &Output) -> anyhow::Result<ExitCo
             object.insert("model".to_owned(), json!(model));
             object.insert("prompt".to_owned(), json!(prompt));
             let reply = http(&gateway)?.send("/v1/videos", Some(body.to_string().into())).await?;
-            show(&answered(&reply)?, out);
+            show(&reply.json()?, out);
         }
         VideoCommand::Wait(wait) => return self::wait(wait, out).await,
         VideoCommand::Show { id, gateway } => {
             let reply = http(&gateway)?.send(&path(&id)?, None).await?;
-            show(&answered(&reply)?, out);
+            show(&reply.json()?, out);
         }
         VideoCommand::List { limit, gateway } => {
             let reply = http(&gateway)?.send(&format!("/v1/videos?limit={limit}"), None).await?;
-            let page = answered(&reply)?;
+            let page = reply.json()?;
             out.table(&page, page["data"].as_array().map_or(&[], Vec::as_slice), LIST);
         }
     }
@@ -50,7 +50,7 @@ async fn wait(wait: VideoWaitArgs, out: &Output) -> anyhow::Result<ExitCode> {
             Ok(reply) if reply.status.is_server_error() && missed < MISSES => missed += 1,
             Ok(reply) => {
                 missed = 0;
-                let task = answered(&reply)?;
+                let task = reply.json()?;
                 bar(&task);
                 if matches!(task["status"].as_str(), Some("completed" | "failed")) {
                     break task;
@@ -98,15 +98,6 @@ fn path(id: &str) -> anyhow::Result<String> {
         bail!("{id:?} is not the id of a task");
     }
     Ok(format!("/v1/videos/{id}"))
-}
-
-fn answered(reply: &HttpReply) -> anyhow::Result<Value> {
-    let value: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    if reply.status.is_success() {
-        return Ok(value);
-    }
-    let text = |name: &str| value["error"][name].as_str().unwrap_or("?").to_owned();
-    bail!("{} ({})", text("message"), text("code"))
 }
 
 fn show(task: &Value, out: &Output) {

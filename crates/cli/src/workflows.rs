@@ -1,5 +1,5 @@
 //! `workflow list|show|check|lock|unlock|verify|withdraw|moves`. What a workflow is stands in the
-//! catalog's folder, how far it is in the store.
+//! catalog's folder, how far it is in the store. What customers do is in `workflow_runs`.
 
 use crate::admin_keys::who;
 use crate::args::{ActorArgs, WorkflowCommand};
@@ -7,6 +7,7 @@ use crate::keys::ask;
 use crate::real;
 use crate::serve::{listed, settings};
 use crate::show::Output;
+use crate::workflow_runs;
 use anyhow::{Context as _, anyhow};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -51,6 +52,16 @@ pub async fn workflow(config: &Path, command: WorkflowCommand, out: &Output) -> 
         WorkflowCommand::Moves { slug, limit } => {
             let rows = ask(config, AdminCommand::WorkflowMoves { slug, limit }).await?;
             out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), MOVES);
+        }
+        WorkflowCommand::Quote { inputs, gateway } => workflow_runs::quote(&inputs, &gateway, out).await?,
+        WorkflowCommand::Run(asked) => return workflow_runs::run(asked, out).await,
+        WorkflowCommand::Wait { run, wait, gateway } => return workflow_runs::wait(&run, &wait, &gateway, out).await,
+        WorkflowCommand::Resume { run, max_cost, resubmit, gateway } => {
+            workflow_runs::resume(&run, max_cost.as_deref(), resubmit, &gateway, out).await?;
+        }
+        WorkflowCommand::Cancel { run, gateway } => workflow_runs::cancel(&run, &gateway, out).await?,
+        WorkflowCommand::Runs { limit, after, gateway } => {
+            workflow_runs::list(limit, after.as_deref(), &gateway, out).await?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -13,6 +13,7 @@ use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::who::Register;
 use crate::work::conversation::ConversationDesk;
+use crate::work::files::SweptFiles;
 use crate::work::image::ImageDesk;
 use crate::work::realtime::RealtimeDesk;
 use crate::work::run_files::RunFiles;
@@ -21,7 +22,7 @@ use crate::work::video::VideoDesk;
 use std::ops::Deref;
 use std::sync::Arc;
 use tokio::sync::{Notify, Semaphore};
-use tollgate_store::{CallId, StoreError, ids};
+use tollgate_store::{CallId, RunId, StoreError, ids};
 
 pub struct App {
     pub till: Arc<Till>,
@@ -54,6 +55,28 @@ pub struct App {
 impl App {
     pub fn new_call_id(&self) -> CallId {
         self.ids.call()
+    }
+
+    pub fn new_run_id(&self) -> RunId {
+        self.ids.run()
+    }
+
+    /// Runs that are due are looked for at once.
+    pub fn ring_runs(&self) {
+        self.run_bell.notify_one();
+    }
+
+    /// Reads from the store how far workflows are.
+    pub async fn look_at_workflows(&self) -> Result<(), StoreError> {
+        self.workflows.look(&self.store, &self.serving.load_full(), self.world.now_ms()).await
+    }
+
+    /// Takes files of runs away whose time is over, and counts the others.
+    pub async fn sweep_run_files(&self) -> SweptFiles {
+        match &self.run_files {
+            Some(files) => files.sweep(self.world.sure_ms()).await,
+            None => SweptFiles::default(),
+        }
     }
 
     /// Adds what was counted of routes to the store, for all replicas.

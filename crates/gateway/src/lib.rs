@@ -16,6 +16,7 @@ pub mod fetcher;
 pub mod machine;
 pub mod margin_report;
 mod margins;
+pub mod media_trial;
 pub mod metrics;
 mod published;
 pub mod quotes;

@@ -24,6 +24,7 @@ mod migration;
 mod operator;
 mod owner;
 mod postgres;
+mod probe;
 pub mod receipt;
 mod report;
 mod response;
@@ -63,6 +64,7 @@ pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};
 pub use operator::workflow::{WorkflowMove, WorkflowVerb};
 pub use operator::{AdminKey, Attribution, NewAdminKey, OperatorEvent};
+pub use probe::{ProbeClaim, ProbeDay, ProbeLimits, ProbeTurn};
 pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};
 pub use response::quota::{NoRoom, Quota, ROW_BYTES, StorageUsed};
 pub use response::{
@@ -80,6 +82,7 @@ pub use task::{
 };
 pub use verify::{INVARIANTS, Looked};
 pub use workflow_run::{
-    NewWorkflowRun, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunNext, WorkflowRunPage, WorkflowRunWrite,
+    KeyedCall, NewWorkflowRun, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunNext, WorkflowRunPage,
+    WorkflowRunWrite,
 };
 pub use world::{Clocks, DataLocation, FillRandom, NowMs, Options};

@@ -53,6 +53,7 @@ mod client_secrets;
 mod keys;
 mod ledger;
 mod operators;
+mod probes;
 mod receipts;
 mod responses;
 mod route_health;

@@ -25,7 +25,7 @@ pub const FILL_STEP: u32 = 5_000;
 pub const MOST_GROUPS: usize = 50_000;
 
 /// What one call may add at most, so that no sum can grow out of its column: a counter or a time,
-/// and an amount that no account pays. `migrations/0007-usage-sums.sql` has the same numbers.
+/// and an amount that no account pays. `migrations/0008-usage-sums.sql` has the same numbers.
 const MOST_COUNTED: i64 = 1_000_000_000_000;
 const MOST_MONEY: i64 = 1_000_000_000_000_000;
 
@@ -268,8 +268,8 @@ mod tests {
     #[test]
     fn the_migrations_have_every_column_and_bound() {
         let files = [
-            include_str!("sqlite/migrations/0007-usage-sums.sql"),
-            include_str!("postgres/migrations/0007-usage-sums.sql"),
+            include_str!("sqlite/migrations/0008-usage-sums.sql"),
+            include_str!("postgres/migrations/0008-usage-sums.sql"),
             include_str!("postgres/sums.sql"),
         ];
         for column in SUM_KEY.iter().chain(SUMS.iter()) {

@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::call::StoredReply;
 use crate::ids::{AccountId, CallId, KeyId, RunId};
 
 /// A run that begins.
@@ -91,6 +92,15 @@ pub enum WorkflowRunNext {
     Ended,
 }
 
+/// A call that was begun with an Idempotency-Key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyedCall {
+    pub call: CallId,
+    pub ended: bool,
+    /// What whoever repeats the key gets; nothing where it was not stored.
+    pub reply: Option<StoredReply>,
+}
+
 /// Runs of an account, newest first, from the one after `after`.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkflowRunPage {
@@ -109,6 +119,10 @@ impl WorkflowRunNext {
         }
     }
 }
+
+/// A run that was written so much later than now was written before the clock was set back: it is
+/// looked at at once, not when the clock has come back to where it was.
+pub(crate) const WRITTEN_LATER_MS: i64 = 60_000;
 
 /// How long a run that has ended is shown: thirty days.
 pub(crate) const RUNS_RETAINED_MS: i64 = 30 * 24 * 3_600_000;

@@ -1,4 +1,4 @@
-//! Fetches a picture or document from an address that a caller wrote down.
+//! Fetches a picture, a document or another file from an address that a caller wrote down.
 //!
 //! Nothing about it is believed. The client connects only where it may (`reach.rs`), to the very
 //! address that was looked up, and each redirect is judged like the first address. Size and time
@@ -108,7 +108,7 @@ impl Client {
         Ok(Address(url))
     }
 
-    /// Fetches a file of at most `limit` bytes within this time, redirects included.
+    /// Fetches a picture or document of at most `limit` bytes within this time, redirects included.
     pub async fn fetch(
         &self,
         address: &Address,
@@ -116,7 +116,31 @@ impl Client {
         room: &ByteBudget,
         patience: Duration,
     ) -> Result<FetchedFile, Unfetched> {
-        let fetching = self.follow(address, limit, room, patience);
+        let bytes = self.fetch_kind(address, limit, room, patience, &PICTURES).await?;
+        let mime = media_type(&bytes).ok_or(Unfetched::NotMedia)?;
+        Ok(FetchedFile { mime, bytes })
+    }
+
+    /// Fetches a file of any kind: what it is, whoever asked for it finds out.
+    pub async fn fetch_any(
+        &self,
+        address: &Address,
+        limit: usize,
+        room: &ByteBudget,
+        patience: Duration,
+    ) -> Result<Bytes, Unfetched> {
+        self.fetch_kind(address, limit, room, patience, &ANY).await
+    }
+
+    async fn fetch_kind(
+        &self,
+        address: &Address,
+        limit: usize,
+        room: &ByteBudget,
+        patience: Duration,
+        kind: &FileKind,
+    ) -> Result<Bytes, Unfetched> {
+        let fetching = self.follow(address, limit, room, patience, kind);
         tokio::time::timeout(patience, fetching).await.unwrap_or(Err(Unfetched::Late))
     }
 
@@ -126,10 +150,11 @@ impl Client {
         limit: usize,
         room: &ByteBudget,
         patience: Duration,
-    ) -> Result<FetchedFile, Unfetched> {
+        kind: &FileKind,
+    ) -> Result<Bytes, Unfetched> {
         let mut address = address.clone();
         for _ in 0..=MOST_REDIRECTS {
-            let reply = self.ask(request(&address)?, patience).await.map_err(|fault| cause(&fault))?;
+            let reply = self.ask(request(&address, kind)?, patience).await.map_err(|fault| cause(&fault))?;
             let (head, body) = reply.into_parts();
             if let Some(next) = elsewhere(head.status, &head.headers) {
                 let next = address.0.join(next).map_err(|_| Unfetched::NotAnAddress)?;
@@ -143,17 +168,24 @@ impl Client {
             if is_encoded(&head.headers) {
                 return Err(Unfetched::Encoded);
             }
-            let bytes = read(ReplyBody::new(body, patience), limit, room).await?;
-            let mime = media_type(&bytes).ok_or(Unfetched::NotMedia)?;
-            return Ok(FetchedFile { mime, bytes });
+            return read(ReplyBody::new(body, patience), limit, room, kind).await;
         }
         Err(Unfetched::TooManyRedirects)
     }
 }
 
-fn request(address: &Address) -> Result<Outgoing, Unfetched> {
+/// What is fetched: as it is asked for, and whether these may be its first bytes.
+struct FileKind {
+    accept: &'static str,
+    begins: fn(&[u8]) -> bool,
+}
+
+const PICTURES: FileKind = FileKind { accept: "image/*, application/pdf", begins: |bytes| media_type(bytes).is_some() };
+const ANY: FileKind = FileKind { accept: "*/*", begins: |_| true };
+
+fn request(address: &Address, kind: &FileKind) -> Result<Outgoing, Unfetched> {
     let uri = address.0.as_str().parse().map_err(|_| Unfetched::NotAnAddress)?;
-    Ok(outgoing(Method::GET, uri, "image/*, application/pdf", Bytes::new()))
+    Ok(outgoing(Method::GET, uri, kind.accept, Bytes::new()))
 }
 
 fn elsewhere(status: StatusCode, headers: &HeaderMap) -> Option<&str> {
@@ -161,7 +193,7 @@ fn elsewhere(status: StatusCode, headers: &HeaderMap) -> Option<&str> {
     headers.get(LOCATION).filter(|_| moved).and_then(|value| value.to_str().ok())
 }
 
-async fn read(mut body: ReplyBody, limit: usize, room: &ByteBudget) -> Result<Bytes, Unfetched> {
+async fn read(mut body: ReplyBody, limit: usize, room: &ByteBudget, kind: &FileKind) -> Result<Bytes, Unfetched> {
     let mut all = BytesMut::new();
     while let Some(chunk) = body.chunk().await.map_err(|fault| cause(&fault))? {
         let expected = usize::try_from(body.expected()).unwrap_or(usize::MAX);
@@ -170,7 +202,7 @@ async fn read(mut body: ReplyBody, limit: usize, room: &ByteBudget) -> Result<By
         }
         room.take(chunk.len())?;
         // What is not a picture from its first bytes on is not read to its end.
-        if all.is_empty() && chunk.len() >= 16 && media_type(&chunk).is_none() {
+        if all.is_empty() && chunk.len() >= 16 && !(kind.begins)(&chunk) {
             return Err(Unfetched::NotMedia);
         }
         all.extend_from_slice(&chunk);

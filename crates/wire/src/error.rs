@@ -91,7 +91,8 @@ table! {
     CallInProgress = 409 "call_in_progress", "invalid_request_error", "invalid_request_error", "ABORTED", Retry::After(2), "The call has not ended yet.";
     Conflict = 409 "conflict", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "The change contradicts what is stored; nothing was changed, and the message says why.";
     ConfirmationRequired = 409 "confirmation_required", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "A run needs a confirmation that the request does not carry; `details` has the quote, the privacy sheet and what to confirm. Nothing was begun.";
-    WorkflowNotExecutable = 409 "workflow_not_executable", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "The workflow exists and cannot be run now; the message says why.";
+    WorkflowNotExecutable = 409 "workflow_not_executable", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "The workflow exists and cannot be run now; `details` says why.";
+    ContractChanged = 409 "contract_changed", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "The workflow is another one than was quoted: its contract has changed since. Nothing was begun.";
     BodyTooLarge = 413 "body_too_large", "invalid_request_error", "request_too_large", "INVALID_ARGUMENT", Retry::Never, "The body exceeds the endpoint's limit.";
     UnsupportedMediaType = 415 "unsupported_media_type", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The content type or encoding is not accepted here.";
     RateLimitExceeded = 429 "rate_limit_exceeded", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED", Retry::After(5), "Too many requests; wait as Retry-After says.";
@@ -140,6 +141,11 @@ impl Code {
     /// Advice for `Retry-After` and `x-should-retry`.
     pub const fn retry(self) -> Retry {
         self.line().retry
+    }
+
+    /// Whether it says more in `details`, an object of our own.
+    const fn has_details(self) -> bool {
+        matches!(self, Code::ConfirmationRequired | Code::WorkflowNotExecutable | Code::ContractChanged)
     }
 
     /// One sentence for people.
@@ -226,7 +232,7 @@ fn write_detailed(
                     Detail::Word(word) => error.text(name, word),
                     Detail::Amount(amount) => error.raw(name, &amount.to_string()),
                     // What is to be confirmed is ours; other objects are a provider's own.
-                    Detail::Object(raw) if code == Code::ConfirmationRequired => error.raw(name, raw),
+                    Detail::Object(raw) if code.has_details() => error.raw(name, raw),
                     Detail::Object(_) => {}
                 }
             }

@@ -66,6 +66,8 @@ pub enum StopReason {
     ModelOffSale,
     PriceRose,
     ChargeUnknown,
+    /// There is no room for what a step makes.
+    StorageFull,
     TookTooLong,
 }
 
@@ -92,6 +94,10 @@ pub enum RunEvent {
     Faulted {
         charged: Money,
         reason: String,
+    },
+    /// The call ended with an answer, and there was no room for it.
+    Unstored {
+        charged: Money,
     },
     NotBegun(NotBegun),
     /// The till knows the call and cannot say how it ended.
@@ -188,6 +194,11 @@ impl RunState {
             RunEvent::Faulted { charged, reason } => {
                 step.charged = charged;
                 self.fail(at, reason)
+            }
+            // It is done and paid: a resume looks for its answer under the same call.
+            RunEvent::Unstored { charged } => {
+                step.charged = charged;
+                if self.cancelling { self.end(RunStatus::Cancelled) } else { self.stop(StopReason::StorageFull) }
             }
             RunEvent::Opened => {
                 self.status = RunStatus::Waiting;

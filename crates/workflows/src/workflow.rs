@@ -2,13 +2,15 @@
 //! with.
 
 use crate::bounds::MAX_WORKFLOWS;
-use crate::evaluate::{Violation, member, record_schema};
+use crate::check::OutputCheck;
+use crate::evaluate::{Violation, item, member, record_schema};
 use crate::inputs::checked_fixture;
 use crate::package::Package;
 use crate::places::PlacedJson;
 use crate::record::WorkflowRecord;
 use crate::rules::broken_rules;
 use crate::stage::WorkflowStage;
+use crate::steps::SINGLE_OUTPUT;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -36,6 +38,9 @@ pub struct Workflow {
     pub package: Option<Package>,
     /// The inputs of the fixture.
     pub fixture: Option<Map<String, Value>>,
+    /// The checks of each acceptance check: the package's, or those that stand with the fixture of
+    /// a record without one.
+    pub acceptance: Vec<Vec<OutputCheck>>,
     /// What the file claims to be.
     pub claimed: WorkflowStage,
     /// The record's file.
@@ -126,24 +131,28 @@ impl WorkflowFiles {
             mistakes.add(&LineInFile::line(&Arc::from(&**file), 1), "runtime_binding.endpoint", reason);
         }
         let fixture = self.fixture.as_ref().and_then(|(file, text)| self.fixture(file, text, &record, mistakes));
+        let (fixture, own) = fixture.map_or((None, Vec::new()), |(inputs, own)| (Some(inputs), own));
+        let acceptance = package.as_ref().map_or(own, |package| package.acceptance.clone());
         let claimed = WorkflowStage::claimed(&record)?;
-        Some(Workflow { record, value, package, fixture, claimed, file: file.clone() })
+        Some(Workflow { record, value, package, fixture, acceptance, claimed, file: file.clone() })
     }
 
-    /// `{"inputs": {…}}`; an asset is the name of a file beside it.
+    /// `{"inputs": {…}}`; an asset is the name of a file beside it. Without a package also
+    /// `"acceptance"`, a list of checks for each acceptance check of the record.
     fn fixture(
         &self,
         file: &str,
         text: &str,
         record: &WorkflowRecord,
         mistakes: &Mistakes,
-    ) -> Option<Map<String, Value>> {
+    ) -> Option<(Map<String, Value>, Vec<Vec<OutputCheck>>)> {
         let name: Arc<str> = Arc::from(file);
         let add =
             |line: usize, one: Violation| mistakes.push(LineInFile::line(&name, line).mistake(&one.path, one.reason));
         let placed = PlacedJson::read(text).map_err(|(line, violation)| add(line, violation)).ok()?;
         let mut wrong = Vec::new();
-        for other in placed.value.as_object().into_iter().flatten().map(|(key, _)| key).filter(|key| *key != "inputs") {
+        let known = |key: &str| key == "inputs" || (key == "acceptance" && self.package.is_none());
+        for other in placed.value.as_object().into_iter().flatten().map(|(key, _)| key).filter(|key| !known(key)) {
             wrong.push(Violation { path: member("", other), reason: "is not a field of a fixture".to_owned() });
         }
         let Some(inputs) = placed.value.get("inputs").and_then(Value::as_object) else {
@@ -151,7 +160,37 @@ impl WorkflowFiles {
             return None;
         };
         wrong.extend(checked_fixture(record, inputs, &self.assets));
+        let given = placed.value.get("acceptance").filter(|_| self.package.is_none());
+        let acceptance = given.map_or_else(Vec::new, |given| checks(record, given, &mut wrong));
         wrong.into_iter().for_each(|one| add(placed.line(&one.path), one));
-        Some(inputs.clone())
+        Some((inputs.clone(), acceptance))
     }
+}
+
+/// The checks of a record without a package: what its one call gave is `call.result`.
+fn checks(record: &WorkflowRecord, given: &Value, wrong: &mut Vec<Violation>) -> Vec<Vec<OutputCheck>> {
+    let mut add = |path: String, reason: String| wrong.push(Violation { path, reason });
+    let lists = given.as_array().map(Vec::as_slice).unwrap_or_default();
+    if lists.len() != record.acceptance_checks.len() {
+        let many = record.acceptance_checks.len();
+        add("acceptance".to_owned(), format!("must be {many} lists, one for each acceptance check of the record"));
+    }
+    let mut all = Vec::new();
+    for (at, list) in lists.iter().enumerate() {
+        let place = item("acceptance", at);
+        let words = list.as_array().map(Vec::as_slice).unwrap_or_default();
+        if words.is_empty() {
+            add(place.clone(), "must be a list of checks such as nonempty:call.result".to_owned());
+        }
+        let mut own = Vec::new();
+        for (number, word) in words.iter().enumerate() {
+            match OutputCheck::read(word.as_str().unwrap_or_default()) {
+                Ok(check) if check.about == SINGLE_OUTPUT && !check.by_schema() => own.push(check),
+                Ok(_) => add(item(&place, number), format!("must be about {SINGLE_OUTPUT}, and has no schema")),
+                Err(reason) => add(item(&place, number), reason),
+            }
+        }
+        all.push(own);
+    }
+    all
 }

@@ -23,7 +23,9 @@ export class House {
     const house = new House();
     house.folder = await mkdtemp(join(tmpdir(), 'tollgate-sdk-'));
     const options = ['demo', '--listen', '127.0.0.1:0', '--json', '--data', join(house.folder, 'data'), ...more];
-    house.process = spawn(executable, options, { stdio: ['ignore', 'pipe', 'ignore'] });
+    // No test here needs a workflow that is verified.
+    const env = { ...process.env, TOLLGATE_DEMO_DRAFTS: 'true' };
+    house.process = spawn(executable, options, { stdio: ['ignore', 'pipe', 'ignore'], env });
     house.ended = new Promise((done) => house.process.once('exit', (code, signal) => done(signal ?? code)));
     house.ended.catch(() => {});
     const line = await Promise.race([

@@ -1,4 +1,5 @@
-"""Records of workflows: Python's jsonschema on the published schema, and the gateway, come to the same verdicts.
+"""Records of workflows: Python's jsonschema on the published schema, and the gateway, come to the same verdicts. And the lines of
+docs/workflows.md, run as they stand.
 
 Records are made from a number by walking the schema, so a field that is added there is tried here. Python's `$` also
 matches before a final line break, so no text ends in one.
@@ -8,7 +9,9 @@ import copy
 import json
 import os
 import random
+import re
 import subprocess
+import time
 
 import pytest
 
@@ -17,7 +20,7 @@ if os.environ.get("TOLLGATE_SDKS") != "newest":
 
 import jsonschema  # noqa: E402
 
-from house import executable  # noqa: E402
+from house import ROOT, executable  # noqa: E402
 
 SAMPLES = {"string": "x", "number": 1.5, "boolean": True, "null": None, "array": [], "object": {}}
 MATCHING = {
@@ -140,3 +143,48 @@ def test_single_violations_get_the_same_verdict(published, tmp_path):
     different = [(records[at], theirs[at]) for at in range(len(records)) if ours[at] != theirs[at]]
     assert different == []
     assert theirs.count(False) >= 500 and theirs.count(True) >= 20, (theirs.count(False), theirs.count(True))
+
+
+def verified(house, slug):
+    """Locks a workflow and has its fixture run, on an account of its own."""
+    account, _ = house.account(f"verifies {slug}", paid="20")
+    key = house.new_key(account)["key_id"]
+    house.cli("workflow", "lock", slug, "--reason", "a test")
+    proof = house.cli("workflow", "verify", slug, "--account", account, "--key", key, "--max-cost", "10", "--reason", "a test")
+    assert proof["verified"], proof
+
+
+def test_the_curl_lines_of_the_page(house, tmp_path):
+    page = (ROOT / "docs/workflows.md").read_text(encoding="utf-8")
+    (block,) = [block for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if block.startswith("curl ")]
+    upload, quote, begin, show = re.split(r"\n(?=curl )", block.strip())
+    verified(house, "article-to-narration")
+    recording = ROOT / "catalog/workflows/meeting-to-minutes/recording.wav"
+    (tmp_path / "meeting.wav").write_bytes(recording.read_bytes())
+    _, key = house.account("reads the page", paid="5")
+    environment = os.environ | {"URL": house.base_url, "KEY": key}
+
+    def run(lines, name="", value=""):
+        assert name in lines, (name, lines)
+        lines = lines.replace(name, value) if name else lines
+        assert "…" not in lines and "DIGEST" not in lines, lines
+        script = lines.replace("curl ", "curl -sSf ", 1)
+        done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, timeout=60, cwd=tmp_path)
+        assert done.returncode == 0, (lines, done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    asset = run(upload)
+    assert asset["id"].startswith("asset_") and asset["content_type"] == "audio/wav", asset
+    offer = run(quote)
+    assert offer["executable"] and offer["confirm"]["items"] == [], offer
+    begun = run(begin, "DIGEST", offer["confirm"]["privacy"])
+    again = run(begin, "DIGEST", offer["confirm"]["privacy"])
+    assert begun["id"] == again["id"] and begun["status"] in ("running", "waiting", "completed"), begun
+    deadline = time.monotonic() + 120
+    while (shown := run(show, "run_…", begun["id"]))["status"] != "completed":
+        assert shown["status"] in ("running", "waiting") and time.monotonic() < deadline, shown
+        time.sleep(0.05)
+    assert [step["status"] for step in shown["steps"]] == ["done", "done"], shown
+    calls = [house.usage(step["call_id"], key) for step in shown["steps"]]
+    assert {row["run_id"] for row in calls} == {begun["id"]}
+    assert sum(row["charge_nano_usd"] for row in calls) == shown["charged_nano_usd"]

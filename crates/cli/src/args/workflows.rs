@@ -1,7 +1,7 @@
 //! What can be typed about workflows.
 
-use super::ActorArgs;
-use clap::Subcommand;
+use super::{ActorArgs, GatewayArgs};
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use tollgate_store::{AccountId, KeyId};
 
@@ -59,4 +59,100 @@ pub enum WorkflowCommand {
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
         limit: u32,
     },
+    /// As a customer: what a run can cost at most, and what is to be confirmed. Nothing is begun.
+    /// The key is in TOLLGATE_API_KEY.
+    Quote {
+        #[command(flatten)]
+        inputs: RunInputArgs,
+        #[command(flatten)]
+        gateway: GatewayArgs,
+    },
+    /// As a customer: quote a run, have it confirmed, begin it and wait for its end, step by step.
+    /// Exits with 1 if it is not completed.
+    Run(WorkflowRunArgs),
+    /// As a customer: wait until a run rests. Exits with 1 if it is not completed.
+    Wait {
+        /// Its id, as its beginning gave it.
+        run: String,
+        #[command(flatten)]
+        wait: RunWaitArgs,
+        #[command(flatten)]
+        gateway: GatewayArgs,
+    },
+    /// As a customer: let a run that was stopped go on, the same task first.
+    Resume {
+        run: String,
+        /// The most that the whole run may cost from now on, in USD.
+        #[arg(long, value_name = "USD")]
+        max_cost: Option<String>,
+        /// Send the step once more whose charge nobody can tell. It may be paid twice.
+        #[arg(long)]
+        resubmit: bool,
+        #[command(flatten)]
+        gateway: GatewayArgs,
+    },
+    /// As a customer: end a run before its next step.
+    Cancel {
+        run: String,
+        #[command(flatten)]
+        gateway: GatewayArgs,
+    },
+    /// As a customer: the runs of the account, newest first.
+    Runs {
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        limit: u32,
+        /// Continue after this run.
+        #[arg(long, value_name = "RUN")]
+        after: Option<String>,
+        #[command(flatten)]
+        gateway: GatewayArgs,
+    },
+}
+
+#[derive(Args)]
+pub struct RunInputArgs {
+    pub slug: String,
+    /// An input of the record: its text, number or word, or @FILE for a text in a file (repeat the
+    /// option).
+    #[arg(long = "input", short, value_name = "NAME=VALUE")]
+    pub inputs: Vec<String>,
+    /// A file that is uploaded for an asset (repeat the option).
+    #[arg(long = "file", short, value_name = "NAME=PATH")]
+    pub files: Vec<String>,
+}
+
+#[derive(Args)]
+pub struct RunWaitArgs {
+    /// Seconds between two looks.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub every: u64,
+    /// Give up after so many seconds. The run goes on all the same.
+    #[arg(long, default_value_t = 86_400)]
+    pub patience: u64,
+    /// A folder for the files that steps made.
+    #[arg(long, short, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct WorkflowRunArgs {
+    #[command(flatten)]
+    pub inputs: RunInputArgs,
+    /// Confirm what the quote asks for: the privacy sheet, its cost and the inputs it names.
+    /// Without it you are asked, and where nobody can be asked nothing is begun.
+    #[arg(long, short, alias = "confirm")]
+    pub yes: bool,
+    /// The most that it may cost, in USD. Left out: what the quote says.
+    #[arg(long, value_name = "USD")]
+    pub max_cost: Option<String>,
+    /// Whoever repeats it with the same inputs gets the same run.
+    #[arg(long, value_name = "KEY")]
+    pub idempotency_key: Option<String>,
+    /// Print the run as soon as it is begun.
+    #[arg(long)]
+    pub no_wait: bool,
+    #[command(flatten)]
+    pub wait: RunWaitArgs,
+    #[command(flatten)]
+    pub gateway: GatewayArgs,
 }

@@ -29,6 +29,7 @@ mod quote;
 mod receipts;
 mod restore;
 mod revoked;
+mod run_commands;
 mod runs;
 mod secrets;
 mod seen;

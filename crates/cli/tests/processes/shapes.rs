@@ -286,6 +286,7 @@ fn workflows(tried: &mut Tried) {
     let verified = tried.run("workflow verify", &[&[shipped], &proof[..]].concat());
     assert_eq!(verified["verified"], true, "{verified}");
     assert_eq!(stage(tried, shipped), "verified");
+    runs(tried, shipped);
     tried.run("workflow withdraw", &[shipped, "--reason", "it mumbles"]);
     assert_eq!(stage(tried, shipped), "locked");
     let broken = tried.file("storyline-to-clip.json", &WORKFLOW.replace("gateway.workflow.v1", "v2"));
@@ -293,6 +294,29 @@ fn workflows(tried: &mut Tried) {
     assert_eq!((&checked["ok"], &checked["records"][0]["by_schema"]), (&false.into(), &false.into()));
     let mistake = &checked["mistakes"][0];
     assert_eq!((&mistake["field"], &mistake["line"]), (&"schema_version".into(), &3.into()), "{mistake}");
+}
+
+fn runs(tried: &mut Tried, slug: &str) {
+    let inputs = [slug, "--input", "article=Rain all day."];
+    let quote = tried.run("workflow quote", &inputs);
+    assert_eq!(quote["executable"], true, "{quote}");
+    let waited = ["--every", "1"];
+    let run = tried.run("workflow run", &[&inputs[..], &["--yes"], &waited].concat());
+    assert_eq!(run["status"], "completed", "{run}");
+    let id = text(&run["id"]);
+    tried.run("workflow wait", &[&[&*id], &waited[..]].concat());
+    tried.run("workflow cancel", &[&id]);
+    assert_eq!(tried.run("workflow runs", &[])["data"][0]["id"], run["id"]);
+    // A key that may spend next to nothing: the run is stopped for want of money.
+    let account = text(&tried.run("usage", &[])[0]["account_id"]);
+    let poor = tried.run("key create", &[&account, "--limit-total", "0.00001"]);
+    let rich = tried.line["key"].clone();
+    tried.line["key"] = poor["secret"].clone();
+    let stopped = tried.run("workflow run", &[&inputs[..], &["--yes"], &waited].concat());
+    assert_eq!(stopped["stopped"], "out_of_money", "{stopped}");
+    tried.run("workflow resume", &[&text(&stopped["id"])]);
+    tried.run("workflow cancel", &[&text(&stopped["id"])]);
+    tried.line["key"] = rich;
 }
 
 fn proofs(tried: &mut Tried, call: &str) {

@@ -205,6 +205,14 @@ impl Row {
         self
     }
 
+    /// Takes JSON of this shape as well.
+    pub fn or_json(mut self, schema: Value) -> Row {
+        if let Some(body) = &mut self.body {
+            body["application/json"] = json!({ "schema": schema });
+        }
+        self
+    }
+
     /// Gives one of these, by media type.
     pub fn gives_one_of(mut self, by_media: Value) -> Row {
         self.replies.push((200, Some(by_media)));

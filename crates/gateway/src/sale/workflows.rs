@@ -25,9 +25,34 @@ pub struct BoundWorkflow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     pub stage: WorkflowStage,
+    /// Nothing where it can be run.
+    pub code: Option<BlockingCode>,
     /// Why it is not further, where it once was.
     pub blocked: Option<String>,
 }
+
+/// Why a workflow cannot be run, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockingCode {
+    NotVerified,
+    ContractChanged,
+    Withdrawn,
+    EvidenceTooOld,
+}
+
+impl BlockingCode {
+    pub fn word(self) -> &'static str {
+        match self {
+            BlockingCode::NotVerified => "not_verified",
+            BlockingCode::ContractChanged => "contract_changed",
+            BlockingCode::Withdrawn => "withdrawn",
+            BlockingCode::EvidenceTooOld => "evidence_too_old",
+        }
+    }
+}
+
+/// What is said where nothing else keeps a workflow from being run.
+pub const NOT_VERIFIED: &str = "its fixture has not been run";
 
 /// What only the run of a fixture can say of a record.
 const PROVEN: [&str; 6] =
@@ -36,23 +61,32 @@ const PROVEN: [&str; 6] =
 impl BoundWorkflow {
     /// By the newest move about it, at this time.
     pub fn standing(&self, newest: Option<&WorkflowMove>, now: Millis) -> Standing {
-        let at = |stage: WorkflowStage, blocked: Option<String>| Standing { stage, blocked };
+        let at = |stage: WorkflowStage, code: BlockingCode, blocked: Option<String>| Standing {
+            stage,
+            code: Some(code).filter(|_| stage != WorkflowStage::Verified),
+            blocked,
+        };
         let Some(moved) = newest.filter(|moved| moved.verb != WorkflowVerb::Unlock) else {
-            return at(WorkflowStage::Draft, None);
+            return at(WorkflowStage::Draft, BlockingCode::NotVerified, None);
         };
         let evidence = evidence(moved);
         if evidence["semantic_digest_sha256"] != self.digest.as_str() {
             let why = self.unbound.first().map(|reason| format!(": {reason}")).unwrap_or_default();
-            return at(WorkflowStage::Draft, Some(format!("the contract has changed since it was locked{why}")));
+            let reason = format!("the contract has changed since it was locked{why}");
+            return at(WorkflowStage::Draft, BlockingCode::ContractChanged, Some(reason));
         }
         match moved.verb {
-            WorkflowVerb::Lock | WorkflowVerb::Unlock => at(WorkflowStage::Locked, None),
-            WorkflowVerb::Withdraw => at(WorkflowStage::Locked, Some(format!("it was withdrawn: {}", moved.reason))),
+            WorkflowVerb::Lock | WorkflowVerb::Unlock => at(WorkflowStage::Locked, BlockingCode::NotVerified, None),
+            WorkflowVerb::Withdraw => {
+                let reason = format!("it was withdrawn: {}", moved.reason);
+                at(WorkflowStage::Locked, BlockingCode::Withdrawn, Some(reason))
+            }
             WorkflowVerb::Verify if evidence["valid_until_ms"].as_i64().is_some_and(|until| until > now) => {
-                at(WorkflowStage::Verified, None)
+                at(WorkflowStage::Verified, BlockingCode::NotVerified, None)
             }
             WorkflowVerb::Verify => {
-                at(WorkflowStage::Locked, Some("its evidence is too old: verify it again".to_owned()))
+                let reason = "its evidence is too old: verify it again".to_owned();
+                at(WorkflowStage::Locked, BlockingCode::EvidenceTooOld, Some(reason))
             }
         }
     }
@@ -83,11 +117,10 @@ impl BoundWorkflow {
                 _ => binding[field] = Value::Null,
             }
         }
-        let waits = "its fixture has not been run";
         match standing.blocked {
             _ if verified => binding["blocking_reason"] = Value::Null,
             Some(blocked) => binding["blocking_reason"] = json!(blocked),
-            None if binding["blocking_reason"].is_null() => binding["blocking_reason"] = json!(waits),
+            None if binding["blocking_reason"].is_null() => binding["blocking_reason"] = json!(NOT_VERIFIED),
             None => {}
         }
         record

@@ -79,6 +79,11 @@ impl<'n> RunFileName<'n> {
         self.owner == owner(account)
     }
 
+    /// A picture, audio or video.
+    pub fn is_media(&self) -> bool {
+        !self.mime.starts_with("application/")
+    }
+
     pub fn has_video(&self) -> bool {
         self.mime.starts_with("video/")
     }
@@ -155,6 +160,11 @@ impl RunFiles {
         cut: impl Future<Output = Uncopied>,
     ) -> Result<(), NotStored> {
         self.0.put(name, file, now_ms, cut).await
+    }
+
+    /// Whether there is room for anything more of this account.
+    pub async fn has_room(&self, account: AccountId, now_ms: i64) -> bool {
+        self.0.has_room(&owner(account), now_ms).await
     }
 
     pub async fn get(&self, name: &str, range: Option<GetRange>) -> Result<StoredFile, Missing> {

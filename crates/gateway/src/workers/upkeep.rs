@@ -96,7 +96,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             app.published.refresh(&app.store).await.map(drop)
         }
         Round::Social => app.social.refresh().await,
-        Round::Workflows => app.workflows.look(&app.store, &app.serving.load_full(), app.world.now_ms()).await,
+        Round::Workflows => app.look_at_workflows().await,
         Round::Beat => app.store.beat().await,
         Round::Sweep => {
             app.client.tidy();
@@ -131,9 +131,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             if let Some(store) = &app.images.store {
                 swept("pictures", store.sweep(app.world.sure_ms()).await);
             }
-            if let Some(run_files) = &app.run_files {
-                swept("files of runs", run_files.sweep(app.world.sure_ms()).await);
-            }
+            swept("files of runs", app.sweep_run_files().await);
             Ok(())
         }
         Round::AuditChanged => audited(app, app.store.verify_changed().await),

@@ -25,6 +25,7 @@ mod no_window;
 mod openapi;
 mod price_list;
 mod pricing;
+mod probes;
 mod reload;
 mod route_health;
 mod simulation;

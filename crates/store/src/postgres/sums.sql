@@ -1,5 +1,5 @@
 -- Adds the next rows of the usage log to their sums, those from before there were sums. Nobody changes the log meanwhile; a step is short.
--- Answers whether there is more to do. The words are those of usage_quarter_count in migrations/0007-usage-sums.sql.
+-- Answers whether there is more to do. The words are those of usage_quarter_count in migrations/0008-usage-sums.sql.
 CREATE OR REPLACE FUNCTION tollgate_fill_sums(v_most bigint) RETURNS boolean LANGUAGE plpgsql SET lock_timeout = '2s' AS $$
 DECLARE
   v_from usage_backfill%ROWTYPE;

@@ -4,11 +4,13 @@
 use tokio_postgres::Row;
 
 use super::PostgresEngine;
+use super::batch::stored_reply;
 use super::records::SqlParam;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId, RunId};
 use crate::workflow_run::{
-    NewWorkflowRun, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunPage, WorkflowRunWrite,
+    KeyedCall, NewWorkflowRun, WRITTEN_LATER_MS, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunPage,
+    WorkflowRunWrite,
 };
 
 const RUN: &str = "id, account_id, key_id, slug, plan, state, status, wish, fence, created_at, changed_at, ended_at";
@@ -33,13 +35,22 @@ impl PostgresEngine {
             Some(2) => return Ok(WorkflowRunMade::Full),
             _ => {}
         }
+        Ok(self.run_begun_with(new.account, new.idem).await?.unwrap_or(WorkflowRunMade::Conflict))
+    }
+
+    pub async fn run_begun_with(
+        &self,
+        account: AccountId,
+        idem: Option<([u8; 32], [u8; 32])>,
+    ) -> Result<Option<WorkflowRunMade>, StoreError> {
+        let Some((key, fingerprint)) = idem else { return Ok(None) };
         let sql = "SELECT id, fingerprint FROM workflow_run WHERE account_id = $1 AND idem = $2";
-        let rows = self.rows(sql, &[&account, &idem]).await?;
-        let before = rows.first().map(|row| Ok::<_, StoreError>((id_of(row, 0)?, row.try_get::<_, Option<&[u8]>>(1)?)));
-        Ok(match before.transpose()? {
-            Some((id, same)) if same == fingerprint => WorkflowRunMade::Before(RunId(id)),
-            _ => WorkflowRunMade::Conflict,
-        })
+        let rows = self.rows(sql, &[&account.0.as_slice(), &key.as_slice()]).await?;
+        let before = |row: &Row| {
+            let same = row.try_get::<_, Option<&[u8]>>(1)? == Some(fingerprint.as_slice());
+            Ok(if same { WorkflowRunMade::Before(RunId(id_of(row, 0)?)) } else { WorkflowRunMade::Conflict })
+        };
+        rows.first().map(before).transpose()
     }
 
     pub async fn due_runs(&self, limit: u32) -> Result<Vec<(RunId, i64)>, StoreError> {
@@ -59,8 +70,8 @@ impl PostgresEngine {
 
     pub async fn write_run(&self, write: WorkflowRunWrite) -> Result<bool, StoreError> {
         let sql = "WITH written AS (UPDATE workflow_run SET plan = coalesce($3, plan), state = $4, status = $5, \
-                   changed_at = $6, due_at = CASE WHEN $9::bigint IS NULL AND wish IS NOT NULL \
-                   AND wish IS DISTINCT FROM $10 THEN $6 ELSE $7 END, leased_until = $8, ended_at = $9, \
+                   changed_at = $6::bigint, due_at = CASE WHEN $9::bigint IS NULL AND wish IS NOT NULL \
+                   AND wish IS DISTINCT FROM $10 THEN $6::bigint ELSE $7::bigint END, leased_until = $8, ended_at = $9, \
                    wish = CASE WHEN wish IS NOT DISTINCT FROM $10 THEN NULL ELSE wish END \
                    WHERE id = $1 AND fence = $2 AND ended_at IS NULL RETURNING id), \
                    noted AS (INSERT INTO workflow_call (call_id, run_id) SELECT $11::bytea, id FROM written \
@@ -101,18 +112,24 @@ impl PostgresEngine {
         rows.iter().map(|row| Ok((CallId(id_of(row, 0)?), RunId(id_of(row, 1)?)))).collect()
     }
 
-    pub async fn call_with_key(
-        &self,
-        account: AccountId,
-        hash: [u8; 32],
-    ) -> Result<Option<(CallId, bool)>, StoreError> {
+    pub async fn call_with_key(&self, account: AccountId, hash: [u8; 32]) -> Result<Option<KeyedCall>, StoreError> {
         self.flush().await?;
-        let sql = "SELECT call_id, done <> 0 FROM idem WHERE account_id = $1 AND key_hash = $2";
+        let sql = "SELECT call_id, done <> 0, status, content_type, reply FROM idem \
+                   WHERE account_id = $1 AND key_hash = $2";
         let rows = self.rows(sql, &[&account.0.as_slice(), &hash.as_slice()]).await?;
-        rows.first().map(|row| Ok((CallId(id_of(row, 0)?), row.try_get(1)?))).transpose()
+        let keyed = |row: &Row| {
+            let reply = stored_reply(row, 2)?;
+            Ok(KeyedCall { call: CallId(id_of(row, 0)?), ended: row.try_get(1)?, reply })
+        };
+        rows.first().map(keyed).transpose()
     }
 
-    pub(super) async fn forget_runs(&self, before: i64) -> Result<(), StoreError> {
+    /// Forgets what ended before that time; what the clock has put off is due now.
+    pub(super) async fn tend_runs(&self, before: i64) -> Result<(), StoreError> {
+        let now = self.now();
+        let sql = "UPDATE workflow_run SET due_at = $1, leased_until = 0, changed_at = $1 \
+                   WHERE due_at IS NOT NULL AND changed_at > $2";
+        self.change(sql, &[&now, &now.saturating_add(WRITTEN_LATER_MS)]).await?;
         let sql = "WITH old AS (DELETE FROM workflow_run WHERE ended_at < $1 RETURNING id) \
                    DELETE FROM workflow_call WHERE run_id IN (SELECT id FROM old)";
         self.change(sql, &[&before]).await?;

@@ -279,7 +279,7 @@ impl SqliteEngine {
         let forgotten = self.ask(|reply| Op::ForgetIdem { before, reply }).await?;
         self.forget_vain(sure);
         self.forget_client_secrets(sure);
-        self.forget_runs(sure.saturating_sub(RUNS_RETAINED_MS));
+        self.tend_runs(sure.saturating_sub(RUNS_RETAINED_MS));
         let lapsed = self.lapse_due().await?;
         Ok(Swept { expired, orphaned: 0, forgotten, lapsed })
     }

@@ -9,7 +9,8 @@ use super::{SqliteEngine, lock};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId, RunId};
 use crate::workflow_run::{
-    NewWorkflowRun, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunPage, WorkflowRunWrite,
+    KeyedCall, NewWorkflowRun, WRITTEN_LATER_MS, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunPage,
+    WorkflowRunWrite,
 };
 
 /// What the writer is asked to write.
@@ -32,8 +33,11 @@ pub(super) enum WorkflowRunOp {
         wish: String,
         at: i64,
     },
-    /// What ended before this time.
-    Forget(i64),
+    /// Forgets what ended before `before`; what the clock has put off is due at `now`.
+    Tend {
+        before: i64,
+        now: i64,
+    },
 }
 
 const RUN: &str = "id, account_id, key_id, slug, plan, state, status, wish, fence, created_at, changed_at, ended_at";
@@ -59,16 +63,23 @@ impl SqliteEngine {
             FULL => return Ok(WorkflowRunMade::Full),
             _ => {}
         }
-        let Some((key, fingerprint)) = idem else { return Ok(WorkflowRunMade::Conflict) };
+        Ok(self.run_begun_with(account, idem).await?.unwrap_or(WorkflowRunMade::Conflict))
+    }
+
+    pub async fn run_begun_with(
+        &self,
+        account: AccountId,
+        idem: Option<([u8; 32], [u8; 32])>,
+    ) -> Result<Option<WorkflowRunMade>, StoreError> {
+        let Some((key, fingerprint)) = idem else { return Ok(None) };
         let sql = "SELECT id, fingerprint FROM workflow_run WHERE account_id = ?1 AND idem = ?2";
         let one = |r: &Row<'_>| Ok((RunId(r.get(0)?), r.get::<_, [u8; 32]>(1)?));
         let find = move |c: &rusqlite::Connection| {
             Ok(c.prepare_cached(sql)?.query_row(params![account.0, key], one).optional()?)
         };
-        Ok(match self.readers.read(find).await? {
-            Some((id, same)) if same == fingerprint => WorkflowRunMade::Before(id),
-            _ => WorkflowRunMade::Conflict,
-        })
+        let before =
+            |(id, same)| if same == fingerprint { WorkflowRunMade::Before(id) } else { WorkflowRunMade::Conflict };
+        Ok(self.readers.read(find).await?.map(before))
     }
 
     pub async fn due_runs(&self, limit: u32) -> Result<Vec<(RunId, i64)>, StoreError> {
@@ -124,22 +135,16 @@ impl SqliteEngine {
         self.readers.read(read).await
     }
 
-    pub async fn call_with_key(
-        &self,
-        account: AccountId,
-        hash: [u8; 32],
-    ) -> Result<Option<(CallId, bool)>, StoreError> {
+    pub async fn call_with_key(&self, account: AccountId, hash: [u8; 32]) -> Result<Option<KeyedCall>, StoreError> {
         self.catch_up().await;
-        let sql = "SELECT call_id, done <> 0 FROM idem WHERE account_id = ?1 AND key_hash = ?2";
-        let one = |r: &Row<'_>| Ok((CallId(r.get(0)?), r.get(1)?));
-        self.readers
-            .read(move |c| Ok(c.prepare_cached(sql)?.query_row(params![account.0, hash], one).optional()?))
-            .await
+        let found = self.readers.idem(account, hash).await?;
+        Ok(found.map(|idem| KeyedCall { call: idem.call, ended: idem.done, reply: idem.reply }))
     }
 
-    pub(super) fn forget_runs(&self, before: i64) {
+    pub(super) fn tend_runs(&self, before: i64) {
+        let tend = WorkflowRunOp::Tend { before, now: self.now() };
         let mut books = lock(&self.shared.books);
-        books.push(Op::WorkflowRun(Box::new(WorkflowRunOp::Forget(before)), None));
+        books.push(Op::WorkflowRun(Box::new(tend), None));
         self.shared.ring(books);
     }
 }
@@ -176,7 +181,10 @@ impl Apply<'_> {
                            WHERE id = ?1 AND account_id = ?2 AND ended_at IS NULL AND (wish IS NULL OR wish = ?3)";
                 Ok(self.statement(sql)?.execute(params![id.0, account.0, wish, at])? as u64)
             }
-            WorkflowRunOp::Forget(before) => {
+            WorkflowRunOp::Tend { before, now } => {
+                let sql = "UPDATE workflow_run SET due_at = ?1, leased_until = 0, changed_at = ?1 \
+                           WHERE due_at IS NOT NULL AND changed_at > ?2";
+                self.statement(sql)?.execute(params![now, now.saturating_add(WRITTEN_LATER_MS)])?;
                 let old = "SELECT id FROM workflow_run WHERE ended_at < ?1";
                 let sql = format!("DELETE FROM workflow_call WHERE run_id IN ({old})");
                 self.statement(&sql)?.execute(params![before])?;

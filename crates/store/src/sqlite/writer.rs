@@ -356,7 +356,8 @@ fn answer(op: Op, outcome: Outcome) {
             Op::ForgetIdem { reply, .. }
             | Op::FillSums(_, reply)
             | Op::ClientSecret(_, reply)
-            | Op::WorkflowRun(_, reply),
+            | Op::WorkflowRun(_, reply)
+            | Op::Probe(_, reply),
             outcome,
         ) => {
             let Outcome::Count(count) = outcome else { return send(reply, Err(refused())) };

@@ -5,7 +5,7 @@ use crate::call::UsageRow;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, RunId};
 use crate::workflow_run::{
-    NewWorkflowRun, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunPage, WorkflowRunWrite,
+    KeyedCall, NewWorkflowRun, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunPage, WorkflowRunWrite,
 };
 
 impl Store {
@@ -16,6 +16,16 @@ impl Store {
         limits: WorkflowRunLimits,
     ) -> Result<WorkflowRunMade, StoreError> {
         on_engine!(self, e => e.create_run(new, limits).await)
+    }
+
+    /// What became of a run that was begun with this Idempotency-Key before: the run, or that the
+    /// key was used with another body.
+    pub async fn run_begun_with(
+        &self,
+        account: AccountId,
+        idem: Option<([u8; 32], [u8; 32])>,
+    ) -> Result<Option<WorkflowRunMade>, StoreError> {
+        on_engine!(self, e => e.run_begun_with(account, idem).await)
     }
 
     /// Takes up to so many runs that are due, each under a lease.
@@ -55,12 +65,9 @@ impl Store {
         on_engine!(self, e => e.runs(account, page).await)
     }
 
-    /// The call that was begun with an Idempotency-Key of this hash, and whether it has ended.
-    pub async fn call_with_key(
-        &self,
-        account: AccountId,
-        hash: [u8; 32],
-    ) -> Result<Option<(CallId, bool)>, StoreError> {
+    /// The call that was begun with an Idempotency-Key of this hash. Of one that has ended, what is
+    /// stored for whoever repeats the key: nothing is priced or held to read it.
+    pub async fn call_with_key(&self, account: AccountId, hash: [u8; 32]) -> Result<Option<KeyedCall>, StoreError> {
         on_engine!(self, e => e.call_with_key(account, hash).await)
     }
 

@@ -1,5 +1,6 @@
 //! The crate from outside.
 
+mod fuzz;
 mod generated;
 mod packages;
 mod records;

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tollgate_catalog::form::Mistakes;
-use tollgate_workflows::{MAX_WORKFLOWS, OutputFrom, StepModel, Workflow, WorkflowFiles, load_workflows};
+use tollgate_workflows::{
+    MAX_WORKFLOWS, OutputFrom, RunSteps, StepModel, StepOutput, Workflow, WorkflowFiles, load_workflows,
+};
 
 const PACKAGE: &str = r#"version = "2026-11-16.1"
 acceptance = [["nonempty:prompt.text"], ["playable:clip.video", "max_seconds:clip.video:11"]]
@@ -152,6 +154,47 @@ fn a_fixture_is_held_to_its_record() {
         (r#"{"inputs": {}}"#, "workflows/clip/fixture.json:1: inputs.photo: is required"),
     ] {
         assert_eq!(with(text), Err(vec![expected.to_owned()]), "{text}");
+    }
+}
+
+#[test]
+fn a_record_without_a_package_has_its_checks_with_its_fixture() {
+    let with = |acceptance: &str| {
+        let mut files = files(PACKAGE);
+        let mut record: Value = serde_json::from_str(&files.record.1).unwrap();
+        record["runtime_binding"]["endpoint"] = json!("/v1/videos");
+        record["acceptance_checks"] = json!(["There is an answer."]);
+        (files.record.1, files.package) = (record.to_string(), None);
+        let text = format!("{{\"inputs\": {{\"photo\": \"photo.png\"}}{acceptance}}}");
+        files.fixture = Some(("f.json".to_owned(), text));
+        files.assets = vec!["photo.png".to_owned()];
+        load(&[files])
+    };
+    let inputs = || BTreeMap::from([("photo".to_owned(), json!("asset_1"))]);
+    let accepts = |acceptance: &str, result: Value| {
+        let all = with(acceptance).unwrap();
+        let workflow = &all["clip"];
+        let steps = RunSteps::of(workflow, &inputs()).unwrap();
+        let given = BTreeMap::from([("result".to_owned(), StepOutput::Json(result))]);
+        workflow.unaccepted(&steps, &BTreeMap::from([("call".to_owned(), given)]))
+    };
+    let checked = r#", "acceptance": [["nonempty:call.result"]]"#;
+    assert_eq!(accepts(checked, json!({ "id": "task_1" })), None);
+    assert!(
+        accepts(checked, json!({})).is_some_and(|why| why.contains("There is an answer.") && why.contains("empty"))
+    );
+    let unchecked = accepts("", json!({ "id": "task_1" })).unwrap();
+    assert!(unchecked.contains("nothing checks it"), "{unchecked}");
+    for (acceptance, expected) in [
+        (", \"acceptance\": []", "acceptance: must be 1 lists, one for each acceptance check of the record"),
+        (", \"acceptance\": [[]]", "acceptance[0]: must be a list of checks such as nonempty:call.result"),
+        (", \"acceptance\": [[\"nonempty:x\"]]", "acceptance[0][0]: must be about call.result, and has no schema"),
+        (
+            ", \"acceptance\": [[\"json_schema:call.result\"]]",
+            "acceptance[0][0]: must be about call.result, and has no schema",
+        ),
+    ] {
+        assert_eq!(with(acceptance).unwrap_err(), [format!("f.json:1: {expected}")], "{acceptance}");
     }
 }
 

@@ -76,6 +76,8 @@ impl World {
             }
         }
         match call {
+            // What it gave is there the next time that somebody looks.
+            Call::Answered(charged) if self.numbers.below(15) == 0 => RunEvent::Unstored { charged: *charged },
             Call::Answered(charged) => RunEvent::Answered { charged: *charged, passed: Ok(()) },
             Call::Faulted => RunEvent::Faulted { charged: Money::ZERO, reason: "fault".to_owned() },
             Call::Open(..) | Call::Unclear => RunEvent::Unclear,
@@ -208,6 +210,26 @@ fn an_unknown_charge_stops_and_is_sent_again_only_by_a_person() {
     assert_eq!(run.advance(RunEvent::ResumeAsked { max_cost: None, resubmit: true }, "c"), same, "the same task first");
     assert_eq!(run.advance(RunEvent::Unclear, "c"), RunAction::Call { step: 0, call: "c".to_owned() });
     assert_eq!(run.advance(RunEvent::Unclear, "d"), RunAction::Rest, "once, not again and again");
+}
+
+#[test]
+fn an_answer_without_room_is_looked_for_again_and_not_bought_again() {
+    let mut run = RunState::new(["one", "two"], Money::from_nano(10));
+    run.advance(RunEvent::Taken, "a");
+    assert_eq!(run.advance(RunEvent::Unstored { charged: Money::from_nano(3) }, "b"), RunAction::Rest);
+    assert_eq!((run.status, run.stopped), (RunStatus::Stopped, Some(StopReason::StorageFull)));
+    assert_eq!(run.charged(), Money::from_nano(3), "it is paid");
+    let same = RunAction::LookUp { step: 0, call: "a".to_owned() };
+    assert_eq!(run.advance(RunEvent::ResumeAsked { max_cost: None, resubmit: false }, "b"), same);
+    assert_eq!(run.advance(answered(3), "b"), RunAction::Call { step: 1, call: "b".to_owned() });
+    // There was no room before it was bought.
+    run.advance(RunEvent::NotBegun(NotBegun::Stopped(StopReason::StorageFull)), "c");
+    let next = run.advance(RunEvent::ResumeAsked { max_cost: None, resubmit: false }, "d");
+    assert_eq!(next, RunAction::Call { step: 1, call: "d".to_owned() });
+    // Who has cancelled is not asked for room.
+    run.advance(RunEvent::CancelAsked, "e");
+    assert_eq!(run.advance(RunEvent::Unstored { charged: Money::from_nano(2) }, "e"), RunAction::Rest);
+    assert_eq!((run.status, run.charged()), (RunStatus::Cancelled, Money::from_nano(5)));
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn unplayable(field: &str) -> Refusal {
 }
 
 fn upload_it() -> Refusal {
-    let text = "A recording is uploaded to /v1/workflows/assets and named by its id, not by a link.";
+    let text = "A recording is named by its id: /v1/workflows/assets stores an upload, or what a link leads to.";
     Refusal::about(Code::InvalidParameter, "inputs", text)
 }
 

@@ -3,6 +3,7 @@
 
 pub mod ask;
 pub mod assets;
+mod found;
 pub mod plan;
 pub mod saved;
 pub mod show;
@@ -16,6 +17,7 @@ use crate::sale::workflows::BoundWorkflow;
 use crate::who::caller::Caller;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
+use found::find;
 use http::request::Parts;
 use http::{StatusCode, header};
 use plan::{RunPlan, planned, quote_json, sum, wrong_input};
@@ -27,9 +29,7 @@ use std::sync::Arc;
 use tollgate_catalog::Money;
 use tollgate_store::{NewWorkflowRun, RunId, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunPage};
 use tollgate_wire::error::{Code, ErrorFormat};
-use tollgate_workflows::{
-    Confirmation, MAX_RUN_BYTES, RunStatus, WorkflowStage, checked_inputs, items_to_confirm, privacy_digest,
-};
+use tollgate_workflows::{Confirmation, MAX_RUN_BYTES, RunStatus, checked_inputs, items_to_confirm, privacy_digest};
 
 /// The endpoint of every record that has steps, as the description has it.
 pub const RUNS: &str = "/v1/workflows/{slug}/runs";
@@ -79,6 +79,7 @@ fn rows() -> Vec<Row> {
 fn schemas() -> Value {
     let inputs = json!({ "type": "object", "description": "By the ids of the record's inputs; an asset is the id of an upload or an https link" });
     let confirm = json!({ "type": "object", "additionalProperties": false, "properties": {
+        "contract": { "type": "string", "description": "The digest of the contract that was quoted" },
         "privacy": { "type": "string", "description": "The digest of the privacy sheet" },
         "max_cost_nano_usd": { "type": "integer", "minimum": 0, "description": "The run never costs more" },
         "items": { "type": "array", "items": text() },
@@ -100,7 +101,7 @@ fn schemas() -> Value {
         "RunQuote": { "type": "object", "required": ["object", "slug", "steps", "most_nano_usd", "privacy", "confirm"], "properties": {
             "object": { "const": "workflow.quote" }, "slug": text(), "steps": { "type": "array", "items": { "type": "object" } },
             "most_nano_usd": nano(), "most_usd": text(), "privacy": { "type": "object" }, "confirm": { "type": "object" },
-            "executable": { "type": "boolean" }, "blocking_reason": text_or_null(),
+            "executable": { "type": "boolean" }, "blocking_code": text_or_null(), "blocking_reason": text_or_null(),
         } },
         "Run": { "type": "object", "required": ["id", "object", "slug", "status"], "properties": {
             "id": text(), "object": { "const": "workflow.run" }, "slug": text(),
@@ -131,6 +132,7 @@ struct RunRequest {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Confirm {
+    contract: Option<String>,
     privacy: Option<String>,
     max_cost_nano_usd: Option<u64>,
     #[serde(default)]
@@ -159,14 +161,6 @@ fn read<T: for<'d> Deserialize<'d>>(body: &[u8]) -> Result<T, Refusal> {
         let what: String = error.to_string().chars().take(200).collect();
         Refusal::new(Code::InvalidRequest, format!("The body is not as this endpoint takes it: {what}."))
     })
-}
-
-/// A workflow that customers may see.
-fn find(app: &App, slug: &str) -> Result<(Arc<BoundWorkflow>, WorkflowStage, Option<String>), Refusal> {
-    let all = app.workflows.all();
-    let shown = all.get(slug).filter(|shown| shown.is_public());
-    let shown = shown.ok_or_else(|| Refusal::about(Code::NotFound, "slug", "There is no such workflow."))?;
-    Ok((shown.bound.clone(), shown.standing.stage, shown.standing.blocked.clone()))
 }
 
 /// Inputs that are all right, in number, kind and size.
@@ -198,13 +192,13 @@ async fn quote_run(State(app): State<Arc<App>>, Path(slug): Path<String>, reques
         let (parts, body) = request.into_parts();
         let caller = reading::caller(&app, &parts).await?;
         let asked: RunRequest = read(&reading::json_body(&app, &caller, &parts, body).await?)?;
-        let (bound, stage, blocked) = find(&app, &slug)?;
-        let inputs = inputs(&app, &caller, &bound, &asked.inputs).await?;
+        let found = find(&app, &slug)?;
+        let bound = &found.bound;
+        let inputs = inputs(&app, &caller, bound, &asked.inputs).await?;
         let steps = planned(&app, &caller, &bound.workflow, &inputs)?;
         let items = items_to_confirm(&bound.workflow.record, &inputs).into_iter().collect();
-        let mut quote = quote_json(&bound.workflow, &steps, items);
-        quote["executable"] = json!(stage == WorkflowStage::Verified);
-        quote["blocking_reason"] = json!(blocked);
+        let mut quote = quote_json(bound, &steps, items);
+        found.written(&mut quote);
         Ok(reading::json(&quote))
     };
     replied(&app, work).await
@@ -219,26 +213,51 @@ async fn begin(app: &Arc<App>, slug: &str, request: Request) -> Result<Response,
     let caller = reading::caller(app, &parts).await?;
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, &format!("{RUNS} {slug}"), &body)?;
-    let asked: RunRequest = read(&body)?;
-    let (bound, stage, blocked) = find(app, slug)?;
-    if stage != WorkflowStage::Verified {
-        let why = blocked.unwrap_or_else(|| "its fixture has not been run".to_owned());
-        return Err(Refusal::new(Code::WorkflowNotExecutable, format!("The workflow cannot be run: {why}.")));
+    let idem = idem.map(|idem| (idem.key_hash, idem.fingerprint));
+    // Who repeats a request gets its run, whatever prices and records are by now.
+    if let Some(before) = app.store.run_begun_with(caller.account.id, idem).await? {
+        return begun(app, &parts, &caller, before).await;
     }
+    let asked: RunRequest = read(&body)?;
+    let found = find(app, slug)?;
+    found.executable(asked.confirm.contract.as_deref())?;
+    let bound = &found.bound;
     // Nobody who has nothing begins anything: it would be stopped at its first step.
     reading::reads_large(app, &caller).await??;
-    let inputs = inputs(app, &caller, &bound, &asked.inputs).await?;
+    let inputs = inputs(app, &caller, bound, &asked.inputs).await?;
     let steps = planned(app, &caller, &bound.workflow, &inputs)?;
     let confirmed = Confirmation {
         privacy: asked.confirm.privacy,
         max_cost: asked.confirm.max_cost_nano_usd.map(money).transpose()?,
         items: asked.confirm.items,
     };
-    let max_cost = confirm(&bound, &confirmed, &inputs, &steps)?;
+    let max_cost = confirm(bound, &confirmed, &inputs, &steps)?;
     let plan = RunPlan::new(&bound.workflow, &bound.digest, inputs, steps, host(&parts));
-    let run = NewRun { app, caller: &caller, slug, max_cost, idem: idem.map(|idem| (idem.key_hash, idem.fingerprint)) };
-    let run = run.begin(plan).await?;
-    let mut reply = reading::json(&show::shown(app, &reading::base(app, &parts), &run, true));
+    let new = NewRun { app, caller: &caller, slug, max_cost, idem };
+    let id = app.ids.run();
+    match new.begin(id, plan).await? {
+        WorkflowRunMade::Made => begun(app, &parts, &caller, WorkflowRunMade::Before(id)).await,
+        other => begun(app, &parts, &caller, other).await,
+    }
+}
+
+/// The answer to whoever begins a run.
+async fn begun(app: &App, parts: &Parts, caller: &Caller, made: WorkflowRunMade) -> Result<Response, Refusal> {
+    let id = match made {
+        WorkflowRunMade::Before(id) => id,
+        WorkflowRunMade::Made => return Err(unknown()),
+        WorkflowRunMade::Conflict => {
+            let text = "This Idempotency-Key was used with another body.";
+            return Err(Refusal::about(Code::IdempotencyConflict, "Idempotency-Key", text));
+        }
+        WorkflowRunMade::Full => {
+            let open = app.settings.runs.open;
+            let text = format!("The account has {open} runs that have not ended; end one of them first.");
+            return Err(Refusal::new(Code::RateLimitExceeded, text).because("open_runs"));
+        }
+    };
+    let run = app.store.run(caller.account.id, id).await?.ok_or_else(unknown)?;
+    let mut reply = reading::json(&show::shown(app, &reading::base(app, parts), &run, true));
     *reply.status_mut() = StatusCode::ACCEPTED;
     Ok(reply)
 }
@@ -265,7 +284,7 @@ fn confirm(
         Some(most) if lacks.is_empty() => Ok(most),
         _ => {
             let items = items_to_confirm(&workflow.record, inputs).into_iter().collect();
-            let details = json!({ "lacks": lacks, "quote": quote_json(workflow, steps, items) });
+            let details = json!({ "lacks": lacks, "quote": quote_json(bound, steps, items) });
             let text = format!("To be confirmed first: {}. Nothing was begun.", lacks.join(", "));
             let mut refusal = Refusal::about(Code::ConfirmationRequired, "confirm", text);
             refusal.details = Some(details.to_string().into());
@@ -284,13 +303,12 @@ pub struct NewRun<'a> {
 }
 
 impl NewRun<'_> {
-    pub async fn begin(self, plan: RunPlan) -> Result<WorkflowRun, Refusal> {
+    pub async fn begin(self, id: RunId, plan: RunPlan) -> Result<WorkflowRunMade, Refusal> {
         let (app, account) = (self.app, self.caller.account.id);
         let saved = SavedRun::new(plan.steps.iter().map(|step| step.name.as_str()), self.max_cost);
         let written = |value: serde_json::Result<String>| {
             value.map_err(|_| Refusal::new(Code::Internal, "The run could not be written down."))
         };
-        let id = app.ids.run();
         let new = NewWorkflowRun {
             id,
             account,
@@ -302,22 +320,9 @@ impl NewRun<'_> {
             status: saved.status().to_owned(),
         };
         let limits = WorkflowRunLimits { open: app.settings.runs.open, stored: STORED_RUNS };
-        let id = match app.store.create_run(new, limits).await? {
-            WorkflowRunMade::Made => {
-                app.run_bell.notify_one();
-                id
-            }
-            WorkflowRunMade::Before(first) => first,
-            WorkflowRunMade::Conflict => {
-                let text = "This Idempotency-Key was used with another body.";
-                return Err(Refusal::about(Code::IdempotencyConflict, "Idempotency-Key", text));
-            }
-            WorkflowRunMade::Full => {
-                let text = format!("The account has {} runs that have not ended; end one of them first.", limits.open);
-                return Err(Refusal::new(Code::RateLimitExceeded, text).because("open_runs"));
-            }
-        };
-        app.store.run(account, id).await?.ok_or_else(unknown)
+        let made = app.store.create_run(new, limits).await?;
+        app.ring_runs();
+        Ok(made)
     }
 }
 
@@ -410,7 +415,7 @@ async fn wish(app: &App, parts: &Parts, run: WorkflowRun, wish: &RunWish) -> Res
     if run.ended_at.is_none() {
         let text = serde_json::to_string(wish).unwrap_or_default();
         let left = app.store.wish_run(run.account, run.id, text).await?;
-        app.run_bell.notify_one();
+        app.ring_runs();
         let now = app.store.run(run.account, run.id).await?.ok_or_else(unknown)?;
         if !left && now.ended_at.is_none() {
             let text = "Something else was asked of this run a moment ago; ask again.";

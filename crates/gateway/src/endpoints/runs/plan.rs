@@ -9,6 +9,7 @@ use crate::endpoints::quote;
 use crate::quotes::{self, Shop};
 use crate::refusal::Refusal;
 use crate::sale::Serving;
+use crate::sale::workflows::BoundWorkflow;
 use crate::who::caller::Caller;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -89,6 +90,12 @@ pub fn planned(
     inputs: &BTreeMap<String, Value>,
 ) -> Result<Vec<PlannedStep>, Refusal> {
     let steps = RunSteps::of(workflow, inputs).map_err(wrong_input)?;
+    let gives_file =
+        |one: &tollgate_workflows::StepOfRun| one.step.gives.values().any(|from| *from == OutputFrom::Body);
+    if app.run_files.is_none() && steps.steps.iter().any(gives_file) {
+        let text = "The workflow makes files, and none are stored here; `[workflows] copy_to` says where.";
+        return Err(Refusal::new(Code::WorkflowNotExecutable, text).because("no_files"));
+    }
     let serving = app.serving.load_full();
     let mut outputs = RunOutputs::new();
     let mut planned = Vec::new();
@@ -218,8 +225,8 @@ impl QuoteDesk<'_> {
 }
 
 /// A quote of a whole run, with all that is to be confirmed.
-pub fn quote_json(workflow: &Workflow, steps: &[PlannedStep], items: Vec<String>) -> Value {
-    let most = sum(steps);
+pub fn quote_json(bound: &BoundWorkflow, steps: &[PlannedStep], items: Vec<String>) -> Value {
+    let (workflow, most) = (&bound.workflow, sum(steps));
     let sheet = privacy_digest(&workflow.value);
     json!({
         "object": "workflow.quote",
@@ -228,6 +235,11 @@ pub fn quote_json(workflow: &Workflow, steps: &[PlannedStep], items: Vec<String>
         "most_nano_usd": most.nano(),
         "most_usd": most.to_string(),
         "privacy": { "digest": sheet, "sheet": workflow.value["privacy_preflight"] },
-        "confirm": { "privacy": sheet, "max_cost_nano_usd": most.nano(), "items": items },
+        "confirm": {
+            "contract": bound.digest,
+            "privacy": sheet,
+            "max_cost_nano_usd": most.nano(),
+            "items": items,
+        },
     })
 }

@@ -23,6 +23,9 @@ pub struct StepTry {
     pub key: String,
     pub call: Option<CallId>,
     pub charged: Money,
+    /// When it was written down.
+    #[serde(default)]
+    pub begun_at: Option<i64>,
 }
 
 /// What a customer asks of a run.

@@ -307,21 +307,5 @@ fn wrong(link: &MediaLink, why: &str) -> Problem {
 }
 
 fn not_fetched(fetcher: &Fetcher, link: &MediaLink, why: Unfetched) -> Problem {
-    let settings = &fetcher.settings;
-    match why {
-        Unfetched::NotAnAddress => wrong(link, "is not an http(s) address"),
-        Unfetched::Personal => wrong(link, "must carry no user or password"),
-        Unfetched::Inside => wrong(link, "must lead to a public address"),
-        Unfetched::Unreachable => wrong(link, "cannot be fetched: its server cannot be reached"),
-        Unfetched::TooManyRedirects => wrong(link, "cannot be fetched: it leads from one address to another"),
-        Unfetched::Status(status) => wrong(link, &format!("cannot be fetched: its server answered with {status}")),
-        Unfetched::Encoded => wrong(link, "cannot be fetched: its server sends it compressed"),
-        Unfetched::TooLarge => wrong(link, &format!("leads to more than {} bytes", settings.link_bytes)),
-        Unfetched::TooMuch => {
-            let most = fetcher.body_bytes;
-            wrong(link, &format!("makes the request larger than {most} bytes with the data of its links"))
-        }
-        Unfetched::NotMedia => wrong(link, "leads to neither a picture (PNG, JPEG, GIF, WebP, HEIC) nor a PDF"),
-        Unfetched::Late => wrong(link, "cannot be fetched: it did not arrive in time"),
-    }
+    wrong(link, &fetcher.in_words(why))
 }

@@ -62,6 +62,17 @@ impl CountedFiles {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether there is room for anything more of this owner.
+    pub async fn has_room(&self, owner: &str, now_ms: i64) -> bool {
+        self.counted.get_or_init(async || drop(self.sweep(now_ms).await)).await;
+        if self.files.folder().is_some_and(|folder| !has_room(folder, self.room.disk_reserve, 1)) {
+            return false;
+        }
+        let taken = self.taken();
+        let own = taken.owners.get(owner).copied().unwrap_or(0);
+        own < self.room.account_bytes && taken.total < self.room.total_bytes
+    }
+
     /// Puts a file there under a name that says whose it is.
     pub async fn put(
         &self,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tollgate_catalog::Money;
 use tollgate_store::{CallId, StoreError, WorkflowRun, WorkflowRunNext, WorkflowRunWrite};
-use tollgate_workflows::{NotBegun, RunAction, RunEvent, RunStatus, RunSteps, Workflow};
+use tollgate_workflows::{NotBegun, RunAction, RunEvent, RunStatus, RunSteps};
 
 /// How many rounds pass before a step is looked at again that a provider is at work on.
 const WAIT: u32 = 2;
@@ -25,7 +25,6 @@ pub(super) struct RunInHand<'a> {
     pub router: &'a Router,
     pub run: WorkflowRun,
     pub plan: RunPlan,
-    pub workflow: Arc<Workflow>,
     pub steps: RunSteps,
     pub saved: SavedRun,
 }
@@ -56,13 +55,13 @@ pub(super) async fn drive(app: &Arc<App>, router: &Router, mut run: WorkflowRun)
         let plan: RunPlan = serde_json::from_str(&run.plan).ok()?;
         let workflow = plan.workflow(&run.slug)?;
         let steps = RunSteps::of(&workflow, &plan.inputs).ok()?;
-        Some((plan, workflow, steps, SavedRun::read(&run)?))
+        Some((plan, steps, SavedRun::read(&run)?))
     };
-    let Some((plan, workflow, steps, saved)) = read() else {
+    let Some((plan, steps, saved)) = read() else {
         tracing::error!(run = %run.id, "a run cannot be read; it is ended");
         return app.store.write_run(given_up(&run, run.state.clone())).await.map(drop);
     };
-    RunInHand { app, router, run, plan, workflow, steps, saved }.go().await
+    RunInHand { app, router, run, plan, steps, saved }.go().await
 }
 
 impl RunInHand<'_> {
@@ -75,7 +74,8 @@ impl RunInHand<'_> {
             if let RunAction::Call { step, call: key } = &action
                 && *key == fresh
             {
-                self.saved.tries.push(StepTry { step: *step, key: fresh, call: None, charged: Money::ZERO });
+                let begun_at = Some(self.app.world.now_ms());
+                self.saved.tries.push(StepTry { step: *step, key: fresh, call: None, charged: Money::ZERO, begun_at });
             }
             let next = self.next(&action);
             if next == WorkflowRunNext::Ended {
@@ -90,18 +90,31 @@ impl RunInHand<'_> {
             let attempted = self.attempt(step, &key).await?;
             call = self.note(&key, &attempted);
             event = self.event(step, attempted);
+            heard = self.cancelled().await?;
         }
+    }
+
+    /// A step may have taken long: who has cancelled meanwhile is heard before the next one.
+    async fn cancelled(&mut self) -> Result<Option<String>, StoreError> {
+        let wish = self.app.store.any_run(self.run.id).await?.and_then(|run| run.wish);
+        let cancels = |wish: &String| serde_json::from_str(wish).is_ok_and(|wish: RunWish| wish == RunWish::Cancel);
+        let heard = wish.filter(cancels);
+        self.saved.machine.cancelling |= heard.is_some();
+        Ok(heard)
     }
 
     /// What is to be told to the machine first, and the wish that this is.
     fn first(&self) -> (RunEvent, Option<String>) {
         let wish = self.run.wish.clone();
-        let age = self.app.world.now_ms().saturating_sub(self.run.created_at);
+        let now = self.app.world.now_ms();
+        let (age, still) = (now.saturating_sub(self.run.created_at), now.saturating_sub(self.run.changed_at));
         let event = match wish.as_deref().and_then(|wish| serde_json::from_str(wish).ok()) {
             Some(RunWish::Cancel) => RunEvent::CancelAsked,
             Some(RunWish::Resume { max_cost, resubmit }) => RunEvent::ResumeAsked { max_cost, resubmit },
             // Nobody has asked for anything in all that time.
-            None if self.saved.machine.status == RunStatus::Stopped => RunEvent::CancelAsked,
+            None if self.saved.machine.status == RunStatus::Stopped && still >= millis(STOPPED) => {
+                RunEvent::CancelAsked
+            }
             None if age > millis(self.app.settings.runs.time) => RunEvent::TimedOut,
             None => RunEvent::Taken,
         };
@@ -138,6 +151,7 @@ impl RunInHand<'_> {
         tick.tick().await;
         loop {
             tokio::select! {
+                biased;
                 attempted = &mut trying => return attempted,
                 _ = tick.tick() => drop(self.write(None, None, WorkflowRunNext::Mine(millis(LEASE))).await),
             }
@@ -166,7 +180,9 @@ impl RunInHand<'_> {
                 RunEvent::Answered { charged, passed }
             }
             Attempted::Faulted { charged, reason, .. } => RunEvent::Faulted { charged, reason },
+            Attempted::Unstored { charged, .. } => RunEvent::Unstored { charged },
             Attempted::Waits(_) => RunEvent::Opened,
+            Attempted::NeverBegun => RunEvent::NeverBegun,
             Attempted::Unclear(_) => RunEvent::Unclear,
             Attempted::Stopped(reason) => RunEvent::NotBegun(NotBegun::Stopped(reason)),
             Attempted::Refused(reason) => RunEvent::NotBegun(NotBegun::Refused(reason)),

@@ -5,6 +5,7 @@
 mod attempt;
 mod drive;
 mod fixture;
+mod gather;
 mod verify;
 
 use crate::app::App;
@@ -38,6 +39,7 @@ pub async fn run(app: Arc<App>, router: Router) {
             }
         };
         tokio::select! {
+            biased;
             () = app.shutdown.stopping.cancelled() => return,
             () = app.run_bell.notified() => {}
             () = tokio::time::sleep(pause) => {}

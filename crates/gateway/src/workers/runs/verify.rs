@@ -9,21 +9,19 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use tollgate_store::StoreError;
-use tollgate_workflows::RunStatus;
+use tollgate_workflows::{RunStatus, Workflow};
 
 pub(super) async fn ended(hand: &RunInHand<'_>) -> Result<(), StoreError> {
     let Some(done) = hand.plan.verifies.clone() else { return Ok(()) };
     let (app, slug, run) = (hand.app, &hand.run.slug, hand.run.id);
-    if let Some(why) = unproven(hand) {
-        tracing::warn!(slug, %run, why, "a workflow was not verified");
-        return Ok(());
-    }
     let serving = app.serving.load_full();
     let now = app.world.now_ms();
     let states = app.store.workflow_states().await?;
     let newest = states.iter().find(|moved| moved.slug == *slug);
     let bound = serving.workflows.get(slug).filter(|bound| bound.digest == hand.plan.digest);
+    let unproven = bound.and_then(|bound| unproven(hand, &bound.workflow));
     let moved = match bound {
+        Some(_) if unproven.is_some() => Err(unproven.unwrap_or_default()),
         Some(bound) => bound.verified(newest, done, now, proof(hand, now)),
         None => Err("the contract has changed since the run began".to_owned()),
     };
@@ -39,8 +37,8 @@ pub(super) async fn ended(hand: &RunInHand<'_>) -> Result<(), StoreError> {
     }
 }
 
-/// Why a run proves nothing.
-fn unproven(hand: &RunInHand<'_>) -> Option<String> {
+/// Why a run proves nothing of this workflow.
+fn unproven(hand: &RunInHand<'_>, workflow: &Workflow) -> Option<String> {
     let machine = &hand.saved.machine;
     if machine.status != RunStatus::Completed {
         return Some(machine.failure.clone().unwrap_or_else(|| hand.saved.status().to_owned()));
@@ -52,7 +50,7 @@ fn unproven(hand: &RunInHand<'_>) -> Option<String> {
     let seen =
         |given: &BTreeMap<String, Value>| given.iter().map(|(name, value)| (name.clone(), output_of(value))).collect();
     let outputs = outputs.iter().map(|(step, given)| (step.clone(), seen(given))).collect();
-    hand.workflow.unaccepted(&hand.steps, &outputs)
+    workflow.unaccepted(&hand.steps, &outputs)
 }
 
 /// What the run has proven.

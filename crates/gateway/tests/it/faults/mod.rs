@@ -6,6 +6,7 @@
 mod clients;
 mod clock;
 mod design;
+mod health;
 mod images;
 mod ledger;
 mod recordings;
@@ -23,6 +24,7 @@ use crate::tls;
 use crate::v1::client_secrets;
 use crate::v1::realtime::{closes, limits, money, turns};
 use crate::v1::workflow_runs::money as runs;
+use crate::v1::workflow_runs::room;
 use reqwest::Response;
 use std::collections::BTreeSet;
 use tollgate_store::{CallId, Ending, UsagePage, UsageRow};
@@ -47,6 +49,7 @@ cases! {
         the_ledger_is_down_at_settle, the_disk_is_full_at_settle, a_handler_panics, the_clock_jumps_forward,
         the_clock_jumps_back, an_adjustment_during_calls;
     clock: the_clock_is_wrong_by_years;
+    health: health_while_the_ledger_is_down, a_probe_that_fails;
     stored: an_answer_cannot_be_stored, a_conversation_cannot_be_added_to, there_is_no_room_for_an_answer;
     upstream: nobody_listens, reset_after_the_request_was_sent, the_provider_refuses, the_provider_is_busy,
         the_provider_fails_before_output, the_first_byte_is_late, a_stream_that_breaks, a_stream_without_usage,
@@ -58,6 +61,7 @@ cases! {
         a_refund_twice, a_top_up_delivered_five_times_at_once;
     runs: an_account_without_money_begins_no_run, a_balance_that_ends_between_steps, a_price_that_rose_before_a_step,
         a_step_that_its_provider_fails, a_restart_between_steps;
+    room: no_room_for_the_file_of_a_step;
     speech: audio_breaks_off, speech_without_audio, audio_is_too_long, the_client_leaves_in_mid_audio, a_stop_in_mid_audio,
         the_client_listens_until_its_time_is_up;
     recordings: a_recording_breaks_off, no_room_for_a_recording, a_reply_that_is_no_transcript, a_transcript_breaks_off,
@@ -76,7 +80,7 @@ cases! {
     money: usage_that_cannot_be_true_is_not_believed, a_response_that_fails_is_free_and_says_nothing_of_the_provider,
         a_session_ends_with_the_response_after_which_there_is_no_money;
     turns: money_for_one_response_answers_one_turn, nothing_reaches_who_answers_by_itself_without_a_hold,
-        a_quiet_session_gives_its_hold_back;
+        a_third_turn_is_paid_or_stopped_while_the_second_is, a_quiet_session_gives_its_hold_back;
     client_secrets: what_holds_for_the_key_holds_for_its_secrets, a_key_has_so_many_secrets_at_a_time,
         a_client_secret_has_expired;
     tls: plain_http_is_pointed_to_tls, a_handshake_that_does_not_end_is_ended, changed_files_are_taken_over_and_a_stream_goes_on;
@@ -88,7 +92,7 @@ cases! {
 }
 
 /// Rows of the table.
-const ROWS: usize = 144;
+const ROWS: usize = 148;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];

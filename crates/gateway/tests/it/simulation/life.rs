@@ -6,6 +6,7 @@ use super::actors;
 use super::oracle;
 use super::outside::{Actor, Outside, lock};
 use super::provider;
+use super::runs;
 use super::sessions;
 use super::tasks;
 use std::collections::BTreeMap;
@@ -16,9 +17,10 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 use tollgate_gateway::app::App;
 use tollgate_gateway::endpoints::router;
+use tollgate_gateway::sale::Serving;
 use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::{Indoors, indoors};
-use tollgate_gateway::workers::poller;
+use tollgate_gateway::workers::{self, poller};
 use tollgate_store::Options;
 use tollgate_store::testing::{Crash, Simulated, StepDone, fill_disk, free_disk};
 use tollgate_upstream::Client;
@@ -42,6 +44,8 @@ pub struct Sabotage {
     pub journal_is_not_synced: bool,
     pub database_is_not_synced: bool,
     pub marks_are_not_written: bool,
+    pub runs_have_no_cap: bool,
+    pub run_keys_change: bool,
 }
 
 /// One that takes part, and whether it has a reason to go on.
@@ -80,7 +84,7 @@ impl House {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
         let simulated = Simulated::new(dir);
-        let Sabotage { journal_is_not_synced, database_is_not_synced, marks_are_not_written } = self.sabotage;
+        let Sabotage { journal_is_not_synced, database_is_not_synced, marks_are_not_written, .. } = self.sabotage;
         simulated.disk.ignore_syncs(journal_is_not_synced, database_is_not_synced);
         simulated.disk.lose_marks(marks_are_not_written);
         let ended = runtime.block_on(async {
@@ -145,6 +149,7 @@ impl Life<'_> {
                 simulated: Some(self.simulated.clone()),
                 ..Options::default()
             },
+            sabotage: self.house.sabotage,
         }
     }
 
@@ -260,12 +265,24 @@ impl Life<'_> {
 struct Opening {
     source: ConfigSource,
     options: Options,
+    sabotage: Sabotage,
+}
+
+impl Opening {
+    /// What is on sale when the steps of runs are dear.
+    fn dear(&self) -> Arc<Serving> {
+        let mut source = self.source.clone();
+        let dear = source.file.with_file_name("dear").display().to_string();
+        Arc::make_mut(&mut source.environment).insert("TOLLGATE__CATALOG_DIR".to_owned(), dear);
+        Arc::new(source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}")).serving)
+    }
 }
 
 /// Opens, looks at what a crash left, lets everybody in, and at the last life waits for the end and
 /// looks again.
 async fn whole_life(outside: Arc<Outside>, opening: Opening, number: u32, last: bool, done: Arc<AtomicBool>) {
     let mut loaded = opening.source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+    let dear = outside.runs_workflows.then(|| opening.dear());
     // The file of the secrets is not on the simulated disk: each life makes its own.
     loaded.settings.new_secrets = true;
     let client = Client::in_memory(provider::dial(&outside));
@@ -273,6 +290,12 @@ async fn whole_life(outside: Arc<Outside>, opening: Opening, number: u32, last: 
     let Indoors { app, .. } = opened.expect("the store opens, whatever the crash left");
     oracle::check(&outside, &app, "after the start").await;
     let left = let_in(&outside, &app, number);
+    if let Some(dear) = dear {
+        let catalogs = [app.serving.load_full(), dear];
+        let _ = app.look_at_workflows().await;
+        outside.join(runs::merchant(outside.clone(), app.clone(), catalogs));
+        run_workflows(&outside, &app, &left, (opening.sabotage, number));
+    }
     if last {
         end(&outside, &app, &left).await;
         oracle::check(&outside, &app, "at the end").await;
@@ -284,14 +307,7 @@ async fn whole_life(outside: Arc<Outside>, opening: Opening, number: u32, last: 
 fn let_in(outside: &Arc<Outside>, app: &Arc<App>, life: u32) -> Arc<AtomicUsize> {
     let router = router(app.clone());
     let left = Arc::new(AtomicUsize::new(0));
-    let join = |actor: Actor| {
-        left.fetch_add(1, Ordering::Relaxed);
-        let left = left.clone();
-        outside.join(async move {
-            actor.await;
-            left.fetch_sub(1, Ordering::Relaxed);
-        });
-    };
+    let join = |actor: Actor| takes_part(outside, &left, actor);
     let requests = outside.requests().clone();
     for (number, request) in requests.iter().enumerate() {
         let again = request.idem && request.born < life && !answered(outside, number);
@@ -303,11 +319,13 @@ fn let_in(outside: &Arc<Outside>, app: &Arc<App>, life: u32) -> Arc<AtomicUsize>
             join(Box::pin(actors::client(outside.clone(), router.clone(), number, wait)));
         }
     }
-    if outside.sells_videos {
+    if outside.sells_videos || outside.runs_workflows {
         // Two of them, as two replicas would have.
         for _ in 0..2 {
             outside.join(poller::run(app.clone()));
         }
+    }
+    if outside.sells_videos {
         let mut orders = tasks::open_orders(outside);
         let new = outside.draw().between(1, 5);
         orders.extend((0..new).map(|_| tasks::order(outside)));
@@ -331,6 +349,30 @@ fn let_in(outside: &Arc<Outside>, app: &Arc<App>, life: u32) -> Arc<AtomicUsize>
     join(Box::pin(actors::operator(outside.clone(), app.clone(), life)));
     join(Box::pin(actors::reader(outside.clone(), router)));
     left
+}
+
+/// Lets somebody in who is counted until it has finished.
+fn takes_part(outside: &Outside, left: &Arc<AtomicUsize>, actor: Actor) {
+    left.fetch_add(1, Ordering::Relaxed);
+    let left = left.clone();
+    outside.join(async move {
+        actor.await;
+        left.fetch_sub(1, Ordering::Relaxed);
+    });
+}
+
+/// The workers of runs, two as two replicas would have, and their customers.
+fn run_workflows(outside: &Arc<Outside>, app: &Arc<App>, left: &Arc<AtomicUsize>, spoilt: (Sabotage, u32)) {
+    let router = router(app.clone());
+    for _ in 0..2 {
+        outside.join(workers::runs::run(app.clone(), runs::spoiled(router.clone(), spoilt.0, spoilt.1)));
+    }
+    let mut slots = runs::open(outside);
+    let new = outside.draw().between(1, 3);
+    slots.extend((0..new).map(|_| runs::wanted(outside)));
+    for slot in slots {
+        takes_part(outside, left, Box::pin(runs::customer(outside.clone(), router.clone(), slot)));
+    }
 }
 
 fn answered(outside: &Outside, number: usize) -> bool {

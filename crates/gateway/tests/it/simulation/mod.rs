@@ -13,17 +13,20 @@ mod media;
 mod oracle;
 mod outside;
 mod provider;
+mod runs;
 mod sessions;
 mod tasks;
 
 use draw::Draw;
 use life::{House, Sabotage};
 use outside::{Customer, Outside};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use tempfile::TempDir;
 use tollgate_catalog::Money;
+use tollgate_gateway::settings::ConfigSource;
 use tollgate_store::testing::{Crash, TestClock};
 use tollgate_store::{Credit, CreditKind, DataLocation, NewAccount, NewKey, Options, Pot, Store};
 
@@ -74,6 +77,8 @@ idle_time = "4s"
 poll_every = "400ms"
 [images]
 links = false
+[workflows]
+look_every = "200ms"
 [tasks]
 look_every = "300ms"
 look_time = "1s"
@@ -157,14 +162,15 @@ fn beginning() -> &'static Beginning {
         std::fs::create_dir(dir.path().join("catalog")).expect("a folder");
         std::fs::write(dir.path().join("catalog/models.toml"), CATALOG).expect("written");
         std::fs::write(dir.path().join("tollgate.toml"), CONFIG).expect("written");
+        runs::lay(dir.path());
         let data = dir.path().join("data");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let customers = runtime.block_on(make_customers(&data));
+        let customers = runtime.block_on(make_customers(dir.path(), &data));
         Beginning { dir, customers }
     })
 }
 
-async fn make_customers(data: &Path) -> Vec<Customer> {
+async fn make_customers(dir: &Path, data: &Path) -> Vec<Customer> {
     let place = DataLocation { url: "sqlite".to_owned(), data_dir: data.to_owned() };
     // The time of the beginning is certain: a clock that jumps after it is refused, one that has
     // jumped before a start is believed and takes nothing away.
@@ -202,6 +208,10 @@ async fn make_customers(data: &Path) -> Vec<Customer> {
         store.credit(credit(format!("trial {number}"), Pot::Trial, funded / 10, Some(ends))).await.expect("credited");
         customers.push(Customer { account, key, secret });
     }
+    let environment = [("TOLLGATE__DATA_DIR".to_owned(), data.display().to_string())];
+    let environment = Arc::new(BTreeMap::from(environment));
+    let source = ConfigSource { file: dir.join("tollgate.toml"), environment };
+    runs::verify(&store, &source, outside::BEGINNING).await;
     store.shut().await;
     customers
 }
@@ -324,5 +334,17 @@ fn a_database_that_is_not_synced_is_found() {
 #[test]
 fn marks_that_are_not_written_are_found() {
     let sabotage = Sabotage { marks_are_not_written: true, ..Sabotage::default() };
+    assert!(!failures(0..MANY, sabotage, true).is_empty());
+}
+
+#[test]
+fn steps_of_runs_that_may_cost_anything_are_found() {
+    let sabotage = Sabotage { runs_have_no_cap: true, ..Sabotage::default() };
+    assert!(!failures(0..MANY, sabotage, true).is_empty());
+}
+
+#[test]
+fn steps_of_runs_whose_keys_change_are_found() {
+    let sabotage = Sabotage { run_keys_change: true, ..Sabotage::default() };
     assert!(!failures(0..MANY, sabotage, true).is_empty());
 }

@@ -5,6 +5,7 @@
 use super::media;
 use super::outside::{Attempt, Fate, Outside, Raw, Request, Seen, lock};
 use super::provider::{Ending, PROMPT};
+use super::runs;
 use super::sessions;
 use super::tasks;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -44,6 +45,7 @@ pub async fn check(outside: &Outside, app: &App, when: &str) {
     check_keys(outside, &rows, when);
     sessions::check(outside, app, &rows, when).await;
     let held = tasks::check(outside, app, &rows, when).await;
+    runs::check(outside, app, &rows, when).await;
     check_balances(outside, app, &rows, &held, when).await;
 }
 

@@ -5,6 +5,7 @@
 use super::draw::Draw;
 use super::media;
 use super::provider::{self, Plan, Received};
+use super::runs::{self, Ran};
 use super::sessions::{self, Sessions};
 use super::tasks::Ordered;
 use std::pin::Pin;
@@ -117,8 +118,11 @@ pub struct Outside {
     pub gifts: Mutex<Vec<Gift>>,
     pub orders: Mutex<Vec<Ordered>>,
     pub sessions: Mutex<Sessions>,
+    pub runs: Mutex<Vec<Ran>>,
     /// Whether videos are ordered.
     pub sells_videos: bool,
+    /// Whether workflows are run.
+    pub runs_workflows: bool,
     received: Mutex<Vec<Received>>,
     joining: Mutex<Vec<Actor>>,
     /// A fingerprint of all that happened.
@@ -149,7 +153,9 @@ impl Outside {
             gifts: Mutex::default(),
             orders: Mutex::default(),
             sessions: Mutex::default(),
+            runs: Mutex::default(),
             sells_videos: seed.is_multiple_of(2),
+            runs_workflows: seed.is_multiple_of(5),
             received: Mutex::default(),
             joining: Mutex::default(),
             trace: AtomicU64::new(0),
@@ -242,6 +248,7 @@ impl Outside {
             }
         }
         sessions::crashed(self, how, safe);
+        runs::crashed(self, how, safe);
         // A hold that was not safe is lost with the power, and so is the call's row.
         for one in lock(&self.received).iter_mut().filter(|one| how == Crash::PowerCut && one.event >= safe) {
             one.event = 0;

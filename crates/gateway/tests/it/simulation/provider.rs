@@ -2,7 +2,7 @@
 //! each request's plan says, and remembers what it was asked and what it gave.
 
 use super::outside::Outside;
-use super::{media, sessions, tasks};
+use super::{media, runs, sessions, tasks};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
@@ -81,9 +81,14 @@ async fn answer(outside: Arc<Outside>, request: Request<Incoming>) -> io::Result
     let body = request.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
     let body = media::read(&body);
     let prompt = media::text_of(&body);
-    let number: usize = prompt.rsplit(' ').next().and_then(|tag| tag.parse().ok()).expect("a tagged request");
-    let plan = outside.requests()[number].plan.clone();
-    outside.received(Received { call, request: number, event: outside.event() });
+    let plan = match runs::received(&outside, prompt, &call) {
+        Some(plan) => plan,
+        None => {
+            let number: usize = prompt.rsplit(' ').next().and_then(|tag| tag.parse().ok()).expect("a tagged request");
+            outside.received(Received { call, request: number, event: outside.event() });
+            outside.requests()[number].plan.clone()
+        }
+    };
     tokio::time::sleep(Duration::from_millis(plan.think_ms)).await;
     let streams = body["stream"] == true;
     let made = media::reply(&path, &plan);

@@ -32,6 +32,8 @@ pub struct Ordered {
     making: Making,
     /// How often the maker took it.
     created: u32,
+    /// How often its customer agreed to order it once more.
+    pub again: u32,
     /// The name that the client got for it, and how it ended.
     named: Option<TaskId>,
     ended: Option<String>,
@@ -90,18 +92,21 @@ impl Making {
 
 /// A new order of this life.
 pub fn order(outside: &Outside) -> usize {
-    let ordered = {
+    let (customer, idem) = {
         let mut draw = outside.draw();
-        let customer = usize::from(draw.percent(30));
-        Ordered {
-            customer,
-            idem: draw.percent(40),
-            making: Making::of(&mut draw),
-            created: 0,
-            named: None,
-            ended: None,
-        }
+        (usize::from(draw.percent(30)), draw.percent(40))
     };
+    ordered(outside, customer, idem)
+}
+
+/// An order that a run of this customer makes.
+pub fn order_of(outside: &Outside, customer: usize) -> usize {
+    ordered(outside, customer, false)
+}
+
+fn ordered(outside: &Outside, customer: usize, idem: bool) -> usize {
+    let making = Making::of(&mut outside.draw());
+    let ordered = Ordered { customer, idem, making, created: 0, again: 0, named: None, ended: None };
     let mut orders = lock(&outside.orders);
     orders.push(ordered);
     orders.len() - 1
@@ -274,13 +279,20 @@ pub async fn check(outside: &Outside, app: &App, rows: &Rows, when: &str) -> Vec
         let created = mine().filter(|order| order.created > 0).count();
         assert!(tasks.len() >= created, "{when}: {created} were taken and {} are known", tasks.len());
         for order in mine() {
-            assert!(order.created <= 1, "{when}: the maker was asked twice: {order:?}");
+            assert!(order.created <= 1 + order.again, "{when}: the maker was asked twice: {order:?}");
             if let Some(id) = order.named {
                 assert!(tasks.iter().any(|task| task.id == id), "{when}: a task is gone: {order:?}");
             }
         }
     }
     held
+}
+
+/// What an order has cost.
+pub async fn cost_of(outside: &Outside, app: &App, customer: usize, slot: usize, rows: &Rows) -> i64 {
+    let tasks = all_of(app, &outside.customers[customer]).await;
+    let own = tasks.iter().filter(|task| task.upstream_id == Some(format!("up-{slot}")));
+    own.filter_map(|task| rows.get(&task.id.call().to_string())).map(|row| row.charge.nano()).sum()
 }
 
 fn check_one(order: Option<&Ordered>, task: &Task, charge: i64, when: &str) {

@@ -157,6 +157,7 @@ impl<'a> Apply<'a> {
             Op::Account(account, _) => return Ok(Outcome::Done(self.account(account)?)),
             Op::Social(social, _) => return Ok(Outcome::Done(self.social(social)?)),
             Op::RouteHealth(health, _) => return self.route_health(health).map(|()| Outcome::Done(Ok(()))),
+            Op::Probe(probe, _) => return Ok(Outcome::Count(self.probe(probe)?)),
             Op::ClientSecret(secret, _) => return Ok(Outcome::Count(self.client_secret(secret)?)),
             Op::WorkflowRun(run, _) => return Ok(Outcome::Count(self.workflow_run(run)?)),
             Op::Task(task, _) => return Ok(Outcome::Done(self.task(task)?)),

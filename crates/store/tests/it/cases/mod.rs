@@ -22,6 +22,7 @@ mod task_words;
 mod tasks;
 mod terms;
 mod wish;
+mod workflow_runs;
 
 pub use bounds::*;
 pub use changes::*;
@@ -35,6 +36,8 @@ pub use social::{
     a_social_day_is_exact, a_social_day_is_taken_and_given_back_at_once, social_pauses_are_rows,
     turns_on_a_route_are_shared, vain_calls_are_remembered_while_they_matter,
 };
+
+pub use workflow_runs::{a_run_is_not_put_off_by_a_clock_that_is_set_back, a_run_is_one_workers_at_a_time};
 
 use std::sync::Arc;
 

@@ -35,8 +35,9 @@ async fn each_missing_confirmation_is_refused_with_the_quote() {
     assert_eq!(house.house.sim.received().len(), sent, "nothing is sent");
     let list: Value = house.house.get("/v1/workflows/runs").send().await.expect("a reply").json().await.expect("JSON");
     assert_eq!(list["data"].as_array().map(Vec::len), Some(1), "no run but that of the fixture");
-    let (status, _) = house.ask(RUNS, &whole).await;
+    let (status, run) = house.ask(RUNS, &whole).await;
     assert_eq!(status, 202);
+    house.ended(run["id"].as_str().expect("a run")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,8 +80,16 @@ async fn what_is_not_verified_is_not_run_and_says_why() {
         let error = &refused["error"];
         assert_eq!((status, error["code"].as_str()), (409, Some("workflow_not_executable")), "{refused}");
         assert!(error["message"].as_str().expect("text").contains(expected), "{refused}");
+        let (status, quote) = house.ask("/v1/workflows/article-to-narration/quote", &body).await;
+        assert_eq!((status, &quote["executable"]), (200, &json!(false)), "{quote}");
+        for name in ["blocking_code", "blocking_reason"] {
+            assert_eq!(error["details"][name], quote[name], "a quote and a refusal say the same");
+        }
+        assert!(quote["blocking_reason"].as_str().expect("text").contains(expected), "{quote}");
+        assert_eq!(error["reason"], quote["blocking_code"]);
+        quote["blocking_code"].as_str().expect("a code").to_owned()
     };
-    why("its fixture has not been run").await;
+    assert_eq!(why("its fixture has not been run").await, "not_verified");
     let run = house.verify_locked(SLUG).await;
     assert_eq!(run["status"], "completed");
     let (status, record) = house.ask_record(SLUG).await;
@@ -92,9 +101,14 @@ async fn what_is_not_verified_is_not_run_and_says_why() {
     // An operator takes it back.
     let (status, _) = house.operate(SLUG, "withdraw", json!({ "reason": "it mumbles" })).await;
     assert_eq!(status, 200);
-    why("it was withdrawn: it mumbles").await;
+    assert_eq!(why("it was withdrawn: it mumbles").await, "withdrawn");
     house.verify_locked(SLUG).await;
-    assert_eq!(house.ask(RUNS, &house.confirmed(SLUG, json!({ "article": "Rain." })).await).await.0, 202);
+    let quoted = house.confirmed(SLUG, json!({ "article": "Rain." })).await;
+    let (status, run) = house.ask(RUNS, &quoted).await;
+    assert_eq!(status, 202, "{run}");
+    house.ended(run["id"].as_str().expect("a run")).await;
+    let (_, quote) = house.ask("/v1/workflows/article-to-narration/quote", &body).await;
+    assert_eq!((&quote["executable"], &quote["blocking_code"]), (&json!(true), &Value::Null), "{quote}");
 
     // One character of the package is another package.
     let file = house.house.dir.join("catalog/workflows/article-to-narration/package.toml");
@@ -103,6 +117,58 @@ async fn what_is_not_verified_is_not_run_and_says_why() {
     let stage = house.stage(SLUG).await;
     assert_eq!(stage["stage"], "draft");
     assert!(stage["blocked"].as_str().is_some_and(|why| why.contains("has changed")), "{stage}");
+    let sent = house.house.sim.received().len();
+    for path in [RUNS, "/v1/workflows/article-to-narration/quote"] {
+        let (status, refused) = house.ask(path, &quoted).await;
+        assert_eq!((status, refused["error"]["code"].as_str()), (409, Some("contract_changed")), "{refused}");
+        assert_eq!(refused["error"]["details"]["blocking_code"], "contract_changed", "{refused}");
+    }
+    assert_eq!(house.house.sim.received().len(), sent, "nothing is sent");
+
+    // Verified again it can be run, but not by a quote of what it was.
+    house.verify(SLUG).await;
+    let (status, refused) = house.ask(RUNS, &quoted).await;
+    assert_eq!((status, refused["error"]["code"].as_str()), (409, Some("contract_changed")), "{refused}");
+    assert_eq!(refused["error"]["param"], "confirm.contract");
+    let again = house.confirmed(SLUG, json!({ "article": "Rain." })).await;
+    assert_ne!(again["confirm"]["contract"], quoted["confirm"]["contract"]);
+    let (status, run) = house.ask(RUNS, &again).await;
+    assert_eq!(status, 202, "{run}");
+    house.ended(run["id"].as_str().expect("a run")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_price_that_rose_after_the_quote_is_confirmed_anew() {
+    let house = RunHouse::shipped().await;
+    house.verify(SLUG).await;
+    let quoted = house.confirmed(SLUG, json!({ "article": "Rain." })).await;
+    let before = house.post(RUNS, &quoted).header("idempotency-key", "early").send().await.expect("a reply");
+    let before: Value = before.json().await.expect("JSON");
+    let first = house.ended(before["id"].as_str().expect("a run")).await;
+    assert_eq!(first["status"], "completed", "{first:#}");
+    let file = house.house.dir.join("catalog/more.toml");
+    let text = std::fs::read_to_string(&file).expect("a catalog");
+    let dearer = text.replace("\noutput = ", "\noutput = 1");
+    assert_ne!(text, dearer);
+    std::fs::write(&file, dearer).expect("written");
+    let app = &house.house.running().app;
+    tollgate_gateway::workers::reload::reload(app, &house.house.source).await.expect("taken over");
+    let sent = house.house.sim.received().len();
+    let (status, refused) = house.ask(RUNS, &quoted).await;
+    let error = &refused["error"];
+    assert_eq!((status, error["code"].as_str()), (409, Some("confirmation_required")), "{refused}");
+    assert_eq!(error["details"]["lacks"], json!(["cost"]));
+    let most = |confirm: &Value| confirm["max_cost_nano_usd"].as_i64().expect("a sum");
+    assert!(most(&error["details"]["quote"]["confirm"]) > most(&quoted["confirm"]), "{refused}");
+    assert_eq!(house.house.sim.received().len(), sent, "nothing is sent");
+    // Whoever repeats a request that had begun a run gets that run, whatever prices are by now.
+    let again = house.post(RUNS, &quoted).header("idempotency-key", "early").send().await.expect("a reply");
+    assert_eq!(again.status(), 202);
+    assert_eq!(again.json::<Value>().await.expect("JSON")["id"], before["id"]);
+    let confirm = error["details"]["quote"]["confirm"].clone();
+    let (status, run) = house.ask(RUNS, &json!({ "inputs": quoted["inputs"], "confirm": confirm })).await;
+    assert_eq!(status, 202, "{run}");
+    house.ended(run["id"].as_str().expect("a run")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

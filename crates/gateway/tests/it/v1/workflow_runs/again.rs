@@ -1,0 +1,102 @@
+//! Steps that are looked at again, by the same worker or another: what has ended is not priced and
+//! not bought a second time, whoever has the run by then.
+
+use super::RunHouse;
+use crate::engine::Engine;
+use crate::house::{Plan, second};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tollgate_gateway::workers::reload::reload;
+use tollgate_store::RunId;
+
+const SLUG: &str = "article-to-narration";
+const CHAT: &str = "/v1/chat/completions";
+
+/// A run whose first step has reached its provider, which does not answer until its door opens.
+async fn under_way(house: &RunHouse) -> String {
+    let waited = house.house.sim.waited();
+    house.house.sim.shut(CHAT);
+    let id = house.begin(SLUG, json!({ "article": "Rain." })).await;
+    while house.house.sim.waited() == waited {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    id
+}
+
+fn calls(run: &Value) -> Vec<usize> {
+    let steps = run["steps"].as_array().expect("steps");
+    steps.iter().map(|step| step["calls"].as_array().expect("calls").len()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_that_has_ended_is_not_priced_again() {
+    let house = RunHouse::shipped().await;
+    house.verify(SLUG).await;
+    let id = under_way(&house).await;
+    // As a worker leaves it that died after the second step had ended and before that was written.
+    let body = json!({ "model": "demo-speech", "input": "Rain.", "voice": "alloy", "response_format": "mp3" });
+    let request = house.post("/v1/audio/speech", &body).header("idempotency-key", format!("{id}.2"));
+    let reply = request.send().await.expect("a reply");
+    assert_eq!(reply.status(), 200);
+    let call = reply.headers()["x-request-id"].to_str().expect("text").to_owned();
+    reply.bytes().await.expect("audio");
+    // By now the model is not sold any more.
+    let file = house.house.dir.join("catalog/more.toml");
+    let text = std::fs::read_to_string(&file).expect("a catalog").replace("[model.\"demo-speech\"", "[model.\"gone\"");
+    std::fs::write(&file, text).expect("written");
+    reload(&house.house.running().app, &house.house.source).await.unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
+    let sent = house.house.sim.received().len();
+    house.house.sim.open();
+    let run = house.ended(&id).await;
+    assert_eq!(run["status"], "completed", "{run:#}");
+    assert_eq!((&run["steps"][1]["call_id"], calls(&run)), (&json!(call), vec![1, 1]), "{run:#}");
+    assert_eq!(house.house.sim.received().len(), sent, "nobody was asked again");
+    house.house.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_is_lost_buys_nothing_twice() {
+    for engine in Engine::both().await {
+        let files = tempfile::tempdir().expect("a folder");
+        let config = format!("copy_to = {:?}\n", files.path());
+        let house = RunHouse::with(Plan { database: engine.url.clone(), config, ..Plan::default() }).await;
+        house.verify(SLUG).await;
+        let id = under_way(&house).await;
+        let sent = house.house.sim.received().len();
+        let other = if engine.name == "postgres" { Some(second(&house.house).await) } else { None };
+        // Nobody said in time that the run is being worked on: somebody else takes it.
+        let store = &house.house.running().app.store;
+        let run: RunId = id.parse().expect("an id");
+        let before = store.any_run(run).await.expect("read").expect("a run").fence;
+        house.house.clock.pass(31_000);
+        while store.any_run(run).await.expect("read").expect("a run").fence == before {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(house.house.sim.received().len(), sent, "{}: the step is under way already", engine.name);
+        house.house.sim.open();
+        let run = house.ended(&id).await;
+        assert_eq!(run["status"], "completed", "{}: {run:#}", engine.name);
+        assert_eq!(calls(&run), [1, 1], "{}: {run:#}", engine.name);
+        let asked = house.house.sim.received().iter().filter(|seen| seen.path == CHAT).count();
+        assert_eq!(asked, 2, "{}: once for the fixture and once for the run", engine.name);
+        if let Some(other) = other {
+            other.stop().await;
+        }
+        house.house.check().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_cancelled_begins_nothing() {
+    let house = RunHouse::with(Plan { config: "open_runs = 5\n".to_owned(), ..Plan::default() }).await;
+    house.verify(SLUG).await;
+    let id = under_way(&house).await;
+    let (status, run) = house.ask(&format!("/v1/workflows/runs/{id}/cancel"), &json!({})).await;
+    assert_eq!(status, 200, "{run}");
+    let asked = house.house.sim.received().len();
+    house.house.sim.open();
+    let run = house.ended(&id).await;
+    assert_eq!(run["status"], "cancelled", "{run:#}");
+    let steps: Vec<&Value> = run["steps"].as_array().expect("steps").iter().map(|step| &step["status"]).collect();
+    assert_eq!((steps, house.house.sim.received().len()), (vec![&json!("done"), &json!("pending")], asked));
+}
