@@ -2,6 +2,7 @@
 //! it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::form::did_you_mean;
 use crate::{
@@ -84,6 +85,8 @@ pub struct Route {
     pub weight: u32,
     /// What it costs the operator; `None`: the vendor's list price.
     pub cost: Option<RouteCost>,
+    /// It is probed after so long without traffic; zero: never; `None`: as its provider says.
+    pub probe_every: Option<Duration>,
     pub place: LineInFile,
 }
 
@@ -113,6 +116,7 @@ impl Model {
             priority: u32::try_from(at).unwrap_or(u32::MAX),
             weight: 1,
             cost: None,
+            probe_every: None,
             place: place.clone(),
         };
         Model {

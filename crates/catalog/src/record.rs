@@ -120,6 +120,14 @@ pub struct ModelRecord<'a> {
     pub route_health: Option<RouteHealth>,
 }
 
+impl ModelRecord<'_> {
+    /// Of its routes these are open: for the caller to say, because a catalog does not know what is
+    /// paused.
+    pub fn count_routes(&mut self, open: usize) {
+        self.book_faces.route_count = Some(open);
+    }
+}
+
 fn is_empty(list: &&[String]) -> bool {
     list.is_empty()
 }

@@ -7,6 +7,7 @@ mod pauses;
 mod prices;
 mod providers;
 mod social;
+mod usage;
 mod video;
 mod workflows;
 
@@ -17,6 +18,7 @@ pub use pauses::{LogArgs, PauseCommand, PauseNames};
 pub use prices::{CatalogCommand, QuoteArgs};
 pub use providers::{ProviderAddArgs, ProviderCommand, ProviderTestArgs};
 pub use social::{McpArgs, SocialCallArgs, SocialChangeArgs, SocialCommand, SocialExportArgs};
+pub use usage::{SumArgs, SumFormat, UsageArgs};
 pub use video::{GatewayArgs, VideoCommand, VideoWaitArgs};
 pub use workflows::{RunInputArgs, RunWaitArgs, WorkflowCommand, WorkflowRunArgs};
 
@@ -102,8 +104,8 @@ pub enum Command {
     Topup(TopupArgs),
     /// Give back what a call was charged, once, to the pots it came from.
     Refund(RefundArgs),
-    /// The usage log, newest first.
-    Usage(UsageArgs),
+    /// The usage log, newest first; with --from, added up.
+    Usage(Box<UsageArgs>),
     /// What was sold and what it cost, by day, model and route.
     Margin(MarginArgs),
     /// The ledger.
@@ -365,21 +367,6 @@ pub enum KeyCommand {
     List { account: String },
     /// Stop a key; it is refused within seconds on every replica.
     Revoke { key: String },
-}
-
-#[derive(Args)]
-pub struct UsageArgs {
-    /// Only this account.
-    #[arg(long)]
-    pub account: Option<String>,
-    /// One call, with its whole calculation (needs --account).
-    #[arg(long, requires = "account")]
-    pub call: Option<String>,
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub limit: u32,
-    /// Continue before this call id.
-    #[arg(long)]
-    pub before: Option<String>,
 }
 
 #[derive(Args)]

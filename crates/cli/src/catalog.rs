@@ -20,7 +20,9 @@ pub fn run(config: &Path, command: CatalogCommand, out: &Output) -> ExitCode {
             None => configured(config),
         }
         .and_then(|catalog| show(&catalog, model.as_deref(), out)),
-        CatalogCommand::List { provider, models } => crate::models::list(provider.as_deref(), &models, out),
+        CatalogCommand::List { provider, models, stale_after } => {
+            crate::models::list(provider.as_deref(), &models, stale_after, out)
+        }
         CatalogCommand::Enable(asked) => crate::models::enable(config, &asked, out),
         CatalogCommand::Disable { provider, models, dry_run } => {
             crate::models::disable(config, &provider, &models, dry_run, out)

@@ -135,6 +135,9 @@ fn networks(ips: &[String]) -> anyhow::Result<()> {
 }
 
 pub async fn usage(config: &Path, usage: args::UsageArgs, out: &Output) -> anyhow::Result<ExitCode> {
+    if usage.sums.from.is_some() {
+        return crate::sums::sums(config, usage.account, usage.sums, out).await;
+    }
     let account = usage.account.map(|text| text.parse::<AccountId>().context("--account")).transpose()?;
     if let (Some(call), Some(account)) = (&usage.call, account) {
         let call: CallId = call.parse().context("--call")?;

@@ -27,6 +27,7 @@ mod receipts;
 mod serve;
 mod show;
 mod social;
+mod sums;
 mod video;
 mod workflow_runs;
 mod workflows;
@@ -78,7 +79,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Log(log) => pauses::log(&cli.config, log, &out).await,
         Command::Refund(refund) => accounts::refund(&cli.config, refund, &out).await,
         Command::Topup(topup) => accounts::account(&cli.config, args::AccountCommand::Topup(topup), &out).await,
-        Command::Usage(usage) => keys::usage(&cli.config, usage, &out).await,
+        Command::Usage(usage) => keys::usage(&cli.config, *usage, &out).await,
         Command::Margin(asked) => keys::margin(&cli.config, &asked, &out).await,
         Command::Ledger { command } => ledger::ledger(&cli.config, command, &out).await,
         Command::Receipt { command } => receipts::receipt(&cli.config, command, &out).await,

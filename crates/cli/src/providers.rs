@@ -5,12 +5,14 @@ use crate::args::{PauseCommand, ProviderAddArgs, ProviderCommand, ProviderTestAr
 use crate::pauses::pausable;
 use crate::real;
 use crate::serve::listed;
-use crate::show::Output;
+use crate::show::{Output, print_line};
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::form::{Form, Mistakes, did_you_mean};
+use tollgate_gateway::configuration::Loaded;
+use tollgate_gateway::media_trial::{MediaOrder, try_media};
 use tollgate_gateway::settings::{Ability, AddressSource, KeyNeed, Preset, preset, presets};
 use tollgate_gateway::trial::{TrialOrder, TrialOutcome, try_provider};
 use tollgate_store::PauseKind;
@@ -259,6 +261,9 @@ fn replace(config: &Path, text: &str) -> anyhow::Result<()> {
 async fn test(config: &Path, asked: &ProviderTestArgs, out: &Output) -> anyhow::Result<ExitCode> {
     let only = asked.endpoint.as_deref().map(ability).transpose()?;
     let loaded = real::source(config).load().map_err(|mistakes| anyhow!(listed(&mistakes)))?;
+    if asked.media {
+        return media(loaded, asked, only, out).await;
+    }
     let (provider, model) = (asked.name.as_str(), asked.model.as_deref());
     let order = TrialOrder { provider, only, model, plan: asked.plan, now: real::now_ms() };
     let results = try_provider(&loaded, &order).await.map_err(|why| anyhow!(why))?;
@@ -266,5 +271,25 @@ async fn test(config: &Path, asked: &ProviderTestArgs, out: &Output) -> anyhow::
     let value = serde_json::to_value(&results)?;
     let rows = value.as_array().map_or(&[][..], Vec::as_slice);
     out.table(&value, rows, if asked.plan { &["endpoint", "model", "request", "most_usd", "said"] } else { RESULTS });
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What costs more than a word: what it costs is said, and only a yes makes it.
+async fn media(
+    loaded: Loaded,
+    asked: &ProviderTestArgs,
+    only: Option<Ability>,
+    out: &Output,
+) -> anyhow::Result<ExitCode> {
+    let order = MediaOrder { provider: &asked.name, only, send: asked.yes };
+    let results = try_media(loaded, &order, real::world()).await.map_err(|why| anyhow!(why))?;
+    let failed = results.iter().any(|one| one.outcome == TrialOutcome::Failed);
+    let value = serde_json::to_value(&results)?;
+    out.table(&value, value.as_array().map_or(&[][..], Vec::as_slice), RESULTS);
+    if !out.json && results.is_empty() {
+        print_line("no model of the catalog that makes pictures, sound or videos is routed to it");
+    } else if !out.json && !asked.yes {
+        print_line("nothing was sent: --yes makes one of each, and costs what is written");
+    }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tollgate_catalog::{RouteHealth, load};
+use tollgate_gateway::routes::switches::PausedNames;
 use tollgate_gateway::routes::traffic::{SeenCall, Traffic};
 use tollgate_gateway::sale::Serving;
 use tollgate_gateway::sale::price_list::{PriceList, Viewer};
@@ -29,7 +30,10 @@ async fn main() -> ExitCode {
         Arc::new(Serving { catalog, providers: HashMap::new(), offers: HashMap::new(), workflows: Default::default() });
     let list = PriceList::default();
     let first = Instant::now();
-    let page = list.page(&serving, Viewer::Anybody, 0, Vec::new).await.unwrap_or_else(|_| panic!("no list"));
+    let page = list
+        .page(&serving, Viewer::Anybody, 0, PausedNames::default(), Vec::new)
+        .await
+        .unwrap_or_else(|_| panic!("no list"));
     println!("{:>10.1?}  writing the list of {MODELS} models, once per catalog and kind of viewer", first.elapsed());
     let health: HashMap<String, RouteHealth> = (0..MODELS)
         .map(|at| {
@@ -46,7 +50,10 @@ async fn main() -> ExitCode {
     }
     let began = Instant::now();
     for _ in 0..ROUNDS {
-        let page = list.page(&serving, Viewer::Anybody, 0, Vec::new).await.unwrap_or_else(|_| panic!("no list"));
+        let page = list
+            .page(&serving, Viewer::Anybody, 0, PausedNames::default(), Vec::new)
+            .await
+            .unwrap_or_else(|_| panic!("no list"));
         let body = page.whole(1, &health);
         black_box((body.ready(Packing::Gzip), body.tag(Packing::Gzip), body.known_by("\"other\"")));
     }

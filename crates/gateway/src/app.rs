@@ -4,6 +4,7 @@ use crate::call::Till;
 use crate::door::bodies::Bodies;
 use crate::door::server::ServerContext;
 use crate::door::spool::SpoolDisk;
+use crate::exports::Exports;
 use crate::published::Published;
 use crate::sale::WorkflowBoard;
 use crate::sale::price_list::PriceList;
@@ -47,6 +48,8 @@ pub struct App {
     pub spool: Arc<SpoolDisk>,
     /// Places for connections that have become WebSockets.
     pub(crate) sockets: Arc<Semaphore>,
+    /// Who writes out the usage log.
+    pub(crate) exports: Arc<Exports>,
 }
 
 impl App {

@@ -17,6 +17,14 @@ struct SoldLabels {
     provider: String,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct TokenLabels {
+    model: String,
+    provider: String,
+    /// `input` or `output`.
+    side: &'static str,
+}
+
 #[derive(Default)]
 pub struct MarginMeter {
     known: Mutex<HashSet<SoldLabels>>,
@@ -24,6 +32,7 @@ pub struct MarginMeter {
     cost: Family<SoldLabels, Counter>,
     unknown: Family<SoldLabels, Counter>,
     losses: Family<SoldLabels, Counter>,
+    tokens: Family<TokenLabels, Counter>,
 }
 
 impl MarginMeter {
@@ -41,6 +50,16 @@ impl MarginMeter {
             }
             None => {
                 self.unknown.get_or_create(&labels).inc();
+            }
+        }
+    }
+
+    /// A call used so many tokens.
+    pub fn used(&self, model: &str, provider: &str, input: u64, output: u64) {
+        for (side, tokens) in [("input", input), ("output", output)] {
+            if tokens > 0 {
+                let SoldLabels { model, provider } = self.labels(model, provider);
+                self.tokens.get_or_create(&TokenLabels { model, provider, side }).inc_by(tokens);
             }
         }
     }
@@ -65,6 +84,8 @@ impl MarginMeter {
         registry.register("cost_unknown_calls", help, self.unknown.clone());
         let help = "Calls that cost more than they were sold for, by model and provider";
         registry.register("cost_above_charge_calls", help, self.losses.clone());
+        let help = "Tokens that calls used, by model, provider and side";
+        registry.register("tokens", help, self.tokens.clone());
     }
 }
 
@@ -85,5 +106,14 @@ mod tests {
         assert_eq!(count("m0", "p"), (7, 1));
         assert_eq!(count(OTHER, OTHER), (70, 10));
         assert_eq!(meter.known.lock().expect("a lock").len(), MOST_PAIRS);
+        meter.used("m0", "p", 3, 0);
+        meter.used("m0", "p", 4, 5);
+        meter.used("one more", "p", 6, 7);
+        let tokens = |model: &str, provider: &str, side| {
+            let labels = TokenLabels { model: model.to_owned(), provider: provider.to_owned(), side };
+            meter.tokens.get_or_create(&labels).get()
+        };
+        assert_eq!((tokens("m0", "p", "input"), tokens("m0", "p", "output")), (7, 5));
+        assert_eq!((tokens(OTHER, OTHER, "input"), tokens(OTHER, OTHER, "output")), (6, 7));
     }
 }

@@ -158,6 +158,8 @@ pub struct Metrics {
     pub groupless: Gauge,
     pauses: Family<PairLabels, Counter>,
     webhooks: Family<WebhookLabels, Counter>,
+    probes: Family<PollLabels, Counter>,
+    probe_cost: Counter,
     seconds: Histogram,
     first_byte: Histogram,
     pub catalog_stale: Gauge,
@@ -194,6 +196,8 @@ impl Default for Metrics {
             groupless: Gauge::default(),
             pauses: Family::default(),
             webhooks: Family::default(),
+            probes: Family::default(),
+            probe_cost: Counter::default(),
             seconds: Histogram::new(buckets()),
             first_byte: Histogram::new(buckets()),
             catalog_stale: Gauge::default(),
@@ -246,6 +250,9 @@ impl Default for Metrics {
         );
         registry.register("route_pauses", "Pauses because usage was not reported", metrics.pauses.clone());
         registry.register("webhooks", "Tries to tell customers of ended tasks, by outcome", metrics.webhooks.clone());
+        registry.register("probes", "Calls along routes without traffic, by outcome", metrics.probes.clone());
+        let help = "What probes may have cost the operator at most, in nano-USD";
+        registry.register("probe_cost_nano_usd", help, metrics.probe_cost.clone());
         registry.register(
             "audit_failures",
             "Audits of the ledger that could not be made",
@@ -323,6 +330,11 @@ impl Metrics {
 
     pub fn webhook(&self, outcome: &'static str) {
         self.webhooks.get_or_create(&WebhookLabels { outcome }).inc();
+    }
+
+    pub fn probed(&self, provider: &str, outcome: &'static str, most_nano: i64) {
+        self.probes.get_or_create(&PollLabels { provider: provider.to_owned(), outcome }).inc();
+        self.probe_cost.inc_by(u64::try_from(most_nano).unwrap_or(0));
     }
 
     pub fn polled(&self, provider: &str, outcome: &'static str) {

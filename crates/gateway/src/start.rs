@@ -30,7 +30,7 @@ use crate::work::realtime::{RealtimeDesk, SessionPlaces};
 use crate::work::run_files::RunFiles;
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
-use crate::workers::{poller, reload, runs, settler, upkeep, webhooks};
+use crate::workers::{poller, probes, reload, runs, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
@@ -131,6 +131,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     let files = app.settings.tls.clone();
     let tls = files.zip(tls).map(|(files, pair)| Arc::new(TlsDoor::new(files, pair, app.metrics.tls.clone())));
     app.tracker.spawn(poller::run(app.clone()));
+    app.tracker.spawn(probes::run(app.clone()));
     app.tracker.spawn(runs::run(app.clone(), router(app.clone())));
     if let Some(source) = source {
         app.tracker.spawn(reload::watch(app.clone(), source, tls.clone()));
@@ -266,6 +267,7 @@ pub(crate) fn build(
         bodies,
         spool,
         sockets: Arc::new(Semaphore::new(settings.limits.connections)),
+        exports: Arc::default(),
         settings,
         till,
     })

@@ -41,6 +41,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         fetch: FetchSettings::default(),
         realtime: crate::settings::RealtimeSettings::default(),
         price_list: crate::settings::PriceListSettings::default(),
+        probes: crate::settings::ProbeSettings::default(),
         storage: crate::settings::StorageSettings::default(),
         limits: ServerLimits::default(),
     };

@@ -49,10 +49,6 @@ impl Trail {
         }
     }
 
-    pub fn depth(&self) -> usize {
-        self.frames.len()
-    }
-
     /// The value that begins here has this path.
     pub fn is_at(&self, path: &[PathStep]) -> bool {
         let on = |(frame, step): (&Frame, &PathStep)| match step {

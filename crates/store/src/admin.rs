@@ -25,6 +25,7 @@ use crate::operator::pause::PauseChange;
 use crate::operator::workflow::WorkflowMove;
 use crate::operator::{Attribution, NewAdminKey};
 use crate::store::{Receipted, Store};
+use crate::sums::SumAsk;
 use crate::workflow_run::{NewWorkflowRun, WorkflowRunLimits};
 
 /// A command longer than this is not one of ours.
@@ -54,6 +55,7 @@ pub enum AdminCommand {
     UsageList { account: Option<AccountId>, page: UsagePage },
     UsageShow { account: AccountId, call: CallId },
     Margins { from_ms: i64, to_ms: i64 },
+    UsageSums { asked: Box<SumAsk> },
     LedgerVerify { how: Audit },
     LedgerLast,
     LedgerEntries { page: EntryPage },
@@ -162,6 +164,7 @@ impl Store {
                 value(self.records(&[row]).await?.pop())
             }
             AdminCommand::Margins { from_ms, to_ms } => value(self.margins(from_ms, to_ms).await?),
+            AdminCommand::UsageSums { asked } => self.answer_sums(&asked).await,
             AdminCommand::PauseChange { change } => value(self.change_pause(change).await?),
             AdminCommand::PauseChanges { limit } => value(self.pause_changes(limit).await?),
             AdminCommand::PauseStates => value(self.pause_states().await?),

@@ -24,6 +24,7 @@ mod migration;
 mod operator;
 mod owner;
 mod postgres;
+mod probe;
 pub mod receipt;
 mod report;
 mod response;
@@ -31,6 +32,7 @@ mod route_health;
 mod social;
 mod sqlite;
 mod store;
+mod sums;
 mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -62,6 +64,7 @@ pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};
 pub use operator::workflow::{WorkflowMove, WorkflowVerb};
 pub use operator::{AdminKey, Attribution, NewAdminKey, OperatorEvent};
+pub use probe::{ProbeClaim, ProbeDay, ProbeLimits, ProbeTurn};
 pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};
 pub use response::quota::{NoRoom, Quota, ROW_BYTES, StorageUsed};
 pub use response::{
@@ -69,7 +72,9 @@ pub use response::{
 };
 pub use route_health::{CountedRoute, RouteCounts, quarter_of};
 pub use social::{SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
+pub use store::sums::{ExportPage, USAGE_EXPORT_PAGE};
 pub use store::{OpenedStore, Receipted, Store};
+pub use sums::{FILL_STEP, MOST_GROUPS, SumAsk, SumFault, SumQuery, SumViewer, UsageFilter, UsageSum, WrongSum};
 pub use task::turns::{TurnWish, Turns};
 pub use task::{
     BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskNaming, TaskPage, TaskState,

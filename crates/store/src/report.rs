@@ -50,7 +50,7 @@ pub struct AuditReport {
 /// One broken invariant with the first rows that show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Breach {
-    /// `I1` … `I20`.
+    /// `I1` … `I21`.
     pub invariant: &'static str,
     pub rows: Vec<String>,
 }

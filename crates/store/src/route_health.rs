@@ -12,7 +12,8 @@ pub struct CountedRoute {
     pub upstream_model: String,
 }
 
-/// Calls and how many of them went well.
+/// Calls and how many of them went well. Those that the gateway made by itself are counted apart:
+/// they tell nothing of customers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouteCounts {
     pub calls: i64,
@@ -23,6 +24,10 @@ pub struct RouteCounts {
     pub first_byte_ms: i64,
     /// When the last one ended.
     pub last_at: i64,
+    pub probes: i64,
+    pub good_probes: i64,
+    /// When the last probe ended.
+    pub probed_at: i64,
 }
 
 impl RouteCounts {
@@ -34,6 +39,9 @@ impl RouteCounts {
             accounts: self.accounts | other.accounts,
             first_byte_ms: self.first_byte_ms.saturating_add(other.first_byte_ms),
             last_at: self.last_at.max(other.last_at),
+            probes: self.probes.saturating_add(other.probes),
+            good_probes: self.good_probes.saturating_add(other.good_probes),
+            probed_at: self.probed_at.max(other.probed_at),
         }
     }
 }

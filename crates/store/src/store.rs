@@ -53,10 +53,12 @@ mod client_secrets;
 mod keys;
 mod ledger;
 mod operators;
+mod probes;
 mod receipts;
 mod responses;
 mod route_health;
 mod social;
+pub(crate) mod sums;
 mod tasks;
 mod workflow_runs;
 

@@ -9,7 +9,8 @@ use crate::makers::{
     DashScopeRecognition, DashScopeSpeech, ElevenLabsMusic, ElevenLabsSpeech, GeminiChat, GeminiEmbeddings,
     GeminiImages, GeminiLive, GeminiSpeech, JinaRerank, Kling, KlingImages, MiniMax, MiniMaxImages, MiniMaxMusic,
     MiniMaxSpeech, OpenAiChat, OpenAiEmbeddings, OpenAiImages, OpenAiRealtime, OpenAiSpeech, OpenAiTranscriber,
-    QwenImages, QwenRealtime, Scribe, Seedream, Sora, TikHub, Veo, VertexAnthropic, VertexGemini, VertexOpenAi,
+    QwenImages, QwenRealtime, Scribe, Seedream, Sora, TikHub, Veo, VertexAnthropic, VertexEmbeddings, VertexGemini,
+    VertexOpenAi,
 };
 use crate::signing::Signing;
 use crate::transcription::Transcriber;
@@ -82,7 +83,7 @@ pub static KINDS: &[ProviderKind] = &[
         chat: Some(&GeminiChat),
         video: Some(&Veo),
         speech: Some(&GeminiSpeech),
-        image: Some(&GeminiImages),
+        image: Some(&GeminiImages::OWN),
         embeddings: Some(&GeminiEmbeddings),
         realtime: Some(&GeminiLive),
         ..ProviderKind::named("gemini")
@@ -147,6 +148,8 @@ pub static KINDS: &[ProviderKind] = &[
     ProviderKind {
         signing: Signing::ServiceAccount,
         chat: Some(&VertexGemini),
+        image: Some(&GeminiImages::VERTEX),
+        embeddings: Some(&VertexEmbeddings),
         ..ProviderKind::named("vertex-gemini")
     },
     ProviderKind {
@@ -318,7 +321,7 @@ mod tests {
             "jina: embeddings, rerank",
             "azure: chat, video, images, speech, transcription, embeddings, realtime",
             "azure-responses: chat",
-            "vertex-gemini: chat",
+            "vertex-gemini: chat, images, embeddings",
             "vertex-anthropic: chat",
             "vertex-openai: chat",
             "bedrock: chat",

@@ -122,6 +122,8 @@ pub struct ProviderSettings {
     pub pause_time: Duration,
     /// Between two polls of one video task; absent: as the provider wants it.
     pub poll_every: Option<Duration>,
+    /// Its routes are probed after so long without traffic; zero: never; absent: as all are.
+    pub probe_every: Option<Duration>,
     /// Requests that may begin on one route in any second; 0: no limit of our own. Social data and
     /// polls of video tasks look at it.
     pub per_second: usize,
@@ -137,6 +139,9 @@ pub struct ProviderSettings {
     pub api_version: Option<String>,
     /// How the usage of Gemini Live is to be read.
     pub live_usage: GeminiUsage,
+    /// Tokens of a second of audio that it hears and says in sessions, where they are not as usual.
+    pub live_heard: Option<u64>,
+    pub live_said: Option<u64>,
 }
 
 impl Default for ProviderSettings {
@@ -153,6 +158,7 @@ impl Default for ProviderSettings {
             estimated_rows: 10,
             pause_time: Duration::from_secs(10 * 60),
             poll_every: None,
+            probe_every: None,
             per_second: 0,
             private_links: false,
             exclusive: false,
@@ -160,6 +166,8 @@ impl Default for ProviderSettings {
             quirks: ChatQuirks::default(),
             api_version: None,
             live_usage: GeminiUsage::EachResponse,
+            live_heard: None,
+            live_said: None,
         }
     }
 }

@@ -44,6 +44,10 @@ impl UpstreamError {
                 nested = Some(UpstreamError::scan(scan)?);
                 Ok(())
             }
+            b"base_resp" => {
+                nested = UpstreamError::base_resp(scan)?.or(nested.take());
+                Ok(())
+            }
             b"detail" if scan.peek() == Some(b'[') => flat.complaints(scan),
             b"detail" => flat.field(b"message", scan),
             other => flat.field(other, scan),
@@ -65,6 +69,33 @@ impl UpstreamError {
             error.field(b"message", scan)?;
         }
         Ok(error)
+    }
+
+    /// Reads the value of a member `base_resp`, with which MiniMax says in a reply of status 200
+    /// how it went; `None`: well.
+    pub fn base_resp(scan: &mut Scan<'_>) -> Result<Option<UpstreamError>, BrokenJson> {
+        if scan.peek() != Some(b'{') {
+            return scan.skip().map(|()| None);
+        }
+        let mut error = UpstreamError::default();
+        scan.object(|key, scan| match (key.raw(), scan.peek()) {
+            (b"status_msg", Some(b'"')) => error.field(b"message", scan),
+            (b"status_code", Some(b'0'..=b'9')) => {
+                error.code = Some(String::from_utf8_lossy(scan.value()?).into_owned());
+                Ok(())
+            }
+            _ => scan.skip(),
+        })?;
+        let number = error.code.as_deref().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
+        error.status = Some(match number {
+            0 => return Ok(None),
+            1002 | 1039 | 1041 => 429,
+            1004 | 2049 => 401,
+            1008 | 2056 => 402,
+            1026 | 1027 | 1042 | 2013 => 400,
+            _ => 500,
+        });
+        Ok(Some(error))
     }
 
     /// Takes one member of an error object.

@@ -28,6 +28,11 @@ pub struct ChatQuirks {
     pub temperature_max: Option<u8>,
     /// In which members it takes the size of a picture.
     pub picture_size: SizeMembers,
+    /// A header whose value leads to the same of its servers, where the beginning of a prompt may
+    /// be cached: all calls of an account carry the same.
+    pub affinity: Option<String>,
+    /// Where its report of usage says what the call cost in USD: members joined by dots.
+    pub cost_at: Option<String>,
 }
 
 /// The size of a picture in a request of OpenAI's form.
@@ -106,7 +111,16 @@ impl ChatQuirks {
         if self.picture_size != SizeMembers::Size {
             words.push(format!("picture_size {}", self.picture_size.word()));
         }
+        words.extend(self.affinity.iter().map(|header| format!("affinity {header}")));
+        words.extend(self.cost_at.iter().map(|path| format!("cost_at {path}")));
         words
+    }
+
+    /// What a report of usage says that the call cost, as it is written there.
+    pub fn reported_cost(&self, usage: &str) -> Option<String> {
+        let whole = Node::read(usage).ok()?;
+        let found = self.cost_at.as_ref()?.split('.').try_fold(&whole, |node, name| node.get(name))?;
+        found.decimal().map(|_| found.raw.trim().to_owned())
     }
 
     fn instead_of(&self, choice: &str) -> Option<&str> {
@@ -252,11 +266,27 @@ mod tests {
             drop: vec!["stop".to_owned()],
             temperature_max: Some(1),
             picture_size: SizeMembers::ImageSize,
+            affinity: Some("x-session".to_owned()),
+            cost_at: Some("cost".to_owned()),
         };
         let sent = r#"{"model":"m","max_tokens":5,"temperature":1,"stream":true,"tool_choice":"any","messages":[{"role":"system","content":"a\n\"b\""},{"role":"assistant","tool_calls":[]}]}"#;
         assert_eq!(fit(&quirks, BODY), (sent.to_owned(), "temperature,stop".to_owned()));
         assert!(!quirks.is_plain());
         assert!(ChatQuirks { reasoning_back: true, ..ChatQuirks::default() }.is_plain(), "the translation sees to it");
+    }
+
+    #[test]
+    fn the_cost_is_read_where_the_provider_says_it() {
+        let cost = |at: &str, usage: &str| {
+            ChatQuirks { cost_at: Some(at.to_owned()), ..ChatQuirks::default() }.reported_cost(usage)
+        };
+        assert_eq!(cost("cost", r#"{"cost": 1.4e-05,"x":1}"#).as_deref(), Some("1.4e-05"));
+        assert_eq!(cost("cost.total_cost", r#"{"cost":{"total_cost":0.006}}"#).as_deref(), Some("0.006"));
+        for (at, usage) in [("cost", r#"{"cost":"0.1"}"#), ("cost", "{}"), ("cost.x", r#"{"cost":1}"#), ("cost", "no")]
+        {
+            assert_eq!(cost(at, usage), None, "{usage}");
+        }
+        assert_eq!(ChatQuirks::default().reported_cost(r#"{"cost":1}"#), None);
     }
 
     #[test]

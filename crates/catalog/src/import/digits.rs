@@ -1,6 +1,6 @@
 //! Decimal numbers as they are written: a price of a source never becomes a float.
 
-use crate::MAX_FACE;
+use crate::{MAX_FACE, Money};
 
 /// A number that is not negative: `mantissa` times ten to the power of `exponent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +61,25 @@ impl Digits {
     }
 }
 
+/// An amount of USD as a provider writes it in JSON, rounded up to whole nano-USD.
+pub fn written_usd(text: &str) -> Option<Money> {
+    let (nano, _) = Digits::parse(text)?.scaled(9)?;
+    i64::try_from(nano).ok().map(Money::from_nano)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn usd_become_nano_usd_rounded_up() {
+        for (text, nano) in [("0.006", 6_000_000), ("1.4e-05", 14_000), ("0.00014812499999999998", 148_125), ("0", 0)] {
+            assert_eq!(written_usd(text), Some(Money::from_nano(nano)), "{text}");
+        }
+        for text in ["-1", "x", "1e30", ""] {
+            assert_eq!(written_usd(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn digits_become_whole_micro_usd_without_a_float() {

@@ -26,6 +26,7 @@ mod source;
 mod vendors;
 
 pub use agree::{Import, ImportRequest, facts_file};
+pub use digits::written_usd;
 pub use glob::Glob;
 pub use listed::{ListedModel, ListedTier, SaleTerms};
 pub use lock::{BadLock, ImportLock, LOCK_FILE, LockedFile, LockedModel, digest_of};

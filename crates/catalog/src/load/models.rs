@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{CatalogNames, changes, chat, embedding, image, labels, list, music, prices, speech, transcription, video};
 use crate::form::{Form, did_you_mean};
 use crate::labels::{CHAT, usual_type};
-use crate::{BillingUnit, Condition, EndpointType, Faces, Group, Model, Route, RouteCost};
+use crate::{BillingUnit, Condition, EndpointType, Faces, Group, Model, Route, RouteCost, probe_every};
 
 const MODALITIES: &[&str] = &["text", "image", "audio", "video", "file"];
 /// Larger than any model's; guards against typing mistakes and keeps sums small.
@@ -216,6 +216,7 @@ fn routes(form: &mut Form<'_>, sold: &Faces) -> Vec<Route> {
             priority: table.int_or("priority", 0, 0..=1_000_000),
             weight: table.int_or("weight", 1, 0..=1_000_000),
             cost: cost(&mut table, sold),
+            probe_every: probe_every(&mut table, "probe_every"),
             place,
         };
         let same = |other: &Route| other.provider == of.provider && other.upstream_model == of.upstream_model;

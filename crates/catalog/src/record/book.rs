@@ -11,7 +11,7 @@ pub(super) struct BookRecord<'a> {
     paid: Option<&'a Faces>,
     /// Left out of prices that are not sold at yet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    route_count: Option<usize>,
+    pub(super) route_count: Option<usize>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     tiers: Option<TiersRecord<'a>>,
 }

@@ -51,6 +51,9 @@ pub enum CatalogCommand {
         /// Only these: * stands for any text (repeat the option).
         #[arg(long = "model", value_name = "GLOB")]
         models: Vec<String>,
+        /// Prices that were verified longer ago than this many days are stale.
+        #[arg(long, value_name = "DAYS", default_value_t = 90)]
+        stale_after: u32,
     },
     /// Fold price changes of the past into the prices of their models.
     Tidy {

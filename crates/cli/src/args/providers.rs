@@ -57,7 +57,8 @@ pub struct ProviderAddArgs {
 pub struct ProviderTestArgs {
     /// As the configuration calls it.
     pub name: String,
-    /// Only this: chat, embeddings or rerank.
+    /// Only this: chat, embeddings or rerank; with --media: transcription, speech, images, music or
+    /// video.
     #[arg(long, value_name = "TYPE")]
     pub endpoint: Option<String>,
     /// The provider's own name for a model; left out: the cheapest of the catalog that is routed to
@@ -67,4 +68,11 @@ pub struct ProviderTestArgs {
     /// Say what would be sent and what it may cost, and send nothing.
     #[arg(long)]
     pub plan: bool,
+    /// What costs more than a word: a second written down, a sentence spoken, a picture, a song, a
+    /// video. Says what one of each costs.
+    #[arg(long, conflicts_with_all = ["plan", "model"])]
+    pub media: bool,
+    /// With --media: make them. They cost what was said.
+    #[arg(long, requires = "media")]
+    pub yes: bool,
 }

@@ -3,6 +3,7 @@
 use super::desk::{FileChange, Mode, carry_out, globs, margin, providers, settle, today};
 use super::folder::Folder;
 use crate::args::EnableArgs;
+use crate::real;
 use crate::serve::settings;
 use crate::show::Output;
 use serde_json::{Value, json};
@@ -17,12 +18,20 @@ use tollgate_catalog::import::{
 /// What the lock calls the models that come with the product.
 pub const FROM: &str = "shipped";
 
-pub fn list(provider: Option<&str>, models: &[String], out: &Output) -> Result<ExitCode, String> {
+pub fn list(provider: Option<&str>, models: &[String], stale_after: u32, out: &Output) -> Result<ExitCode, String> {
+    let now = real::now_ms();
+    let stale = |model: &ListedModel| is_stale(&model.verified_at, now, stale_after);
     let Some(provider) = provider else {
         let files = shipped_names().map(shipped).collect::<Result<Vec<_>, _>>()?;
-        let row = |file: &ShippedFile| json!({ "provider": file.provider, "models": file.models.len(), "verified_at": file.verified_at, "source": file.source });
+        let row = |file: &ShippedFile| {
+            let stale = file.models.iter().filter(|model| stale(model)).count();
+            json!({
+                "provider": file.provider, "models": file.models.len(), "verified_at": file.verified_at,
+                "stale": stale, "source": file.source,
+            })
+        };
         let rows: Vec<Value> = files.iter().map(row).collect();
-        out.table(&json!({ "data": rows }), &rows, &["provider", "models", "verified_at", "source"]);
+        out.table(&json!({ "data": rows }), &rows, &["provider", "models", "verified_at", "stale", "source"]);
         return Ok(ExitCode::SUCCESS);
     };
     let (file, only) = (shipped(provider)?, globs(models));
@@ -38,12 +47,23 @@ pub fn list(provider: Option<&str>, models: &[String], out: &Output) -> Result<E
                 "model": model.name, "context": model.facts.get("context_window").and_then(|one| one.as_integer()),
                 "input_usd": price(Face::Input).or_else(|| other.map(|(_, micro)| usd(micro))), "output_usd": price(Face::Output),
                 "cache_read_usd": price(Face::CacheRead), "unverified": unverified, "list": model.list,
+                "verified_at": model.verified_at, "stale": stale(model),
             })
         })
         .collect();
-    let columns = ["model", "context", "input_usd", "output_usd", "cache_read_usd", "unverified"];
+    let columns =
+        ["model", "context", "input_usd", "output_usd", "cache_read_usd", "unverified", "verified_at", "stale"];
     out.table(&json!({ "provider": file.provider, "source": file.source, "data": rows }), &rows, &columns);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a day such as 2026-01-15 is longer ago than this; what is no day is stale.
+fn is_stale(day: &str, now_ms: i64, most_days: u32) -> bool {
+    let begins = || {
+        let day: jiff::civil::Date = day.parse().ok()?;
+        Some(day.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_millisecond())
+    };
+    begins().is_none_or(|at| (now_ms - at).div_euclid(86_400_000) > i64::from(most_days))
 }
 
 pub fn enable(config: &Path, asked: &EnableArgs, out: &Output) -> Result<ExitCode, String> {
@@ -153,4 +173,24 @@ fn unverified(file: &ShippedFile, plan: &CatalogPlan) -> Vec<String> {
         return Vec::new();
     }
     vec![format!("one source alone knows the list prices of {}: compare them with {}", main.join(", "), file.source)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_stale;
+
+    #[test]
+    fn a_price_is_stale_after_so_many_days() {
+        let noon = 1_794_916_800_000; // 2026-11-17 12:00 UTC
+        for (day, most, stale) in [
+            ("2026-11-17", 0, false),
+            ("2026-11-16", 0, true),
+            ("2026-08-19", 90, false),
+            ("2026-08-18", 90, true),
+            ("2027-01-01", 90, false),
+            ("once", 90, true),
+        ] {
+            assert_eq!(is_stale(day, noon, most), stale, "{day}");
+        }
+    }
 }

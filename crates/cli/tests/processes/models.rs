@@ -82,6 +82,20 @@ fn a_provider_is_switched_on_and_off() {
 }
 
 #[test]
+fn the_list_says_what_is_stale() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let sum = |days: &str, member: &str| -> u64 {
+        let all = report(dir.path(), &["catalog", "list", "--stale-after", days]);
+        all["data"].as_array().expect("rows").iter().map(|row| row[member].as_u64().expect("a number")).sum()
+    };
+    assert!(sum("100000", "models") >= 300);
+    assert_eq!(sum("100000", "stale"), 0, "nobody looked that long ago");
+    let one = report(dir.path(), &["catalog", "list", "openai", "--model", "gpt-4.1", "--stale-after", "100000"]);
+    assert_eq!(one["data"][0]["stale"], false, "{one}");
+    assert!(one["data"][0]["verified_at"].as_str().is_some_and(|day| day.len() == 10), "{one}");
+}
+
+#[test]
 fn a_provider_that_is_not_configured_is_refused_with_the_command_that_helps() {
     let house = house(&["groq"]);
     let refused = run(house.path(), &["catalog", "enable", "openai"]);

@@ -165,3 +165,66 @@ async fn the_reason_of_a_failure_is_said() {
     let (good, rows) = tested(&dir, &["--endpoint", "chat"]);
     assert!(!good && rows[0]["said"].as_str().is_some_and(|said| said.contains("nobody answers")), "{rows:?}");
 }
+
+const MEDIA: &str = r#"
+[model."picture"]
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { base64_only = true, sizes = ["1024x1024", "512x512"], one_price = ["size"] }
+route = [{ provider = "own", upstream_model = "sim-image-new" }]
+
+[model."dear-picture"]
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 90_000 }
+image = { base64_only = true }
+route = [{ provider = "own", upstream_model = "sim-image-new" }]
+
+[model."ears"]
+type = "asr"
+supported_endpoint_types = ["audio-transcription"]
+billing_unit = "audio_duration"
+price = { input = 360_000_000 }
+route = [{ provider = "own", upstream_model = "gpt-4o-sim" }]
+
+[model."voice"]
+type = "tts"
+supported_endpoint_types = ["audio-speech"]
+billing_unit = "characters"
+price = { input = 15_000_000 }
+speech = { formats = ["mp3"], max_characters = 100 }
+route = [{ provider = "own", upstream_model = "x" }]
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_costs_more_than_a_word_is_said_first_and_made_only_with_a_yes() {
+    let (sim, dir) = house(None).await;
+    std::fs::write(dir.path().join("catalog/models.toml"), MEDIA).expect("written");
+    let (good, plan) = tested(&dir, &["--media"]);
+    let shown = |rows: &[Value]| -> Vec<(String, String, String)> {
+        let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        rows.iter().map(|row| (text(row, "endpoint"), text(row, "most_usd"), text(row, "outcome"))).collect()
+    };
+    let expected = |outcome: &str| {
+        [("transcription", "0.006"), ("speech", "0.000045"), ("images", "0.04")]
+            .map(|(endpoint, usd)| (endpoint.to_owned(), usd.to_owned(), outcome.to_owned()))
+    };
+    assert_eq!(shown(&plan), expected("planned"), "{plan:?}");
+    assert!(good && sim.received().is_empty(), "nothing is sent without a yes");
+    let words = said(&run(dir.path(), &["provider", "test", "own", "--media"]));
+    assert!(words.contains("--yes makes one of each"), "{words}");
+
+    let (good, rows) = tested(&dir, &["--media", "--yes"]);
+    assert_eq!(shown(&rows), expected("answered"), "{rows:?}");
+    assert!(good);
+    assert!(rows.iter().all(|row| row["said"].as_str().is_some_and(|said| said.contains("would have paid 0.0"))));
+    let mut paths: Vec<String> = sim.received().iter().map(|one| one.path.clone()).collect();
+    paths.sort();
+    assert_eq!(paths, ["/v1/audio/speech", "/v1/audio/transcriptions", "/v1/images/generations"]);
+    assert!(!dir.path().join("data").exists(), "the ledger in use knows nothing of it");
+    let (_, one) = tested(&dir, &["--media", "--endpoint", "speech"]);
+    assert_eq!(one.len(), 1);
+    let refused = run(dir.path(), &["provider", "test", "own", "--yes"]);
+    assert!(!refused.status.success(), "a yes to what?");
+}

@@ -202,6 +202,7 @@ fn accounts(tried: &mut Tried, call: &str) {
     tried.run("account history", &[&id]);
     let account = text(&tried.run("usage", &[])[0]["account_id"]);
     tried.run("usage --call", &[call, "--account", &account]);
+    tried.run("usage --from", &["2026-01-01", "--by", "model,day", "--tz", "Asia/Kathmandu"]);
     tried.run("margin", &[]);
     tried.run("log", &[]);
 }

@@ -12,7 +12,7 @@ use crate::hub::{
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::UpstreamError;
-use tollgate_wire::json::Node;
+use tollgate_wire::json::{Node, Scan};
 use tollgate_wire::usage::{UsageReport, UsageShape};
 
 /// Choices beyond this are nobody's.
@@ -46,6 +46,11 @@ struct Call {
     whole: ObjectTracker,
 }
 
+/// What MiniMax says beside an answer, or in the place of one.
+pub(crate) fn failed(node: &Node<'_>) -> Option<UpstreamError> {
+    UpstreamError::base_resp(&mut Scan::new(node.get("base_resp")?.raw.as_bytes())).ok()?
+}
+
 impl ChatReader {
     pub fn new(call: &str) -> Self {
         ChatReader { call: call.to_owned(), choices: Vec::new() }
@@ -58,6 +63,10 @@ impl ChatReader {
             let text = error.text().map(|text| text.to_string());
             let alone = || UpstreamError { message: text.unwrap_or_default(), ..UpstreamError::default() };
             sink(Event::Fail(Box::new(whole.unwrap_or_else(alone))));
+            return;
+        }
+        if let Some(error) = failed(node) {
+            sink(Event::Fail(Box::new(error)));
             return;
         }
         if node.get("choices").is_none() && (node.str_of("object") == "error" || node.str_of("type") == "error") {

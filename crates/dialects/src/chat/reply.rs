@@ -86,6 +86,10 @@ fn scan_reply(
             reply.error = Some(UpstreamError::scan(scan)?);
             Ok(())
         }
+        b"base_resp" => {
+            reply.error = UpstreamError::base_resp(scan)?.or(reply.error.take());
+            Ok(())
+        }
         _ => scan.skip(),
     })?;
     scan.end()?;

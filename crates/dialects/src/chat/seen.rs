@@ -39,6 +39,7 @@ impl SeenInChunk {
                 b"created" => self.created = Some(scan.span()?),
                 b"model" => self.model = Some(scan.span()?),
                 b"error" if matches!(scan.peek(), Some(b'{' | b'"')) => self.error = Some(UpstreamError::scan(scan)?),
+                b"base_resp" => self.error = UpstreamError::base_resp(scan)?.or(self.error.take()),
                 b"obfuscation" if scan.peek() == Some(b'"') => self.padding = Some(scan.span()?),
                 b"type" | b"object" => self.flat_error |= scan.value()? == b"\"error\"",
                 _ => scan.skip()?,

@@ -110,7 +110,7 @@ pub(super) fn malformed(native: &str) -> UpstreamError {
 
 /// Whether this is a reply of the dialect at all, or an error of any.
 fn is_reply(from: Dialect, node: &Node<'_>) -> bool {
-    if node.get("error").is_some() {
+    if node.get("error").is_some() || (from == Dialect::Chat && chat::events_in::failed(node).is_some()) {
         return true;
     }
     match from {

@@ -29,6 +29,30 @@ fn a_plain_reply() {
     assert_eq!(reply.best_usage(1000), (usage, false));
 }
 
+/// MiniMax says in a reply of status 200 how it went.
+#[test]
+fn a_base_resp_is_an_error_unless_all_is_well() {
+    let failed = r#"{"id":"c","choices":null,"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}"#;
+    let error = read(failed).unwrap().error.unwrap();
+    assert_eq!(
+        (error.status, error.code.as_deref(), &*error.message),
+        (Some(402), Some("1008"), "insufficient balance")
+    );
+    let fine = message(r#"{"content":"Hi!"}"#, r#","base_resp":{"status_code":0,"status_msg":""}"#);
+    assert!(fine.error.is_none() && fine.has_output);
+    for (code, status) in [(1002, 429), (1004, 401), (1026, 400), (2013, 400), (1000, 500), (9999, 500)] {
+        let text = format!(r#"{{"base_resp":{{"status_code":{code},"status_msg":"m"}}}}"#);
+        assert_eq!(read(&text).unwrap().error.and_then(|error| error.status), Some(status), "{code}");
+        // For clients of other dialects too.
+        let names = ToolNames::default();
+        let voice = Voice::default();
+        let body = Bytes::from(text);
+        let other = convert(Dialect::Chat, Dialect::Anthropic, body, &names, &voice).unwrap();
+        assert_eq!(other.facts.error.and_then(|error| error.status), Some(status), "{code}");
+    }
+    assert!(read(r#"{"base_resp":{"status_code":0}}"#).is_err(), "no answer at all");
+}
+
 #[test]
 fn every_kind_of_output_is_seen_and_counted() {
     for (part, least) in [

@@ -304,7 +304,8 @@ impl OpenCall {
             cost: None,
             price: (price.id() != self.quote.price.id()).then_some(price),
         };
-        UsageFacts { cost: cost_of(&self.model, &row, self.quote.at), ..row }
+        let quirks = self.provider.as_ref().map(|provider| &provider.settings.quirks);
+        UsageFacts { cost: cost_of(&self.model, &row, quirks, self.quote.at), ..row }
     }
 }
 

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::{Money, Price};
 use tollgate_store::{
-    CallEntry, CallId, Counters, Ending, Expiring, KeyAndAccount, Limits, Quota, StorageUsed, UsagePage, UsageRow,
-    Used, next_day, next_month,
+    CallEntry, CallId, Counters, Ending, Expiring, KeyAndAccount, Limits, Quota, StorageUsed, StoreError, UsagePage,
+    UsageRow, Used, next_day, next_month,
 };
 use tollgate_wire::error::{Code, ErrorFormat};
 
@@ -159,7 +159,7 @@ pub async fn usage_of(State(app): State<Arc<App>>, Path(id): Path<String>, reque
 }
 
 /// Names the run that a call was a step of.
-async fn with_runs(app: &App, rows: &[UsageRow], shown: &mut [Value]) -> Result<(), Refusal> {
+pub(super) async fn with_runs(app: &App, rows: &[UsageRow], shown: &mut [Value]) -> Result<(), StoreError> {
     let runs = app.store.runs_of_calls(rows.iter().map(|row| row.call).collect()).await?;
     for (row, value) in rows.iter().zip(shown) {
         let run = runs.iter().find(|(call, _)| *call == row.call).map(|(_, run)| run);
@@ -216,7 +216,7 @@ const SHOWN: [&str; 21] = [
     "first_byte_ms",
 ];
 
-fn row_json(row: &UsageRow) -> Value {
+pub(super) fn row_json(row: &UsageRow) -> Value {
     let mut value = row.record();
     if let Some(object) = value.as_object_mut() {
         let whole = row.price.is_some();

@@ -43,6 +43,7 @@ mod transcription_quote;
 pub mod transcriptions;
 mod unpack;
 mod upgrade;
+pub mod usage_sums;
 pub mod video_content;
 pub mod video_create;
 pub mod video_tasks;

@@ -125,7 +125,8 @@ impl Seen {
         let viewer = viewer(&serving);
         let served = || served().map(|(kind, row)| (kind, row.method.as_str(), row.path)).collect();
         let at = app.world.now_ms();
-        let page = app.price_list.page(&serving, viewer.clone(), at, served).await?;
+        let page =
+            app.price_list.page(&serving, viewer.clone(), at, app.routes.switches.paused_names(), served).await?;
         Ok(Seen { serving, viewer, at, page })
     }
 

@@ -7,7 +7,7 @@ use super::row::{Access, Family, Row};
 use super::{
     account, admin, chat, client_secrets, conversations, decisions, embeddings, gemini, health, images, mcp, models,
     music, openapi, pricing, quote, realtime, receipts, rerank, responses, root, runs, social, speech, transcriptions,
-    videos, webhooks, workflows,
+    usage_sums, videos, webhooks, workflows,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -47,6 +47,7 @@ pub(super) const FAMILIES: &[Family] = &[
     runs::FAMILY,
     // account holders
     account::FAMILY,
+    usage_sums::FAMILY,
     receipts::FAMILY,
     // operators
     admin::accounts::FAMILY,

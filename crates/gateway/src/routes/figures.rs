@@ -82,8 +82,8 @@ impl Figures {
     fn publish(&self, sums: HashMap<CountedRoute, RouteCounts>, window_hours: u32) {
         let models: HashMap<String, RouteHealth> = sums
             .iter()
-            .filter(|(route, counts)| route.provider.is_empty() && is_public(counts))
-            .map(|(route, counts)| (route.model.clone(), shown(counts, window_hours)))
+            .filter(|(route, _)| route.provider.is_empty())
+            .filter_map(|(route, counts)| Some((route.model.clone(), shown(&public(counts)?, window_hours))))
             .collect();
         let mut counted: Vec<_> = sums.into_iter().collect();
         counted.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -93,17 +93,24 @@ impl Figures {
     }
 }
 
-fn is_public(counts: &RouteCounts) -> bool {
-    counts.calls > 0 && (counts.calls >= FEW_CALLS || counts.accounts.count_ones() > FEW_ACCOUNTS)
+/// What everybody may see: where calls of customers are too few to be shown, probes alone.
+fn public(counts: &RouteCounts) -> Option<RouteCounts> {
+    let is_public = counts.calls >= FEW_CALLS || counts.accounts.count_ones() > FEW_ACCOUNTS;
+    let seen = match counts.calls > 0 && is_public {
+        true => *counts,
+        false => RouteCounts { calls: 0, good: 0, last_at: 0, ..*counts },
+    };
+    (seen.calls + seen.probes > 0).then_some(seen)
 }
 
-/// As the record shows it.
+/// As the record shows it: calls of customers and probes together.
 pub fn shown(counts: &RouteCounts, window_hours: u32) -> RouteHealth {
+    let good = counts.good.min(counts.calls) + counts.good_probes.min(counts.probes);
     RouteHealth {
         window_hours,
-        sample_size: counts.calls.unsigned_abs(),
-        good: counts.good.min(counts.calls).unsigned_abs(),
-        last_at_ms: counts.last_at,
+        sample_size: (counts.calls + counts.probes).unsigned_abs(),
+        good: good.unsigned_abs(),
+        last_at_ms: counts.last_at.max(counts.probed_at),
     }
 }
 
@@ -114,10 +121,23 @@ mod tests {
     #[test]
     fn few_calls_of_few_accounts_are_not_shown() {
         let counts = |calls, accounts| RouteCounts { calls, accounts, ..RouteCounts::default() };
+        let is_public = |counts: &RouteCounts| public(counts).is_some();
         assert!(!is_public(&counts(0, 0b111)));
         assert!(!is_public(&counts(19, 0b1)) && !is_public(&counts(19, 0b11)));
         assert!(is_public(&counts(3, 0b111)), "three accounts");
         assert!(is_public(&counts(20, 0b1)), "many calls");
+    }
+
+    #[test]
+    fn probes_are_nobodys_secret_and_do_not_give_calls_away() {
+        let probes = RouteCounts { probes: 4, good_probes: 3, probed_at: 70, ..RouteCounts::default() };
+        let few = RouteCounts { calls: 19, good: 0, accounts: 0b1, last_at: 90, ..probes };
+        let of = |counts: &RouteCounts| public(counts).map(|counts| shown(&counts, 24));
+        assert_eq!(of(&few), of(&probes), "nothing of a single customer");
+        let seen = of(&probes).expect("shown");
+        assert_eq!((seen.sample_size, seen.good, seen.last_at_ms), (4, 3, 70));
+        let many = of(&RouteCounts { calls: 20, good: 10, ..few }).expect("shown");
+        assert_eq!((many.sample_size, many.good, many.last_at_ms), (24, 13, 90));
     }
 
     #[test]

@@ -72,6 +72,16 @@ impl Pauses {
         }
     }
 
+    /// Whether calls do not go this way now, or one of them tries: for who only looks.
+    pub fn is_shut(&self, provider: &str, model: &str) -> bool {
+        self.shut.load(Ordering::Relaxed) > 0
+            && self
+                .lock()
+                .get(provider)
+                .and_then(|models| models.get(model))
+                .is_some_and(|pair| pair.state != State::Open)
+    }
+
     /// A call was completed, with the provider's report or without.
     pub fn note(&self, provider: &Provider, model: &str, estimated: bool, now: Millis, metrics: &Metrics) {
         let most = provider.settings.estimated_percent;

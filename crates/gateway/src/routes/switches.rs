@@ -6,7 +6,7 @@
 
 use crate::metrics::Metrics;
 use crate::world::Millis;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -63,6 +63,21 @@ struct State {
     probed_at: Option<Millis>,
 }
 
+/// Models and providers that operators have paused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PausedNames {
+    pub models: BTreeSet<String>,
+    pub providers: BTreeSet<String>,
+}
+
+impl PausedNames {
+    /// How many routes of a model are open.
+    pub fn open_routes(&self, model: &Model) -> usize {
+        let open = model.routes.iter().filter(|route| !self.providers.contains(&route.provider));
+        if self.models.contains(&model.name) { 0 } else { open.count() }
+    }
+}
+
 /// What a call finds at a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
@@ -110,6 +125,19 @@ impl Switches {
 
     pub fn provider_is_paused(&self, name: &str) -> bool {
         self.is_paused(PauseKind::Provider, name)
+    }
+
+    /// What operators have paused; pauses of the gateway itself pass, and are nobody's word.
+    pub fn paused_names(&self) -> PausedNames {
+        if self.shut.load(Ordering::Relaxed) == 0 {
+            return PausedNames::default();
+        }
+        let states = self.states();
+        let names = |map: &HashMap<String, State>| {
+            let by_hand = map.iter().filter(|(_, state)| state.change.paused && state.change.actor != AUTO);
+            by_hand.map(|(name, _)| name.clone()).collect()
+        };
+        PausedNames { models: names(&states.models), providers: names(&states.providers) }
     }
 
     /// No provider of the model takes anything new.

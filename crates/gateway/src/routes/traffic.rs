@@ -61,6 +61,9 @@ struct Stripe {
     accounts: AtomicU64,
     first_byte_ms: AtomicI64,
     last_at: AtomicI64,
+    probes: AtomicU64,
+    good_probes: AtomicU64,
+    probed_at: AtomicI64,
 }
 
 impl Default for Traffic {
@@ -92,6 +95,14 @@ impl Traffic {
             return route.counter.add(seen);
         }
         self.added(shard, model, Some((provider, upstream_model))).add(seen);
+    }
+
+    /// The gateway asked a route by itself, or all of a model's routes that were due: a model does
+    /// well when one of them answers.
+    pub fn probe(&self, model: &str, route: Option<(&str, &str)>, good: bool, at: i64) {
+        let (probes, good_probes) = (1, i64::from(good));
+        let counts = RouteCounts { probes, good_probes, probed_at: at, ..RouteCounts::default() };
+        self.added(self.shard(model), model, route).put(counts);
     }
 
     fn shard(&self, model: &str) -> &ArcSwap<Shard> {
@@ -197,6 +208,9 @@ impl RouteCounter {
         stripe.first_byte_ms.fetch_add(counts.first_byte_ms, Ordering::Relaxed);
         stripe.accounts.fetch_or(counts.accounts.cast_unsigned(), Ordering::Relaxed);
         stripe.last_at.fetch_max(counts.last_at, Ordering::Relaxed);
+        stripe.probes.fetch_add(counts.probes.unsigned_abs(), Ordering::Relaxed);
+        stripe.good_probes.fetch_add(counts.good_probes.unsigned_abs(), Ordering::Relaxed);
+        stripe.probed_at.fetch_max(counts.probed_at, Ordering::Relaxed);
     }
 
     fn take(&self) -> RouteCounts {
@@ -209,6 +223,9 @@ impl RouteCounter {
             accounts: signed(&stripe.accounts),
             first_byte_ms: stripe.first_byte_ms.swap(0, Ordering::Relaxed),
             last_at: stripe.last_at.swap(0, Ordering::Relaxed),
+            good_probes: signed(&stripe.good_probes),
+            probes: signed(&stripe.probes),
+            probed_at: stripe.probed_at.swap(0, Ordering::Relaxed),
         };
         self.0.iter().map(one).fold(RouteCounts::default(), RouteCounts::plus)
     }
@@ -257,6 +274,7 @@ mod tests {
         });
         let taken = traffic.take();
         assert_eq!(taken.len(), 20);
+        assert_eq!(size_of::<Stripe>(), 64, "one cache line");
         let sum = |provider: &str| {
             let of = taken.iter().filter(|(route, _)| route.provider == provider);
             of.fold(RouteCounts::default(), |sum, (_, counts)| sum.plus(*counts))
@@ -271,6 +289,24 @@ mod tests {
         let mut taken = taken;
         taken.sort_by(|(a, _), (b, _)| a.cmp(b));
         assert_eq!(again, taken);
+    }
+
+    #[test]
+    fn probes_are_counted_beside_calls() {
+        let traffic = Traffic::default();
+        traffic.call("m", seen(1, true, 10));
+        for (route, good, at) in [(None, true, 20), (Some(("p", "up")), false, 15), (Some(("p", "up")), true, 30)] {
+            traffic.probe("m", route, good, at);
+        }
+        let taken = traffic.take();
+        traffic.give_back(taken);
+        let mut taken = traffic.take();
+        taken.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let of = |at: usize| {
+            let (route, n) = &taken[at];
+            (route.provider.as_str(), n.calls, n.good, n.probes, n.good_probes, n.last_at, n.probed_at)
+        };
+        assert_eq!((of(0), of(1)), (("", 1, 1, 1, 1, 10, 20), ("p", 0, 0, 2, 1, 0, 30)));
     }
 
     #[test]

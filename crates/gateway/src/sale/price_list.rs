@@ -3,6 +3,7 @@
 
 use super::price_page::PricePage;
 use crate::refusal::Refusal;
+use crate::routes::switches::PausedNames;
 use crate::sale::Serving;
 use crate::world::Millis;
 use serde::Serialize;
@@ -28,6 +29,8 @@ struct Pages {
     /// all of them old.
     of: Weak<Serving>,
     period: usize,
+    /// What was paused when they were written: routes that take nothing are not counted.
+    paused: PausedNames,
     by_viewer: HashMap<Viewer, (Arc<PricePage>, u64)>,
     reads: u64,
 }
@@ -68,13 +71,15 @@ impl PriceList {
         serving: &Arc<Serving>,
         viewer: Viewer,
         at_ms: Millis,
+        paused: PausedNames,
         served: impl FnOnce() -> Served,
     ) -> Result<Arc<PricePage>, Refusal> {
         // Whoever asks for the same waits for it instead of writing it again.
         let mut pages = self.0.lock().await;
         let period = serving.catalog.period(at_ms);
-        if !Weak::ptr_eq(&pages.of, &Arc::downgrade(serving)) || pages.period != period {
-            *pages = Pages { of: Arc::downgrade(serving), period, ..Pages::default() };
+        let same = Weak::ptr_eq(&pages.of, &Arc::downgrade(serving)) && pages.period == period;
+        if !same || pages.paused != paused {
+            *pages = Pages { of: Arc::downgrade(serving), period, paused: paused.clone(), ..Pages::default() };
         }
         pages.reads += 1;
         let now = pages.reads;
@@ -84,7 +89,7 @@ impl PriceList {
         }
         let (catalog, of, served) = (serving.clone(), viewer.clone(), served());
         let failed = || Refusal::new(Code::Internal, "The price list could not be written.");
-        let written = tokio::task::spawn_blocking(move || written(&catalog, &of, at_ms, &served)).await;
+        let written = tokio::task::spawn_blocking(move || written(&catalog, &of, at_ms, &paused, &served)).await;
         let page = Arc::new(written.map_err(|_| failed())?.ok_or_else(failed)?);
         pages.make_room(page.weight());
         pages.by_viewer.insert(viewer, (page.clone(), now));
@@ -107,7 +112,13 @@ impl Pages {
     }
 }
 
-fn written(serving: &Serving, viewer: &Viewer, at_ms: Millis, served: &Served) -> Option<PricePage> {
+fn written(
+    serving: &Serving,
+    viewer: &Viewer,
+    at_ms: Millis,
+    paused: &PausedNames,
+    served: &Served,
+) -> Option<PricePage> {
     let catalog = &serving.catalog;
     let groups: Vec<&str> = match viewer {
         Viewer::Anybody => catalog.public_groups(),
@@ -129,7 +140,11 @@ fn written(serving: &Serving, viewer: &Viewer, at_ms: Millis, served: &Served) -
         supported_endpoint: served.iter().map(|(kind, method, path)| (*kind, Offered { path, method })).collect(),
         catalog: record,
     };
-    let records = data.iter().map(|one| Some((catalog.model(one.model_name)?.clone(), serde_json::to_vec(one).ok()?)));
+    let records = data.into_iter().map(|mut one| {
+        let model = catalog.model(one.model_name)?.clone();
+        one.count_routes(paused.open_routes(&model));
+        Some((model, serde_json::to_vec(&one).ok()?))
+    });
     Some(PricePage::new(&serde_json::to_vec(&head).ok()?, records.collect::<Option<_>>()?))
 }
 
@@ -148,11 +163,19 @@ mod tests {
         });
         let list = PriceList::default();
         let viewer = |at: usize| Viewer::Account { groups: vec![format!("g{at}")], topped_up: false };
-        let first = list.page(&serving, viewer(0), 0, Vec::new).await.unwrap_or_else(|_| panic!("no page"));
+        let first = list
+            .page(&serving, viewer(0), 0, PausedNames::default(), Vec::new)
+            .await
+            .unwrap_or_else(|_| panic!("no page"));
         for at in 1..MOST_PAGES + 10 {
-            list.page(&serving, viewer(at), 0, Vec::new).await.unwrap_or_else(|_| panic!("no page"));
+            list.page(&serving, viewer(at), 0, PausedNames::default(), Vec::new)
+                .await
+                .unwrap_or_else(|_| panic!("no page"));
             // Whoever is asked for again and again stays.
-            let again = list.page(&serving, viewer(0), 0, Vec::new).await.unwrap_or_else(|_| panic!("no page"));
+            let again = list
+                .page(&serving, viewer(0), 0, PausedNames::default(), Vec::new)
+                .await
+                .unwrap_or_else(|_| panic!("no page"));
             assert!(Arc::ptr_eq(&first, &again), "{at}");
         }
         assert_eq!(list.0.lock().await.by_viewer.len(), MOST_PAGES);

@@ -7,6 +7,7 @@ mod fit;
 mod images;
 mod pages;
 mod price_list;
+mod probes;
 mod providers;
 mod read;
 mod realtime;
@@ -24,6 +25,7 @@ pub use fit::METRICS_CONNECTIONS;
 pub use images::ImageSettings;
 pub use pages::{Origin, Pages};
 pub use price_list::PriceListSettings;
+pub use probes::ProbeSettings;
 pub use read::{ConfigSource, catalog_files, catalog_paths};
 pub(crate) use read::{file_mistake, whole_mistake};
 pub use realtime::RealtimeSettings;
@@ -78,6 +80,7 @@ pub struct Settings {
     pub fetch: FetchSettings,
     pub realtime: RealtimeSettings,
     pub price_list: PriceListSettings,
+    pub probes: ProbeSettings,
     pub storage: StorageSettings,
 }
 

@@ -4,6 +4,7 @@
 use super::ConfigSource;
 use std::collections::HashMap;
 use tollgate_catalog::form::{Form, did_you_mean};
+use tollgate_catalog::probe_every;
 use tollgate_media::realtime::GeminiUsage;
 use tollgate_upstream::{
     Ability, BaseUrl, KINDS, KeyNeed, Preset, Provider, ProviderKind, ProviderSettings, Secret, preset, presets,
@@ -160,11 +161,14 @@ fn habits(form: &mut Form<'_>, social: bool, known: Option<&Preset>) -> Provider
         estimated_rows: form.int_or("estimated_rows", default.estimated_rows, 1..=1_000_000),
         pause_time: form.duration_or("pause_time", default.pause_time),
         poll_every: form.opt_duration("poll_every"),
+        probe_every: probe_every(form, "probe_every"),
         per_second: form.int_or("requests_per_second", if social { SOCIAL_RATE } else { 0 }, 0..=100_000),
         private_links: form.flag_or("private_links", default.private_links),
         exclusive: form.flag_or("exclusive", default.exclusive),
         takes_links: form.flag_or("takes_links", links),
         live_usage: form.choice_or("live_usage", default.live_usage, LIVE_USAGE),
+        live_heard: form.opt_int("live_heard", 1..=1_000),
+        live_said: form.opt_int("live_said", 1..=1_000),
         api_version: form.opt_text("api_version"),
         quirks: quirks(form, known.map(|row| row.quirks.clone()).unwrap_or_default()),
     }
@@ -188,7 +192,17 @@ fn quirks(form: &mut Form<'_>, usual: ChatQuirks) -> ChatQuirks {
         drop: table.opt_texts("drop").unwrap_or(usual.drop),
         temperature_max: table.opt_int("temperature_max", 0..=10).or(usual.temperature_max),
         picture_size: table.choice_or("picture_size", usual.picture_size, SizeMembers::ALL),
+        affinity: table.opt_text("affinity").or(usual.affinity),
+        cost_at: table.opt_text("cost_at").or(usual.cost_at),
     };
+    let header = |name: &str| name.starts_with("x-") && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    if quirks.affinity.as_deref().is_some_and(|name| !header(name)) {
+        table.mistake("affinity", "must be a header such as \"x-session-affinity\"");
+    }
+    let member = |path: &str| path.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.".contains(&b));
+    if quirks.cost_at.as_deref().is_some_and(|path| path.is_empty() || !member(path)) {
+        table.mistake("cost_at", "must be a member of `usage`, such as \"cost\" or \"cost.total_cost\"");
+    }
     if let Some(name) = quirks.drop.iter().find(|name| NEEDED.contains(&name.as_str())) {
         table.mistake("drop", format!("{name:?} cannot be left out of a request"));
     }

@@ -5,8 +5,8 @@
 //! environment comes in as a value, read once by the executable.
 
 use super::{
-    CopyTo, FetchSettings, ImageSettings, Pages, PriceListSettings, RealtimeSettings, RunSettings, ServerLimits,
-    Settings, SocialSettings, StorageSettings, TaskSettings, TlsFiles, VideoSettings,
+    CopyTo, FetchSettings, ImageSettings, Pages, PriceListSettings, ProbeSettings, RealtimeSettings, RunSettings,
+    ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings, TlsFiles, VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::BTreeMap;
@@ -78,6 +78,7 @@ impl ConfigSource {
             fetch: FetchSettings::read(form),
             realtime: RealtimeSettings::read(form),
             price_list: PriceListSettings::read(form),
+            probes: ProbeSettings::read(form),
             storage: StorageSettings::read(form),
             public_url: public_url(form),
             secrets_file: PathBuf::new(),

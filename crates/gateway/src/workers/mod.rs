@@ -1,6 +1,7 @@
 //! Background loops. Each runs on the app's tracker until the stop.
 
 pub mod poller;
+pub mod probes;
 pub mod reload;
 pub mod runs;
 pub mod settler;

@@ -6,7 +6,7 @@ use crate::work::files::SweptFiles;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;
-use tollgate_store::{AuditReport, StoreError};
+use tollgate_store::{AuditReport, FILL_STEP, StoreError};
 
 /// A revoked key must stop working within five seconds on every replica.
 const KEYS: Duration = Duration::from_secs(1);
@@ -31,6 +31,11 @@ const FORGET: Duration = Duration::from_secs(60);
 const HEALTH_FLUSH: Duration = Duration::from_secs(30);
 const HEALTH_READ: Duration = Duration::from_secs(60);
 
+/// Rows of the usage log that are older than its sums are added to them, once.
+const SUMS: Duration = Duration::from_secs(60);
+/// Between two steps of it, for those who wait.
+const SUMS_PAUSE: Duration = Duration::from_millis(50);
+
 /// Starts all rounds on the app's tracker.
 pub fn upkeep(app: &Arc<App>) {
     start(app, KEYS, Round::Keys);
@@ -46,6 +51,7 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, FORGET, Round::Forget);
     start(app, HEALTH_FLUSH, Round::HealthFlush);
     start(app, HEALTH_READ, Round::HealthRead);
+    start(app, SUMS, Round::Sums);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +67,7 @@ enum Round {
     Forget,
     HealthFlush,
     HealthRead,
+    Sums,
 }
 
 fn start(app: &Arc<App>, pause: Duration, round: Round) {
@@ -110,6 +117,12 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             app.flush_health().await
         }
         Round::HealthRead => app.read_health().await,
+        Round::Sums => {
+            while app.store.fill_sums(FILL_STEP).await? && !app.shutdown.ended.is_cancelled() {
+                tokio::time::sleep(SUMS_PAUSE).await;
+            }
+            Ok(())
+        }
         Round::Audit => audited(app, app.store.verify().await),
         Round::Files => {
             if let Some(copies) = &app.video.copies {

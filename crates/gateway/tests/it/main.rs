@@ -25,6 +25,7 @@ mod no_window;
 mod openapi;
 mod price_list;
 mod pricing;
+mod probes;
 mod reload;
 mod route_health;
 mod simulation;
@@ -71,6 +72,7 @@ mod v1 {
     mod tiers;
     pub mod transcriptions;
     mod usage;
+    mod usage_sums;
     mod videos;
     pub mod workflow_runs;
 }

@@ -133,3 +133,39 @@ async fn prices_below_cost_are_warned_of() {
         ]
     );
 }
+
+/// A provider that says what a call cost, and keeps the prompts of a session on one server.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_provider_says_of_the_cost_counts_and_calls_of_an_account_stick_together() {
+    let catalog = r#"
+[model."told"]
+price = { input = 2_000_000, output = 4_000_000 }
+list = { price = { input = 1_000_000, output = 3_000_000 }, source = "https://example.com" }
+route = [{ provider = "tells", upstream_model = "sim-plain" }]
+"#;
+    let config = "[provider.tells]\nkind = \"openai\"\nbase_url = \"{host}/v1\"\n\
+                  quirks = { cost_at = \"prompt_tokens_details.cached_tokens\", affinity = \"x-session-affinity\" }\n\
+                  [provider.other]\nkind = \"openai\"\nbase_url = \"{host}/v1\"\nquirks = { cost_at = \"nowhere\" }\n";
+    let more = "[model.\"untold\"]\nprice = { input = 2_000_000, output = 4_000_000 }\n\
+                list = { price = { input = 1_000_000, output = 3_000_000 }, source = \"https://example.com\" }\n\
+                route = [{ provider = \"other\", upstream_model = \"sim-plain\" }]\n";
+    let catalog = Box::leak(format!("{catalog}{more}").into_boxed_str());
+    let house = House::with(Plan { catalog, config: config.to_owned(), ..Plan::default() }).await;
+    // The simulator has no such member: a count of its report stands for USD.
+    let (_, row) = ask(&house, "told").await;
+    assert_eq!(row.cost.map(|cost| cost.nano()), Some(0), "what the provider says, not the list");
+    let (_, row) = ask(&house, "untold").await;
+    assert_eq!(row.cost.map(|cost| cost.nano()), Some(9_000), "it says nothing, so the list counts");
+    ask(&house, "told").await;
+    let (_, stranger) = house.stranger("1").await;
+    let body = json!({ "model": "told", "messages": [{ "role": "user", "content": "hello" }] });
+    let url = house.url("/v1/chat/completions");
+    assert_eq!(house.http.post(url).bearer_auth(stranger).json(&body).send().await.expect("a reply").status(), 200);
+    let sent = house.sim.received();
+    let headers: Vec<Option<&str>> = sent.iter().map(|one| one.header("x-session-affinity")).collect();
+    let [first, untold, again, other] = headers[..] else { panic!("{headers:?}") };
+    assert!(first.is_some_and(|value| value.len() == 24) && untold.is_none(), "{headers:?}");
+    assert!(first == again && first != other, "{headers:?}");
+    let account = house.account.to_string();
+    assert!(!first.is_some_and(|value| account.contains(value)), "it tells nobody whose they are");
+}

@@ -4,6 +4,7 @@
 use crate::engine::Engine;
 use crate::house::{House, Plan, error_of, second};
 use serde_json::{Value, json};
+use tollgate_store::{PauseChange, PauseKind};
 
 const CATALOG: &str = r#"
 auto_groups = ["partner", "default"]
@@ -237,4 +238,29 @@ async fn replicas_and_restarts_name_the_same_list_alike() {
     house.restart().await;
     let reply = house.http.get(house.url("/api/pricing")).send().await.expect("a reply");
     assert_eq!(reply.headers()["etag"], first.as_str());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn routes_that_are_paused_are_not_counted() {
+    let house = House::new().await;
+    let count = async |model: &str| {
+        let one: Value =
+            house.get(&format!("/api/pricing/{model}")).send().await.expect("a reply").json().await.expect("JSON");
+        one["book_faces"]["route_count"].clone()
+    };
+    let app = &house.running().app;
+    let pause = async |kind: PauseKind, name: &str, paused: bool| {
+        let (at, actor) = (app.world.now_ms(), "ada".to_owned());
+        let change = PauseChange { kind, name: name.to_owned(), paused, at, actor, reason: String::new() };
+        app.store.change_pause(change).await.expect("written");
+        app.routes.switches.read(&app.store, &app.metrics).await.expect("read");
+    };
+    assert_eq!((count("two-routes").await, count("plain").await), (json!(2), json!(1)));
+    pause(PauseKind::Provider, "nobody", true).await;
+    assert_eq!((count("two-routes").await, count("plain").await), (json!(1), json!(1)));
+    pause(PauseKind::Model, "plain", true).await;
+    assert_eq!((count("two-routes").await, count("plain").await), (json!(1), json!(0)));
+    pause(PauseKind::Provider, "nobody", false).await;
+    pause(PauseKind::Model, "plain", false).await;
+    assert_eq!((count("two-routes").await, count("plain").await), (json!(2), json!(1)));
 }

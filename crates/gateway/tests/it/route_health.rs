@@ -3,7 +3,9 @@
 use crate::engine::Engine;
 use crate::house::{House, Plan, chat, second};
 use serde_json::{Value, json};
+use tollgate_gateway::routes::traffic::{SeenCall, Traffic};
 use tollgate_gateway::start::Running;
+use tollgate_store::{AccountId, quarter_of};
 
 const CATALOG: &str = r#"
 [model."shaky"]
@@ -162,4 +164,54 @@ async fn the_window_moves_on() {
     house.later(25 * hour).await;
     assert_eq!(shown(&house, here, "shaky").await, Value::Null);
     assert!(here.app.routes.figures.now().counted.is_empty());
+}
+
+/// 100,000 calls, counted by two replicas: as many rows as there are routes, and one figure.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_calls_are_few_rows_and_one_figure() {
+    const MODELS: usize = 40;
+    const CALLS: usize = 100_000;
+    for engine in Engine::both().await {
+        let plan = Plan { database: engine.url.clone(), now: Some(1_800_000_300_000), ..Plan::default() };
+        let house = House::with(plan).await;
+        let other = if engine.name == "postgres" { Some(second(&house).await) } else { None };
+        let here = house.running();
+        // What the second one counts is counted beside it, so that nobody else takes it away.
+        let there = &Traffic::default();
+        let second = other.as_ref().unwrap_or(here);
+        let now = here.app.world.now_ms();
+        for n in 0..CALLS {
+            let traffic = if n % 2 == 0 { &here.app.routes.traffic } else { there };
+            let seen = SeenCall { account: AccountId([n as u8; 16]), good: n % 10 != 0, first_byte_ms: 7, at: now - 5 };
+            let model = format!("m{}", n / 2 % MODELS);
+            traffic.call(&model, seen);
+            traffic.attempt(&model, ["one", "two", "three"][n % 3], "up", seen);
+        }
+        let store = &here.app.store;
+        let taken = there.take();
+        assert_eq!(taken.len(), MODELS * 4, "what waits is as much as there are routes, not calls");
+        there.give_back(taken);
+        let adds = second.app.routes.figures.flush(there, &second.app.store, now);
+        let (one, two) = tokio::join!(here.app.flush_health(), adds);
+        assert!(one.is_ok() && two.is_ok(), "{}", engine.name);
+        let stored = async || {
+            let mut rows = store.route_health(quarter_of(now)..quarter_of(now) + 1).await.expect("read");
+            rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+            rows
+        };
+        let rows = stored().await;
+        assert_eq!(rows.len(), MODELS * 4, "{}", engine.name);
+        // Nothing new is nothing to write.
+        here.app.flush_health().await.expect("added");
+        assert_eq!(stored().await, rows, "{}", engine.name);
+        here.app.read_health().await.expect("read");
+        let figures = here.app.routes.figures.now();
+        let all = figures.models.values().fold((0, 0), |(n, good), one| (n + one.sample_size, good + one.good));
+        assert_eq!((figures.models.len(), all), (MODELS, (CALLS as u64, CALLS as u64 / 10 * 9)), "{}", engine.name);
+        if let Some(other) = other {
+            other.app.read_health().await.expect("read");
+            assert_eq!(other.app.routes.figures.now().models, figures.models, "{}", engine.name);
+            other.stop().await;
+        }
+    }
 }

@@ -102,12 +102,14 @@ const MOST_RATES: usize = 16;
 
 impl Tally {
     /// One more packet.
+    #[inline]
     pub(super) fn add(&mut self, samples: u64, rate: u64) -> Result<(), Unmeasured> {
         self.packets += 1;
         self.many(samples, rate)
     }
 
     /// A run of packets that its container counts for us.
+    #[inline]
     pub(super) fn many(&mut self, samples: u64, rate: u64) -> Result<(), Unmeasured> {
         let at = match self.by_rate.iter().position(|(known, _)| *known == rate) {
             Some(at) => at,

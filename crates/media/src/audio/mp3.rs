@@ -37,10 +37,17 @@ impl Format for Mp3 {
             self.first = false;
             return Next::skip(0, frame.size as u64, super::frames::HEADER);
         }
-        let (before, mut tag) = (self.walk.tally.packets(), false);
+        let (before, mut tag, mut last) = (self.walk.tally.packets(), false, KnownHeader::default());
         let mut next = self.walk.step(seen, &mut |seen| {
+            if let Some(frame) = last.frame(seen) {
+                return FoundFrame::Frame(frame);
+            }
             let found = find(seen);
-            tag |= matches!(found, FoundFrame::Other(_));
+            match &found {
+                FoundFrame::Frame(frame) => last = KnownHeader::of(seen, *frame),
+                FoundFrame::Other(_) => tag = true,
+                FoundFrame::Nothing => {}
+            }
             found
         })?;
         // Where files were joined, another table may follow the next tag.
@@ -65,6 +72,34 @@ impl Format for Mp3 {
         self.walk.end(rest, &mut find)?;
         let length = self.walk.tally.length().less(self.added);
         Ok(Measured { container: Container::Mp3, codec: AudioCodec::Mp3, length, video: false })
+    }
+}
+
+/// Headers of a file are mostly alike but for their padding: what the last one said is looked up.
+#[derive(Default)]
+struct KnownHeader {
+    /// The first three bytes without the bit for padding; zeros before there is any.
+    bytes: [u8; 3],
+    unpadded: Option<AudioFrame>,
+}
+
+/// The bit of the third byte that says that a frame is padded.
+const PADDED: u8 = 2;
+
+impl KnownHeader {
+    fn of(seen: &[u8], frame: AudioFrame) -> KnownHeader {
+        let &[first, second, third, ..] = seen else { return KnownHeader::default() };
+        // Layer I is padded by four bytes: its frames are few and are read each time.
+        let known = second >> 1 & 3 != 3;
+        let unpadded = AudioFrame { size: frame.size - usize::from(third & PADDED != 0), ..frame };
+        KnownHeader { bytes: [first, second, third & !PADDED], unpadded: known.then_some(unpadded) }
+    }
+
+    #[inline]
+    fn frame(&self, seen: &[u8]) -> Option<AudioFrame> {
+        let (&[first, second, third, ..], Some(frame)) = (seen, self.unpadded) else { return None };
+        let padding = usize::from(third & PADDED != 0);
+        ([first, second, third & !PADDED] == self.bytes).then_some(AudioFrame { size: frame.size + padding, ..frame })
     }
 }
 

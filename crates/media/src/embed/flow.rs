@@ -158,7 +158,7 @@ impl Pass {
             },
             JsonStep::Close => {
                 self.trail.close();
-                if self.trail.depth() + 1 == self.shape.vector.len() && self.is_item() {
+                if self.is_item() {
                     self.emit();
                 }
             }
@@ -187,8 +187,8 @@ impl Pass {
 
     /// The object that was just closed is one of those that have a vector.
     fn is_item(&self) -> bool {
-        let before = &self.shape.vector[..self.shape.vector.len() - 1];
-        before.last() == Some(&PathStep::Each) && self.trail.is_at(before)
+        let Some(each) = self.shape.vector.iter().rposition(|step| *step == PathStep::Each) else { return false };
+        each + 1 < self.shape.vector.len() && self.trail.is_at(&self.shape.vector[..=each])
     }
 
     fn take(&mut self, taking: Taking, step: JsonStep, text: &[u8]) {
@@ -285,6 +285,18 @@ mod tests {
         flow.end_reply(texts)?;
         out.extend_from_slice(&flow.end()?);
         Ok((String::from_utf8(out).unwrap(), flow.tokens()))
+    }
+
+    #[test]
+    fn a_vector_may_lie_deeper_than_its_item() {
+        let body = r#"{"predictions":[{"embeddings":{"statistics":{"truncated":false,"token_count":3},"values":[1,2]}}],"x":1}"#;
+        for size in [1, 7, 1_000] {
+            let (text, tokens) = converted(&VectorShape::VERTEX, OPENAI, 1, body, size).unwrap();
+            assert!(text.contains(r#""embedding":[1,2]"#), "{text}");
+            assert_eq!(tokens, Some(3));
+        }
+        let two = body.replace("}}],", r#"}},{"embeddings":{"values":[3]}}],"#);
+        assert!(converted(&VectorShape::VERTEX, OPENAI, 1, &two, 9).is_err(), "more vectors than texts");
     }
 
     #[test]

@@ -42,6 +42,13 @@ impl VectorShape {
         report: &[Name("usageMetadata")],
         tokens: &[&["promptTokenCount"], &["totalTokenCount"]],
     };
+    /// Of one text: each vector has a report of its own.
+    pub const VERTEX: VectorShape = VectorShape {
+        vector: &[Name("predictions"), Each, Name("embeddings"), Name("values")],
+        index: &[],
+        report: &[Name("predictions"), Each, Name("embeddings"), Name("statistics")],
+        tokens: &[&["token_count"]],
+    };
     pub const COHERE: VectorShape = VectorShape {
         vector: &[Name("embeddings"), Name("float"), Each],
         index: &[],

@@ -63,7 +63,7 @@ impl LiveForm for BetaClient {
             "session" => {
                 if let Some(asked) = inner.as_object_mut().and_then(|session| session.remove("temperature")) {
                     self.temperature = Some(asked);
-                    self.warnings.push("session.temperature is not part of this interface any more".to_string());
+                    self.warnings = vec!["session.temperature is not part of this interface any more".to_string()];
                 }
                 session_to_ga(inner, transcribes);
             }

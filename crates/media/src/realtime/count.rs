@@ -3,9 +3,6 @@
 use std::time::Duration;
 use tollgate_wire::count::TokenCounter;
 
-/// Tokens of one second of produced audio.
-const AUDIO_OUT: u64 = 20;
-
 /// How audio is written down, as far as its length depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AudioFormat {
@@ -38,9 +35,9 @@ impl AudioFormat {
         Duration::from_micros(bytes.saturating_mul(1_000_000) / self.bytes_per_second)
     }
 
-    /// Tokens of so many bytes that it says, rounded up.
-    pub fn said(self, bytes: u64) -> u64 {
-        bytes.saturating_mul(AUDIO_OUT).div_ceil(self.bytes_per_second)
+    /// Tokens of so many bytes at so many for a second, rounded up.
+    pub fn tokens(self, bytes: u64, per_second: u64) -> u64 {
+        bytes.saturating_mul(per_second).div_ceil(self.bytes_per_second)
     }
 }
 
@@ -67,9 +64,10 @@ impl OutputCount {
         }
     }
 
-    /// Tokens of text and of audio. Spoken words are both: providers count them so.
-    pub fn tokens(&self, format: AudioFormat) -> (u64, u64) {
-        (self.text.tokens(), format.said(self.audio_bytes))
+    /// Tokens of text, and of audio at so many for a second. Spoken words are both: providers count
+    /// them so.
+    pub fn tokens(&self, format: AudioFormat, per_second: u64) -> (u64, u64) {
+        (self.text.tokens(), format.tokens(self.audio_bytes, per_second))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -83,13 +81,13 @@ mod tests {
 
     #[test]
     fn audio_counts_by_its_length() {
-        assert_eq!(AudioFormat::PCM.said(48_000), 20);
+        assert_eq!(AudioFormat::PCM.tokens(48_000, 20), 20);
         assert_eq!(AudioFormat::PCM.length(48_000), Duration::from_secs(1));
         assert_eq!(AudioFormat::PCM.longer(AudioFormat::TELEPHONE), AudioFormat::TELEPHONE);
-        assert_eq!((AudioFormat::PCM.said(1), AudioFormat::PCM.said(0)), (1, 0));
+        assert_eq!((AudioFormat::PCM.tokens(1, 20), AudioFormat::PCM.tokens(0, 20)), (1, 0));
         assert_eq!(AudioFormat::named("audio/pcm", Some(16_000)).length(32_000), Duration::from_secs(1));
         assert_eq!(AudioFormat::named("audio/pcm", Some(1)), AudioFormat::PCM, "no rate at all");
-        assert_eq!(AudioFormat::named("audio/pcmu", None).said(8_000), 20);
+        assert_eq!(AudioFormat::named("audio/pcmu", None).tokens(8_000, 25), 25);
     }
 
     #[test]
@@ -97,9 +95,9 @@ mod tests {
         let mut count = OutputCount::default();
         assert!(count.is_empty());
         count.delta("response.output_audio.delta", "A".repeat(64_000).as_bytes());
-        assert_eq!(count.tokens(AudioFormat::PCM), (0, 20));
+        assert_eq!(count.tokens(AudioFormat::PCM, 20), (0, 20));
         count.delta("response.output_text.delta", b"Hello there");
-        let (text, audio) = count.tokens(AudioFormat::PCM);
+        let (text, audio) = count.tokens(AudioFormat::PCM, 20);
         assert!(text >= 2 && audio == 20, "{text}");
     }
 }

@@ -20,18 +20,27 @@ pub struct LiveFault(pub String);
 /// How a provider hears its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveHearing {
-    /// Tokens of one second of audio, at most.
+    /// Tokens of one second of audio that it hears, at most, and that it says.
     pub per_second: u64,
+    pub said_per_second: u64,
     /// The model of the session writes down what it hears, and bills that with its responses.
     pub writes_down: bool,
     /// It answers the turns that it hears, and cannot be told not to.
     pub answers_itself: bool,
 }
 
+impl LiveHearing {
+    /// The same with other rates, where somebody knows better.
+    pub fn at(self, heard: Option<u64>, said: Option<u64>) -> LiveHearing {
+        let (per_second, said_per_second) = (heard.unwrap_or(self.per_second), said.unwrap_or(self.said_per_second));
+        LiveHearing { per_second, said_per_second, ..self }
+    }
+}
+
 impl Default for LiveHearing {
     /// As OpenAI does.
     fn default() -> LiveHearing {
-        LiveHearing { per_second: 10, writes_down: false, answers_itself: false }
+        LiveHearing { per_second: 10, said_per_second: 20, writes_down: false, answers_itself: false }
     }
 }
 

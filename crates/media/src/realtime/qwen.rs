@@ -71,6 +71,9 @@ impl QwenProvider {
 
     /// None: refused, and said so.
     fn session(&mut self, event: &mut Value) -> Option<()> {
+        // Until the provider has answered each is said once, however often it was asked for.
+        self.warnings.sort_unstable();
+        self.warnings.dedup();
         for side in ["input", "output"] {
             let kind = &event["session"]["audio"][side]["format"]["type"];
             if kind.as_str().is_some_and(|kind| kind != "audio/pcm") {
@@ -107,7 +110,7 @@ impl QwenProvider {
 
 impl LiveForm for QwenProvider {
     fn hearing(&self) -> LiveHearing {
-        LiveHearing { per_second: HEARD_PER_SECOND, writes_down: false, answers_itself: true }
+        LiveHearing { per_second: HEARD_PER_SECOND, answers_itself: true, ..LiveHearing::default() }
     }
 
     fn read(&mut self, frame: LiveFrame) -> Result<Vec<String>, LiveFault> {

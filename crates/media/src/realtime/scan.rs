@@ -26,6 +26,8 @@ pub fn event_type(text: &str) -> Option<&str> {
 /// What metering needs of an event that carries output, without reading it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventParts<'a> {
+    /// The first `type`, as `event_type` has it.
+    pub kind: &'a str,
     pub response_id: &'a str,
     /// As it stands between its quotes.
     pub delta: &'a str,
@@ -38,6 +40,7 @@ pub fn event_parts(text: &str) -> Option<EventParts<'_>> {
     while let Some((name, value)) = scan.member()? {
         let text = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or_default();
         match name {
+            "type" if parts.kind.is_empty() => parts.kind = plain(value).unwrap_or_default(),
             "response_id" => parts.response_id = text,
             "delta" => parts.delta = text,
             _ => {}

@@ -67,6 +67,7 @@ pub(super) fn read(form: Form, model: &str, body: &Value) -> Result<Asked, Refus
             (Given::Texts(given), count(&fields, "dimensions")?, false)
         }
         Form::Gemini { batch } => gemini(&fields, model, batch)?,
+        Form::Vertex => vertex(&fields)?,
         _ => cohere(&fields)?,
     };
     let marked = Choice::of(model, &given.last())?;
@@ -134,6 +135,20 @@ fn gemini(fields: &Fields, model: &str, batch: bool) -> Result<(Given, Option<u6
     Ok((Given::Texts(read.into_iter().map(|(text, _)| text).collect()), dimensions, false))
 }
 
+/// One text a request, as the newer models have it.
+fn vertex(fields: &Fields) -> Result<(Given, Option<u64>, bool), Refusal> {
+    known(fields, "instances parameters")?;
+    let instances = fields.get("instances").and_then(Value::as_array).cloned().unwrap_or_default();
+    let [Value::Object(one)] = instances.as_slice() else {
+        return Err(Refusal::bad("instances", "1 instance(s) is allowed per prediction"));
+    };
+    known(one, "content task_type title")?;
+    let parameters = fields.get("parameters").and_then(Value::as_object).cloned().unwrap_or_default();
+    known(&parameters, "outputDimensionality autoTruncate")?;
+    let said = text(&one["content"], "instances[0].content")?;
+    Ok((Given::Texts(vec![said]), count(&parameters, "outputDimensionality")?, false))
+}
+
 fn cohere(fields: &Fields) -> Result<(Given, Option<u64>, bool), Refusal> {
     known(fields, "model texts input_type embedding_types output_dimension truncate")?;
     let purpose = fields.get("input_type").and_then(Value::as_str).unwrap_or_default();
@@ -168,6 +183,11 @@ fn reply(form: Form, model: &str, given: &Given, dimensions: u64, base64: bool) 
         Form::Gemini { batch: true } => {
             let all: Vec<Value> = vectors.iter().map(|one| json!({"values": list(one)})).collect();
             json!({"embeddings": all})
+        }
+        Form::Vertex => {
+            let statistics = json!({"truncated": false, "token_count": tokens});
+            let one = |one: &Vec<f32>| json!({"embeddings": {"values": list(one), "statistics": statistics}});
+            json!({"predictions": vectors.iter().map(one).collect::<Vec<Value>>()})
         }
         _ => {
             let all: Vec<Value> = vectors.iter().map(list).collect();

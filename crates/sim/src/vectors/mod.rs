@@ -39,7 +39,11 @@ enum Form {
     OpenAi,
     DashScope,
     Jina,
-    Gemini { batch: bool },
+    Gemini {
+        batch: bool,
+    },
+    /// Predictions of Vertex AI.
+    Vertex,
     Cohere,
     CohereRerank,
     JinaRerank,
@@ -67,6 +71,7 @@ impl Form {
         match verb {
             "embedContent" => Some((Form::Gemini { batch: false }, model)),
             "batchEmbedContents" => Some((Form::Gemini { batch: true }, model)),
+            "predict" => Some((Form::Vertex, model)),
             _ => None,
         }
     }
@@ -149,7 +154,7 @@ fn read(form: Form, model: &str, received: &mut Received) -> Result<(Asked, Choi
     let Ok(body @ Value::Object(_)) = serde_json::from_slice(&received.body) else {
         return Err(Refusal::new(400, "We could not parse the JSON body of your request."));
     };
-    let named = body["model"].as_str().filter(|_| !matches!(form, Form::Gemini { .. })).unwrap_or(model);
+    let named = body["model"].as_str().filter(|_| !matches!(form, Form::Gemini { .. } | Form::Vertex)).unwrap_or(model);
     received.model = named.to_string();
     let asked = match form {
         Form::CohereRerank | Form::JinaRerank => rerank::read(form, named, &body)?,
@@ -192,7 +197,7 @@ fn refused(form: Form, refusal: &Refusal) -> Response<Bytes> {
         }
         Form::SystemOne => json!({"detail": message}),
         Form::Cohere | Form::CohereRerank => json!({"id": "sim-0f1e2d3c", "message": message}),
-        Form::Gemini { .. } => {
+        Form::Gemini { .. } | Form::Vertex => {
             let word = if status < 500 { "INVALID_ARGUMENT" } else { "INTERNAL" };
             json!({"error": {"code": status, "message": message, "status": word}})
         }
@@ -205,6 +210,7 @@ fn spoil(form: Form, mut reply: Value, choice: &Choice) -> Value {
     let (list, report) = match form {
         Form::OpenAi | Form::DashScope | Form::Jina => ("/data", "usage"),
         Form::Gemini { .. } => ("/embeddings", "usageMetadata"),
+        Form::Vertex => ("/predictions", "metadata"),
         Form::Cohere => ("/embeddings/float", "meta"),
         Form::CohereRerank => ("/results", "meta"),
         Form::JinaRerank => ("/results", "usage"),

@@ -19,7 +19,7 @@ use crate::ledger::chain::{Hash, Packed};
 const REFERENCE: &str = "usage-1:";
 
 /// What a usage row says of the call itself, as its columns have it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RowFacts<'a> {
     pub account: &'a [u8],
     pub call: &'a [u8],

@@ -19,6 +19,7 @@ use crate::ledger::Pots;
 use crate::ledger::chain::{ChainLink, Content};
 use crate::ledger::entries::{Entry, EntryPage};
 use crate::report::AuditReport;
+use crate::sums::{SUM_KEY, SUMS, SumKeyRef, SummedUntil, UsageSum};
 use crate::verify::{
     ACCOUNT, AccountRow, Audited, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS,
     StoredEntry, show,
@@ -66,8 +67,16 @@ impl PostgresEngine {
         each(&snapshot, &format!("SELECT {KEY} FROM key"), &[], |r| key(&r).map(|row| auditor.key(&row))).await?;
         each(&snapshot, LOTS, &[], |r| lot(&r, &mut auditor)).await?;
         prices(&snapshot, &mut auditor).await?;
+        each(&snapshot, "SELECT account_id, call_id FROM usage_backfill", &[], |r| {
+            auditor.summed_until = Some(SummedUntil::read(r.try_get(0)?, r.try_get(1)?));
+            Ok(())
+        })
+        .await?;
         let all = format!("SELECT {CHARGE}{COUNTERS}, NULL::text FROM usage u");
         each(&snapshot, &all, &[], |r| charge(&r).map(|row| auditor.usage(&row))).await?;
+        let columns: Vec<&str> = SUM_KEY.iter().chain(SUMS.iter()).copied().collect();
+        let all = format!("SELECT {} FROM usage_quarter", columns.join(", "));
+        each(&snapshot, &all, &[], |r| sum(&r, &mut auditor)).await?;
         let of_account = format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} WHERE u.account_id = $1");
         for account in auditor.doubtful() {
             each(&snapshot, &of_account, &[&account.0.as_slice()], |r| charge(&r).map(|row| auditor.compared(&row)))
@@ -298,6 +307,25 @@ fn lot(r: &Row, auditor: &mut Auditor) -> Result<(), StoreError> {
     Ok(())
 }
 
+fn sum(r: &Row, auditor: &mut Auditor) -> Result<(), StoreError> {
+    let of = SumKeyRef {
+        account: r.try_get(0)?,
+        quarter: r.try_get(1)?,
+        key: r.try_get(2)?,
+        model: r.try_get(3)?,
+        endpoint: r.try_get(4)?,
+        ending: r.try_get::<_, i16>(5)?.into(),
+        provider: r.try_get(6)?,
+        upstream_model: r.try_get(7)?,
+    };
+    let mut sum = UsageSum::default();
+    for (place, value) in (SUM_KEY.len()..).zip(&mut sum.0) {
+        *value = r.try_get(place)?;
+    }
+    auditor.sum(&of, &sum);
+    Ok(())
+}
+
 fn charge(r: &Row) -> Result<ChargeRow, StoreError> {
     let price: Option<&[u8]> = r.try_get(2)?;
     let counters = counters(r, CHARGE_COLUMNS)?;
@@ -335,6 +363,7 @@ fn charge(r: &Row) -> Result<ChargeRow, StoreError> {
         refunded: r.try_get(5)?,
         counters: Counters::from_columns(counters).with_tools(facts.tools.as_deref()),
         ended_at,
+        summed: (SumKeyRef::of(&facts, decided.key).digest(), UsageSum::of(&facts, charge, r.try_get(5)?, write_off)),
         hash: own.and_then(|hash| hash.try_into().ok()),
         seal: seal(&facts, &decided, r.try_get(CHARGE_COLUMNS + Counter::COUNT)?, own),
     })

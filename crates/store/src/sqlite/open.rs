@@ -42,6 +42,8 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0004-route-health", include_str!("migrations/0004-route-health.sql")),
     Migration::new("0005-workflow-runs", include_str!("migrations/0005-workflow-runs.sql")),
     Migration::new("0006-usage-cost", include_str!("migrations/0006-usage-cost.sql")),
+    Migration::new("0007-probes", include_str!("migrations/0007-probes.sql")),
+    Migration::new("0008-usage-sums", include_str!("migrations/0008-usage-sums.sql")),
 ];
 
 impl SqliteEngine {

@@ -287,7 +287,7 @@ const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_availab
 const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, k.revoked_at, \
      k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, k.month_used";
 const KEY_COLUMNS: usize = 20;
-const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
+pub(super) const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
      u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.tools, u.cost";
 const USAGE_COLUMNS: usize = 24;
@@ -361,7 +361,7 @@ pub(super) fn counters(r: &Row<'_>, at: usize) -> rusqlite::Result<Columns> {
     Ok(columns)
 }
 
-fn read_usage(r: &Row<'_>) -> rusqlite::Result<UsageRow> {
+pub(super) fn read_usage(r: &Row<'_>) -> rusqlite::Result<UsageRow> {
     let counters = Counters::from_columns(counters(r, USAGE_COLUMNS)?);
     let price: Option<String> = r.get(USAGE_COLUMNS + Counter::COUNT)?;
     Ok(UsageRow {

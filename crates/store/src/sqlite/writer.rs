@@ -352,7 +352,14 @@ fn answer(op: Op, outcome: Outcome) {
         (Op::Credit(_, reply), _) => send(reply, Err(refused())),
         (Op::TakeWebhooks { reply, .. }, Outcome::Webhooks(taken)) => send(reply, Ok(taken)),
         (Op::TakeWebhooks { reply, .. }, _) => send(reply, Err(refused())),
-        (Op::ForgetIdem { reply, .. } | Op::ClientSecret(_, reply) | Op::WorkflowRun(_, reply), outcome) => {
+        (
+            Op::ForgetIdem { reply, .. }
+            | Op::FillSums(_, reply)
+            | Op::ClientSecret(_, reply)
+            | Op::WorkflowRun(_, reply)
+            | Op::Probe(_, reply),
+            outcome,
+        ) => {
             let Outcome::Count(count) = outcome else { return send(reply, Err(refused())) };
             send(reply, Ok(count));
         }

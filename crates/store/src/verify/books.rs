@@ -142,6 +142,7 @@ impl Auditor {
         let running = self.accounts.entry(row.account).or_default();
         running.hashes = running.hashes.wrapping_sub(print);
         running.sums.usage(row);
+        self.summed_row(row);
         self.charge(row);
     }
 

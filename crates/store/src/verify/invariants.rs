@@ -15,7 +15,7 @@ pub enum Looked {
 }
 
 /// Number, what it says, and which audit looks at it.
-pub const INVARIANTS: [(&str, &str, Looked); 20] = [
+pub const INVARIANTS: [(&str, &str, Looked); 21] = [
     ("I1", "balances, key spending, trial credit and who has topped up are what the entries say", Looked::EveryMinute),
     ("I2", "every debit has its credit: all books together sum to zero", Looked::InFull),
     ("I3", "no pot was ever below zero", Looked::EveryMinute),
@@ -40,6 +40,7 @@ pub const INVARIANTS: [(&str, &str, Looked); 20] = [
         "time in the ledger never goes back, but where a clock that was far ahead was put right",
         Looked::EveryMinute,
     ),
+    ("I21", "sums by quarter of an hour are those of the usage log, and so of the ledger", Looked::InFull),
 ];
 
 /// The invariants that an audit of this kind has looked at.

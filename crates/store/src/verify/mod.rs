@@ -7,6 +7,7 @@ mod books;
 mod invariants;
 mod life;
 mod online;
+mod quarters;
 mod questions;
 mod rows;
 mod sums;
@@ -17,6 +18,7 @@ use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::chain::{ChainLink, Hash, Packed};
 use crate::ledger::{EntryKind, Pots};
 use crate::report::{AuditReport, Breach};
+use crate::sums::SummedUntil;
 use crate::world::FillRandom;
 
 use books::PlatformBooks;
@@ -24,6 +26,7 @@ use invariants::looked_at;
 pub use invariants::{INVARIANTS, Looked};
 use life::OpenHold;
 pub(crate) use online::Touched;
+use quarters::Quarters;
 pub(crate) use questions::QUESTIONS;
 pub(crate) use rows::{ACCOUNT, AccountRow, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, StoredEntry};
 use sums::Sums;
@@ -53,6 +56,8 @@ struct Running {
     /// Hashes of usage rows, those that its entries carry less those that its rows have. See
     /// [`Auditor::print`].
     hashes: u64,
+    /// Sums by quarter of an hour less the rows they are of.
+    quarters: Quarters,
     /// It has paid something in.
     topped_up: bool,
     /// Its row was seen.
@@ -78,6 +83,8 @@ pub(crate) struct Auditor {
     prices: books::Prices,
     pub terms: SpendingAudit,
     lots_seen: usize,
+    /// Which rows of the usage log are in the sums; `None`: all of them.
+    pub summed_until: Option<SummedUntil>,
     touched: Option<Touched>,
     /// Entries from before there was a chain.
     unchained: u64,
@@ -198,6 +205,7 @@ impl Auditor {
         for (id, why) in left.collect::<Vec<_>>() {
             self.breach("I11", format!("{id}: {why}"));
         }
+        self.quarters_left();
         let outside = self.accounts.iter().filter(|(id, r)| !self.terms.lots_within(**id, r.available, r.held));
         for id in outside.map(|(id, _)| *id).collect::<Vec<_>>() {
             self.breach("I3", format!("{id}: more expires than there is trial credit"));

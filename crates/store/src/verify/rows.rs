@@ -7,6 +7,7 @@ use crate::call::row_hash::RowSeal;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::chain::{ChainLink, Content, Hash};
 use crate::ledger::{EntryKind, Pots};
+use crate::sums::UsageSum;
 
 /// The columns of an entry, in the order of [`StoredEntry`]; PostgreSQL has `replica` after them.
 pub(crate) const ENTRY: &str = "seq, op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, price_id, model, \
@@ -105,6 +106,8 @@ pub(crate) struct ChargeRow {
     pub refunded: i64,
     pub counters: Counters,
     pub ended_at: i64,
+    /// Of which sum it is a part, as a number, and what it adds to that.
+    pub summed: (u64, UsageSum),
     pub hash: Option<Hash>,
     pub seal: RowSeal,
 }

@@ -78,6 +78,11 @@ const DAMAGES: &[(&str, &str)] = &[
     ("I19", "UPDATE usage SET model = 'dearer'"),
     ("I19", "UPDATE entry SET reference = NULL WHERE kind = 1"),
     ("I20", "INSERT INTO entry (op_id, kind, account_id, trial, paid, at) SELECT x'01', 7, id, 0, 0, 1 FROM account"),
+    ("I21", "UPDATE usage_quarter SET charge = charge + 1"),
+    ("I21", "UPDATE usage_quarter SET seconds = seconds + 1"),
+    ("I21", "UPDATE usage_quarter SET quarter = quarter + 1"),
+    ("I21", "UPDATE usage_quarter SET upstream_model = 'other'"),
+    ("I21", "DELETE FROM usage_quarter"),
 ];
 /// SQLite knows open holds from the ledger alone.
 const OF_SQLITE: &[(&str, &str)] = &[(

@@ -14,7 +14,9 @@ const SQLITE: &str = concat!(
     include_str!("../../src/sqlite/migrations/0003-client-secret-uses.sql"),
     include_str!("../../src/sqlite/migrations/0004-route-health.sql"),
     include_str!("../../src/sqlite/migrations/0005-workflow-runs.sql"),
-    include_str!("../../src/sqlite/migrations/0006-usage-cost.sql")
+    include_str!("../../src/sqlite/migrations/0006-usage-cost.sql"),
+    include_str!("../../src/sqlite/migrations/0007-probes.sql"),
+    include_str!("../../src/sqlite/migrations/0008-usage-sums.sql")
 );
 const POSTGRES: &str = concat!(
     include_str!("../../src/postgres/schema.sql"),
@@ -22,10 +24,12 @@ const POSTGRES: &str = concat!(
     include_str!("../../src/postgres/migrations/0003-client-secret-uses.sql"),
     include_str!("../../src/postgres/migrations/0004-route-health.sql"),
     include_str!("../../src/postgres/migrations/0005-workflow-runs.sql"),
-    include_str!("../../src/postgres/migrations/0006-usage-cost.sql")
+    include_str!("../../src/postgres/migrations/0006-usage-cost.sql"),
+    include_str!("../../src/postgres/migrations/0007-probes.sql"),
+    include_str!("../../src/postgres/migrations/0008-usage-sums.sql")
 );
 /// Those of this version, and then the two below.
-const RAN: &str = "1 schema,2 0002-client-secrets,3 0003-client-secret-uses,4 0004-route-health,5 0005-workflow-runs,6 0006-usage-cost,7 0007-later,8 0008-later";
+const RAN: &str = "1 schema,2 0002-client-secrets,3 0003-client-secret-uses,4 0004-route-health,5 0005-workflow-runs,6 0006-usage-cost,7 0007-probes,8 0008-usage-sums,9 0009-later,10 0010-later";
 /// Two migrations of a later version. The second goes on from what the first did.
 const FIRST: &str = "CREATE TABLE later (x integer); INSERT INTO later VALUES (1);";
 const SECOND: &str = "INSERT INTO later SELECT 10 * max(x) + 2 FROM later;";

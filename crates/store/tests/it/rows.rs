@@ -57,8 +57,10 @@ async fn audit(h: &House) -> AuditReport {
     h.store.verify_strictly().await.expect("the audit runs")
 }
 
+/// Sums follow their rows on PostgreSQL, whoever changes them, and on SQLite only where we do:
+/// damage.rs looks at them.
 fn broken(report: &AuditReport) -> Vec<&'static str> {
-    report.breaches.iter().map(|breach| breach.invariant).collect()
+    report.breaches.iter().map(|breach| breach.invariant).filter(|number| *number != "I21").collect()
 }
 
 /// Another value of a column, in the words of both engines.
@@ -153,7 +155,7 @@ async fn other_ways(h: House) {
     // its time.
     let (_, [.., refused]) = three_calls(&h).await;
     assert_eq!(audit(&h).await.unhashed_rows, 0);
-    hand.change(&format!("UPDATE usage SET hash = NULL, model = 'other' WHERE {}", of(refused)))
+    hand.change(&format!("UPDATE usage SET hash = NULL, reason = 'other' WHERE {}", of(refused)))
         .await
         .expect("unhashed");
     let found = audit(&h).await;

@@ -23,6 +23,7 @@ fn marked(name: &str) -> Options {
         include_str!("../../src/postgres/chain.sql"),
         include_str!("../../src/postgres/tasks.sql"),
         include_str!("../../src/postgres/responses.sql"),
+        include_str!("../../src/postgres/sums.sql"),
     ]
     .concat();
     let mark =

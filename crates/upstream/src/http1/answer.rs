@@ -15,7 +15,7 @@ use std::io;
 use std::task::{Context, Poll, ready};
 
 /// Read at once, of a piece that is as long.
-const LARGE: usize = 256 << 10;
+const LARGE: usize = 128 << 10;
 
 /// A body that is still coming.
 pub struct IncomingBody {

@@ -31,6 +31,10 @@ impl AsyncRead for Upgraded {
         let length = self.read.len().min(into.remaining());
         into.put_slice(&self.read[..length]);
         self.read.advance(length);
+        if self.read.is_empty() {
+            // The buffer that it was part of is not held by a quiet connection.
+            self.read = Bytes::new();
+        }
         Poll::Ready(Ok(()))
     }
 }

@@ -33,4 +33,4 @@ pub(crate) use openai::{
     OpenAiChat, OpenAiEmbeddings, OpenAiImages, OpenAiRealtime, OpenAiSpeech, OpenAiTranscriber, Sora,
 };
 pub(crate) use tikhub::TikHub;
-pub(crate) use vertex::{VertexAnthropic, VertexGemini, VertexOpenAi};
+pub(crate) use vertex::{VertexAnthropic, VertexEmbeddings, VertexGemini, VertexOpenAi};

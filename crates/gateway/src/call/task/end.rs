@@ -35,7 +35,8 @@ impl<D: TaskDesk> Watched<'_, D> {
         let mut row = row(till, &leased.task, &leased.price, 200);
         (row.counters, row.estimated, row.raw_usage) = (counters, estimated, raw_usage);
         let serving = till.serving.load();
-        row.cost = serving.catalog.model(&row.model).and_then(|model| cost_of(model, &row, leased.task.created_at));
+        row.cost =
+            serving.catalog.model(&row.model).and_then(|model| cost_of(model, &row, None, leased.task.created_at));
         let sold = row.clone();
         let end = TaskEnd {
             fence: leased.fence,

@@ -7,11 +7,12 @@ use super::verb::{AnswerPage, OperatorVerb, PlannedCommand, ShownAs};
 use super::{ACCOUNT, wrong};
 use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::row::{Family, Row};
+use crate::endpoints::usage_sums::{operators_export, wrong_sum};
 use crate::margin_report::margin_report;
 use serde_json::{Value, json};
 use tollgate_store::admin::AdminCommand;
 use tollgate_store::receipt::price_id;
-use tollgate_store::{EntryPage, LONGEST_REPORT_MS, UsagePage};
+use tollgate_store::{EntryPage, LONGEST_REPORT_MS, SumAsk, SumViewer, UsagePage};
 
 pub const FAMILY: Family = Family { tag: "operators: books", rows, schemas };
 
@@ -20,6 +21,10 @@ fn rows() -> Vec<Row> {
     let verify = "Adds up the whole ledger again; the report lists what does not add up";
     vec![
         USAGE.get("/api/admin/usage", "The usage log of one account or of all, newest first").gives(named("CallPage")),
+        SUMS.get("/api/admin/usage/sums", "Usage, charges and costs added up, of one account or of all")
+            .gives(named("UsageSums"))
+            .refused_with(&[409]),
+        operators_export(),
         CALL.get(of_account, "One call of an account, with its route and its frozen price").gives(named("Call")),
         MARGINS
             .get("/api/admin/margins", "What was sold and what it cost, by day, model and route")
@@ -57,6 +62,57 @@ static USAGE: OperatorVerb = OperatorVerb {
         let shown = AnswerPage { limit, by: "call_id", next: "next_before", after: None };
         Ok(PlannedCommand::from(AdminCommand::UsageList { account: asked.may("account")?, page })
             .shown(ShownAs::Page(shown)))
+    },
+};
+
+const NAME: FieldKind = FieldKind::Text(200);
+const ROWS: FieldKind = FieldKind::Number(1, 1_000);
+
+static SUMS: OperatorVerb = OperatorVerb {
+    command: "usage_sums",
+    fields: &[
+        must(
+            "from",
+            NAME,
+            "Calls from then on: a date, a time in the zone or with an offset, or milliseconds; at a full quarter of an hour",
+        ),
+        may("to", NAME, "Calls before then; left out: now"),
+        may("tz", NAME, "The time zone of dates and spans; UTC where none is given"),
+        may(
+            "by",
+            NAME,
+            "With commas, four at most: one of `hour`, `day`, `week`, `month`, and `model`, `key`, `endpoint`, `ending`, `account`, `group`, `provider`, `route`",
+        ),
+        OF_ACCOUNT,
+        may("model", NAME, "Calls of this model only"),
+        may("key", FieldKind::Id("key_"), "Calls of this key only"),
+        may("endpoint", NAME, "Calls to this endpoint only"),
+        may("ending", NAME, "Calls that ended so only"),
+        may("provider", NAME, "Calls of this provider only"),
+        may("upstream_model", NAME, "Calls of this model of a provider only"),
+        may("top", ROWS, "The groups with the largest charge, and the rest of them in one; without pages"),
+        may("limit", ROWS, "Rows of a page; 100 unless said otherwise"),
+        may("after", FieldKind::Text(4_000), "`next_after` of the page before"),
+    ],
+    plan: |asked| {
+        let ask = SumAsk {
+            account: asked.may("account")?,
+            from: asked.may("from")?,
+            to: asked.may("to")?,
+            tz: asked.may("tz")?,
+            by: asked.may("by")?,
+            model: asked.may("model")?,
+            key: asked.may("key")?,
+            endpoint: asked.may("endpoint")?,
+            ending: asked.may("ending")?,
+            provider: asked.may("provider")?,
+            upstream_model: asked.may("upstream_model")?,
+            top: asked.may("top")?,
+            limit: asked.may("limit")?,
+            after: asked.may("after")?,
+        };
+        ask.checked(SumViewer::Operator, asked.app.world.now_ms()).map_err(wrong_sum)?;
+        Ok(AdminCommand::UsageSums { asked: Box::new(ask) }.into())
     },
 };
 

@@ -11,6 +11,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tollgate_catalog::Money;
 use tollgate_store::{CountedRoute, RouteCounts};
 
 pub const FAMILY: Family = Family { tag: "operators: routes", rows, schemas };
@@ -35,7 +36,11 @@ async fn health(State(app): State<Arc<App>>, request: Request) -> Response {
         };
         let hours = app.settings.price_list.health_hours;
         let rows = figures.counted.iter().filter(wanted).map(|(route, counts)| row(route, counts, hours));
-        Ok(super::list(rows.collect()))
+        let mut list = super::list(rows.collect());
+        let day = app.store.probe_day(app.world.now_ms()).await?;
+        let most_usd = Money::from_nano(day.nano_usd).to_string();
+        list["probes_today"] = json!({ "calls": day.calls, "most_nano_usd": day.nano_usd, "most_usd": most_usd });
+        Ok(list)
     };
     look(&app, request, work).await
 }
@@ -50,5 +55,6 @@ fn row(route: &CountedRoute, counts: &RouteCounts, hours: u32) -> Value {
         "upstream_model": named(&route.upstream_model),
         "health": shown(counts, hours),
         "mean_first_byte_ms": first_byte,
+        "probes": { "calls": counts.probes, "good": counts.good_probes },
     })
 }

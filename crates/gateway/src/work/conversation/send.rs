@@ -8,12 +8,14 @@ use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::world::Millis;
 use bytes::Bytes;
-use http::HeaderValue;
+use http::{HeaderName, HeaderValue};
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
 use tollgate_dialects::{ReplyStream, Setup, StreamEnd, ToolNames, Voice, chat, convert, without_reasoning};
-use tollgate_upstream::{Blame, Chat, ChatAsk, Fault, Provider, ReplyBody, is_encoded};
+use tollgate_store::AccountId;
+use tollgate_upstream::{Blame, Chat, ChatAsk, Fault, Outgoing, Provider, ReplyBody, is_encoded};
 use tollgate_wire::{Dialect, StreamFault};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -117,7 +119,10 @@ impl Way<'_> {
         let stream = conversation.request.stream;
         let passed = if from == conversation.request.dialect { conversation.passed.as_slice() } else { &[] };
         let ask = ChatAsk { body, call_id: &call_id, model: &route.upstream_model, stream, passed };
-        let request = provider.chat(ask).ok_or_else(no_conversations)?;
+        let mut request = provider.chat(ask).ok_or_else(no_conversations)?;
+        if let Some(header) = &provider.settings.quirks.affinity {
+            stick(&mut request, header, call.caller.account.id);
+        }
         let reply = call.till.client.send(provider, request).await?;
         if !reply.status().is_success() {
             return Err(self.chat.fault(&Box::pin(call.till.client.refused(provider, reply)).await));
@@ -296,4 +301,13 @@ fn unusable() -> Fault {
 
 fn no_conversations() -> Fault {
     Fault { blame: Blame::Operator, ..Fault::unreachable() }
+}
+
+/// The calls of an account carry the same value, which tells nobody whose they are.
+fn stick(request: &mut Outgoing, header: &str, account: AccountId) {
+    let digest = Sha256::new().chain_update(b"affinity").chain_update(account.0).finalize();
+    let value: String = digest[..12].iter().map(|byte| format!("{byte:02x}")).collect();
+    if let (Ok(name), Ok(value)) = (HeaderName::try_from(header), HeaderValue::try_from(value)) {
+        request.headers_mut().insert(name, value);
+    }
 }

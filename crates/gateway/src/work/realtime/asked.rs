@@ -4,7 +4,7 @@
 use super::checks;
 use super::context::BufferCut;
 use super::ending::{LastWords, error_event};
-use super::heard::MOST_RUNNING;
+use super::heard::{LONGEST_ID, MOST_RUNNING};
 use super::talk::{AskedResponse, PromisedResponse, Talk};
 use super::turns::PIECE;
 use crate::refusal::Refusal;
@@ -22,6 +22,9 @@ use tollgate_wire::error::Code;
 const AROUND_AUDIO: usize = 50;
 /// Events that cannot be taken, before the session is closed.
 const MOST_ERRORS: u64 = 256;
+/// The longest `session.update`, and notes on a response: some of their forms remember them.
+const LONGEST_SETTINGS: usize = 1 << 20;
+const LONGEST_NOTES: usize = 16 << 10;
 const TRANSCRIBER: &str = "session.audio.input.transcription.model";
 
 impl Talk {
@@ -87,6 +90,23 @@ impl Talk {
         None
     }
 
+    /// Audio that is held for: does it pass as it is? Where it does not, nothing has happened.
+    pub fn passes_audio(&mut self, event: &str, now: Instant) -> bool {
+        if strict_event_type(event) != Ok("input_audio_buffer.append") {
+            return false;
+        }
+        if !self.transcription && (self.turns.is_unsure(now) || self.turns.is_by_itself()) {
+            return false;
+        }
+        let length = self.context.format.length(audio_bytes(event));
+        self.context.append(length);
+        let passes = self.is_covered();
+        if !passes {
+            self.context.take_back(length);
+        }
+        passes
+    }
+
     /// Audio. It waits until its provider has said what it does with a turn, and for one that
     /// answers turns by itself until it may be spoken.
     async fn append(&mut self, event: Utf8Bytes) -> Option<Utf8Bytes> {
@@ -96,8 +116,7 @@ impl Talk {
         }
         let by_itself = !self.transcription && self.turns.is_by_itself();
         let format = if by_itself { append_format(&event) } else { None };
-        let bytes = base64_bytes(event.len().saturating_sub(AROUND_AUDIO));
-        let length = format.unwrap_or(self.context.format).length(bytes);
+        let length = format.unwrap_or(self.context.format).length(audio_bytes(&event));
         if by_itself && !self.turns.passes(length, now) {
             return Some(event);
         }
@@ -145,7 +164,7 @@ impl Talk {
         self.errors += 1;
         self.to_client.push(error_event(self.errors, refusal, about).to_string().into());
         self.shared.terms.till.metrics.refused(refusal.code.code());
-        if self.errors == MOST_ERRORS {
+        if self.errors >= MOST_ERRORS {
             let words = LastWords::fault(Code::InvalidRequest, "Too many events could not be taken.");
             self.end_soon(words, Duration::ZERO);
         }
@@ -175,10 +194,17 @@ impl Talk {
     }
 
     async fn session_update(&mut self, event: &str) {
+        if event.len() > LONGEST_SETTINGS {
+            let text = format!("The settings of a session have at most {LONGEST_SETTINGS} bytes.");
+            return self.refuse(&Refusal::about(Code::InvalidParameter, "session", text), None);
+        }
         let Ok(Value::Object(mut whole)) = serde_json::from_str(event) else {
             return self.refuse(&Refusal::new(Code::InvalidJson, "The event is not JSON."), None);
         };
-        let about = id_of(&whole);
+        let about = match id_of(&whole) {
+            Ok(about) => about,
+            Err(refusal) => return self.refuse(&refusal, None),
+        };
         let Some(Value::Object(session)) = whole.get_mut("session") else {
             let refusal = Refusal::about(Code::MissingParameter, "session", "`session` is an object.");
             return self.refuse(&refusal, about.as_deref());
@@ -202,7 +228,12 @@ impl Talk {
         checks::check(session, "session", &self.names)?;
         let limit = checks::limit(session, "session", self.most_output)?;
         self.listens(session).await?;
-        self.warnings.extend(checks::leave_out(session));
+        for text in checks::leave_out(session) {
+            // Until the provider has answered it is said once, however often it was asked for.
+            if !self.warnings.contains(&text) {
+                self.warnings.push(text);
+            }
+        }
         let input = session.get_mut("audio").and_then(|audio| audio.get_mut("input"));
         let detection = input.and_then(|input| input.get_mut("turn_detection"));
         if let Some(detection) = detection.filter(|_| !self.transcription) {
@@ -245,14 +276,18 @@ impl Talk {
         let Ok(Value::Object(mut whole)) = serde_json::from_str(event) else {
             return self.refuse(&Refusal::new(Code::InvalidJson, "The event is not JSON."), None);
         };
-        let about = id_of(&whole);
+        let about = match id_of(&whole) {
+            Ok(about) => about,
+            Err(refusal) => return self.refuse(&refusal, None),
+        };
         let mut asked = AskedResponse::default();
         if let Some(response) = whole.get_mut("response").filter(|response| !response.is_null()) {
             let Value::Object(response) = response else {
                 let refusal = Refusal::about(Code::InvalidParameter, "response", "`response` is an object.");
                 return self.refuse(&refusal, about.as_deref());
             };
-            let checked = checks::check(response, "response", &self.names)
+            let checked = notes(response)
+                .and_then(|()| checks::check(response, "response", &self.names))
                 .and_then(|()| checks::limit(response, "response", self.most_output));
             asked = match checked {
                 Ok(limit) => AskedResponse { limit, spoken: format_of(response, "output") },
@@ -277,14 +312,37 @@ impl Talk {
     }
 }
 
+/// The client's own notes on a response.
+fn notes(response: &Map<String, Value>) -> Result<(), Refusal> {
+    match response.get("metadata") {
+        Some(notes) if notes.to_string().len() > LONGEST_NOTES => {
+            let text = format!("`metadata` has at most {LONGEST_NOTES} bytes.");
+            Err(Refusal::about(Code::InvalidParameter, "response.metadata", text))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The audio of an append, by its length.
+fn audio_bytes(event: &str) -> u64 {
+    base64_bytes(event.len().saturating_sub(AROUND_AUDIO))
+}
+
 /// The `event_id` of an event that is not read otherwise.
 fn event_id(event: &str) -> Option<String> {
     let Ok(Value::Object(read)) = serde_json::from_str(event) else { return None };
-    id_of(&read)
+    id_of(&read).ok().flatten()
 }
 
-fn id_of(event: &Map<String, Value>) -> Option<String> {
-    event.get("event_id").and_then(Value::as_str).map(str::to_owned)
+/// It is remembered until the provider has answered.
+fn id_of(event: &Map<String, Value>) -> Result<Option<String>, Refusal> {
+    match event.get("event_id").and_then(Value::as_str) {
+        Some(id) if id.len() > LONGEST_ID => {
+            let text = format!("An `event_id` has at most {LONGEST_ID} bytes.");
+            Err(Refusal::about(Code::InvalidParameter, "event_id", text))
+        }
+        id => Ok(id.map(str::to_owned)),
+    }
 }
 
 /// How audio of one side is to be written, where that is said.

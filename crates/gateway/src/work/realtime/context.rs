@@ -71,6 +71,13 @@ impl InputEstimate {
         self.audio += length;
     }
 
+    /// What was added last did not pass.
+    pub fn take_back(&mut self, length: Duration) {
+        self.appended -= length;
+        self.uncommitted -= length;
+        self.audio -= length;
+    }
+
     /// So many bytes of audio are an item, or part of one; the buffer is as it was.
     pub fn audio_item(&mut self, bytes: u64) {
         self.audio += self.format.length(bytes);

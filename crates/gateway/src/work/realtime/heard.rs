@@ -6,7 +6,7 @@ use super::talk::{LAST_RESPONSE, OWN_LIMIT, OWN_UPDATE, RunningResponse, TURN_DE
 use crate::call::Covered;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
-use tollgate_media::realtime::{AudioFormat, OutputCount, event_parts, event_type, live_usage};
+use tollgate_media::realtime::{AudioFormat, EventParts, OutputCount, event_parts, event_type, live_usage};
 use tollgate_store::{Counters, Ending};
 use tollgate_upstream::safe_text;
 use tollgate_wire::error::Code;
@@ -14,6 +14,8 @@ use tollgate_wire::error::Code;
 /// Responses that run at once, and items of each that are remembered.
 pub const MOST_RUNNING: usize = 16;
 const MOST_ITEMS: usize = 256;
+/// The longest name of an event, a response or an item.
+pub const LONGEST_ID: usize = 512;
 /// What a provider says to a second response in a conversation that has one.
 const ACTIVE: &str = "conversation_already_has_active_response";
 const TRANSCRIPT: &str = "conversation.item.input_audio_transcription.";
@@ -32,6 +34,9 @@ impl Talk {
             "session.created" | "session.updated" => self.session_said(kind == "session.updated", read()?),
             "response.created" => {
                 let read = read()?;
+                if read["response"]["id"].as_str().is_some_and(|id| id.len() > LONGEST_ID) {
+                    return Err(garbage());
+                }
                 Box::pin(self.response_created(&read, event)).await;
             }
             "response.done" => {
@@ -56,7 +61,11 @@ impl Talk {
             }
             "input_audio_buffer.committed" => {
                 let read = read()?;
-                Box::pin(self.committed(read["item_id"].as_str().unwrap_or_default())).await;
+                let item = read["item_id"].as_str().unwrap_or_default();
+                if item.len() > LONGEST_ID {
+                    return Err(garbage());
+                }
+                Box::pin(self.committed(item)).await;
                 self.turns.committed();
                 self.to_client.push(event);
             }
@@ -109,6 +118,24 @@ impl Talk {
         self.to_client.push(named.to_string().into());
     }
 
+    /// Output that is held for and needs no more than its count: does it pass as it is? Where it
+    /// does not, nothing has happened.
+    pub fn passes_output(&mut self, event: &str) -> bool {
+        let Some(EventParts { kind, response_id, delta }) = event_parts(event) else { return false };
+        if delta.is_empty() || !kind.starts_with("response.") || !kind.ends_with(".delta") {
+            return false;
+        }
+        let Some(one) = self.running.get_mut(response_id).filter(|one| !one.cancelled) else { return false };
+        let before = one.count.clone();
+        one.count.delta(kind, delta.as_bytes());
+        let (text, audio) = one.count.tokens(one.spoken, self.said_per_second);
+        let passes = one.call.produced(text, audio) == Covered::Yes;
+        if !passes {
+            one.count = before;
+        }
+        passes
+    }
+
     /// Output of a response, if it is held for; else it is given back.
     pub fn pass_output(&mut self, id: &str, event: Utf8Bytes) -> Withheld {
         if id.is_empty() {
@@ -127,7 +154,7 @@ impl Talk {
         }
         let before = one.count.clone();
         one.count.delta(event_type(&event).unwrap_or_default(), parts.delta.as_bytes());
-        let (text, audio) = one.count.tokens(one.spoken);
+        let (text, audio) = one.count.tokens(one.spoken, self.said_per_second);
         match one.call.produced(text, audio) {
             Covered::Yes => {
                 self.to_client.push(event);
@@ -148,7 +175,8 @@ impl Talk {
     /// A response has an item, of which events speak that do not name the response.
     fn item_added(&mut self, id: &str, event: &str) {
         let Ok(read) = serde_json::from_str::<Value>(event) else { return };
-        let Some(item) = read["item"]["id"].as_str().map(str::to_owned) else { return };
+        let item = read["item"]["id"].as_str().filter(|id| id.len() <= LONGEST_ID).map(str::to_owned);
+        let Some(item) = item else { return };
         match self.running.get_mut(id).filter(|one| !one.cancelled) {
             Some(one) if one.items.len() < MOST_ITEMS => one.items.push(item),
             Some(_) => {}
@@ -197,6 +225,9 @@ impl Talk {
         let Some((mut call, stop)) = call else {
             // There is no money for it: it is stopped before it has said anything.
             self.to_provider.push(cancel(&id));
+            if self.turns.is_by_itself() {
+                self.end_unpaid();
+            }
             return;
         };
         let stated = response["max_output_tokens"].as_u64();
@@ -241,7 +272,7 @@ impl Talk {
         };
         let usage = &response["usage"];
         let used = live_usage(usage);
-        let (text, audio) = count.tokens(spoken);
+        let (text, audio) = count.tokens(spoken, self.said_per_second);
         match used {
             Some(used) => {
                 self.context.reported(used.input_total().saturating_add(used.output_total()), in_conversation);

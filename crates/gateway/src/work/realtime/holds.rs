@@ -28,7 +28,7 @@ impl Talk {
     }
 
     /// It is, without asking anybody: so it is for nearly every piece of audio.
-    fn is_covered(&self) -> bool {
+    pub fn is_covered(&self) -> bool {
         let needed = self.context.needed();
         let holds = |call: &Option<SessionCall>| call.as_ref().is_some_and(|call| call.input_held() >= needed);
         self.ending.is_none()
@@ -88,14 +88,21 @@ impl Talk {
         }
     }
 
-    /// The hold of a response that begins: the one that stands, or a new one for a quiet session,
-    /// or the small one that is there for a response to be stopped, which is said beside it.
+    /// The hold of a response that begins: the one that stands, or a new one for a quiet session.
+    /// Else it is to be stopped, which is said beside its hold: the small one that is there for
+    /// that, or another one for what it has read, as long as there is money for that much.
     pub async fn take_hold(&mut self) -> Option<(SessionCall, bool)> {
         if self.standing.is_none() && self.reserve.is_none() {
             self.stand_again().await;
         }
-        let standing = self.standing.take().map(|call| (call, false));
-        standing.or_else(|| self.reserve.take().map(|call| (call, true)))
+        if let Some(call) = self.standing.take() {
+            return Some((call, false));
+        }
+        let small = match self.reserve.take() {
+            Some(call) => Some(call),
+            None => Box::pin(self.hold(self.context.needed(), STOPPED_OUTPUT)).await.ok(),
+        };
+        small.map(|call| (call, true))
     }
 
     /// Nothing is under way that could become a response.

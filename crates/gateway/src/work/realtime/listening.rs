@@ -28,6 +28,8 @@ const FRAME: Duration = Duration::from_secs(1);
 pub struct Listening {
     model: Option<Arc<Model>>,
     upstream: String,
+    /// Tokens of a second of sound.
+    heard: u64,
     /// Tokens that the model is told beside the audio.
     prompt: u64,
     /// For the audio that is being appended.
@@ -52,9 +54,9 @@ struct Pending {
 
 impl Pending {
     /// Charged by our own length of the audio.
-    fn estimated(self, item: &str, reason: &str) {
+    fn estimated(self, item: &str, heard: u64, reason: &str) {
         let Pending { mut call, seconds, .. } = self;
-        let used = NextTranscript::counted(call.model(), seconds.max(1)).unwrap_or_default();
+        let used = NextTranscript::counted(call.model(), seconds.max(1), heard).unwrap_or_default();
         call.measured(item, used, true, "null");
         call.settle(Ending::Answered, reason);
     }
@@ -65,10 +67,15 @@ fn whole_seconds(length: Duration) -> u64 {
 }
 
 impl Listening {
+    /// Nobody listens yet. A second of sound has so many tokens.
+    pub fn at(heard: u64) -> Listening {
+        Listening { heard, ..Listening::default() }
+    }
+
     /// Of a session that does nothing else, with the hold for its first audio.
-    pub fn with(call: SessionCall, upstream: String) -> Listening {
+    pub fn with(call: SessionCall, upstream: String, heard: u64) -> Listening {
         let model = Some(call.model().clone());
-        Listening { model, upstream, standing: Some((call, FIRST_SECONDS)), ..Listening::default() }
+        Listening { model, upstream, standing: Some((call, FIRST_SECONDS)), ..Listening::at(heard) }
     }
 
     /// The public name of the model that listens, by the provider's name for it.
@@ -91,7 +98,7 @@ impl Listening {
         name: &str,
         prompt: u64,
     ) -> Result<String, Refusal> {
-        let ask = NextTranscript { model: name.to_owned(), seconds: FIRST_SECONDS, prompt };
+        let ask = NextTranscript { model: name.to_owned(), seconds: FIRST_SECONDS, heard: self.heard, prompt };
         let serving = shared.terms.till.serving.load_full();
         let (model, _) = call::find(&serving, &shared.caller, &ask)?;
         let Some(route) = model.routes.iter().find(|route| route.provider == provider.name) else {
@@ -124,7 +131,7 @@ impl Listening {
 
     fn ask(&self, seconds: u64) -> Option<NextTranscript> {
         let model = self.model.as_ref()?.name.clone();
-        Some(NextTranscript { model, seconds, prompt: self.prompt })
+        Some(NextTranscript { model, seconds, heard: self.heard, prompt: self.prompt })
     }
 
     async fn stand(&mut self, shared: &Shared, provider: &Arc<Provider>, seconds: u64) -> Result<(), Refusal> {
@@ -209,7 +216,7 @@ impl Listening {
             && let Some(other) = self.pending.keys().next().cloned()
             && let Some(pending) = self.pending.remove(&other)
         {
-            pending.estimated(&other, "no_transcript");
+            pending.estimated(&other, self.heard, "no_transcript");
         }
         let seconds = whole_seconds(length);
         self.pending.insert(item.to_owned(), Pending { call, seconds, begun: false });
@@ -227,7 +234,7 @@ impl Listening {
     pub fn completed(&mut self, item: &str, usage: &Value, appended: Duration) {
         let Some(Pending { mut call, seconds, .. }) = self.pending.remove(item) else { return };
         let unreported = appended.saturating_sub(self.reported);
-        let (used, estimated) = charged(call.model(), seconds, usage, unreported);
+        let (used, estimated) = charged(call.model(), (seconds, self.heard), usage, unreported);
         if !estimated {
             self.reported += reported_length(usage).unwrap_or_default().min(unreported);
         }
@@ -247,7 +254,7 @@ impl Listening {
         self.stop();
         for (item, pending) in std::mem::take(&mut self.pending) {
             if pending.begun {
-                pending.estimated(&item, reason);
+                pending.estimated(&item, self.heard, reason);
             } else {
                 pending.call.let_go(Ending::UpstreamFault, reason);
             }
@@ -262,8 +269,8 @@ fn reported_length(usage: &Value) -> Option<Duration> {
 
 /// What a transcript is charged for: what its provider reports, in the unit of its price; our own
 /// length of the audio otherwise. More than was sent and not yet reported it cannot have heard.
-fn charged(model: &Model, seconds: u64, usage: &Value, unreported: Duration) -> (Counters, bool) {
-    let own = || NextTranscript::counted(model, seconds).unwrap_or_default();
+fn charged(model: &Model, (seconds, heard): (u64, u64), usage: &Value, unreported: Duration) -> (Counters, bool) {
+    let own = || NextTranscript::counted(model, seconds, heard).unwrap_or_default();
     if model.billing_unit == BillingUnit::Tokens {
         return match live_usage(usage) {
             Some(Usage { input, audio_input, output, .. }) if input + audio_input > 0 => {
@@ -273,6 +280,6 @@ fn charged(model: &Model, seconds: u64, usage: &Value, unreported: Duration) -> 
         };
     }
     let reported = reported_length(usage).filter(|length| *length <= unreported.saturating_add(FRAME));
-    let used = reported.and_then(|length| NextTranscript::counted(model, whole_seconds(length)));
+    let used = reported.and_then(|length| NextTranscript::counted(model, whole_seconds(length), heard));
     used.map_or_else(|| (own(), usage["seconds"].is_number()), |used| (used, false))
 }

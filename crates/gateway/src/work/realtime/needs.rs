@@ -9,6 +9,7 @@ use crate::sale::{Serving, recordings};
 use std::borrow::Cow;
 use std::time::Duration;
 use tollgate_catalog::{BillingUnit, Face, Model};
+use tollgate_media::realtime::LiveHearing;
 use tollgate_store::Counters;
 use tollgate_wire::error::Code;
 
@@ -16,8 +17,6 @@ const DEPENDS_ON: &[(Face, &str)] = &[
     (Face::AudioInput, "the conversation so far, which every response reads again"),
     (Face::AudioOutput, "how long the response becomes"),
 ];
-/// Tokens of a second that is written down, at most: its sound, and its words.
-const LISTENED: u64 = 20;
 
 /// The next response of a session.
 #[derive(Clone, Debug)]
@@ -67,6 +66,8 @@ impl Priced for NextResponse {
 pub struct NextTranscript {
     pub model: String,
     pub seconds: u64,
+    /// Tokens of a second of sound. Its words are no more than that.
+    pub heard: u64,
     /// Tokens that the model is told beside the audio.
     pub prompt: u64,
 }
@@ -80,13 +81,18 @@ impl NextTranscript {
             let text = format!("The model `{model}` does not listen in sessions; send it whole recordings.");
             return Err(Refusal::about(Code::UnsupportedValue, "model", text));
         }
-        Ok(NextTranscript { model: model.to_owned(), seconds: FIRST_SECONDS, prompt: 0 })
+        let rates = known.iter().flat_map(|model| &model.routes).filter_map(|route| {
+            let provider = serving.providers.get(&route.provider)?;
+            Some(LiveHearing::default().at(provider.settings.live_heard, None).per_second)
+        });
+        let heard = rates.max().unwrap_or(LiveHearing::default().per_second);
+        Ok(NextTranscript { model: model.to_owned(), seconds: FIRST_SECONDS, heard, prompt: 0 })
     }
 
-    /// What so many seconds are charged for, where nobody reports tokens.
-    pub fn counted(model: &Model, seconds: u64) -> Option<Counters> {
+    /// What so many seconds are charged for at so many tokens each, where nobody reports tokens.
+    pub fn counted(model: &Model, seconds: u64, heard: u64) -> Option<Counters> {
         if model.billing_unit == BillingUnit::Tokens {
-            let audio_input = seconds.checked_mul(LISTENED / 2)?;
+            let audio_input = seconds.checked_mul(heard)?;
             return Some(Counters { audio_input, calls: 1, ..Counters::default() });
         }
         Counters::recording(Duration::from_secs(seconds))
@@ -105,7 +111,7 @@ impl Priced for NextTranscript {
     fn need(&self, model: &Model) -> Result<Need, Refusal> {
         let too_long = || Refusal::about(Code::InvalidParameter, "audio", "The audio is too long to be priced.");
         if model.billing_unit == BillingUnit::Tokens {
-            let tokens = self.seconds.checked_mul(LISTENED).ok_or_else(too_long)?;
+            let tokens = self.seconds.checked_mul(self.heard.saturating_mul(2)).ok_or_else(too_long)?;
             let input = tokens.checked_add(self.prompt).ok_or_else(too_long)?;
             let most = Counters { input, output: tokens, calls: 1, ..Counters::default() };
             return Ok(Need {

@@ -5,15 +5,16 @@ use super::context::InputEstimate;
 use super::dial::{Dialled, SessionDial};
 use super::listening::Listening;
 use super::needs::{NextResponse, NextTranscript};
+use super::outgoing::Masks;
 use super::places::SessionPlace;
 use super::relay::Relay;
+use super::rooms::MessageRoom;
 use super::socket::SessionSocket;
 use super::talk::{AskedResponse, Shared, Talk};
 use super::turns::TurnTaking;
 use super::{ENDPOINT, RealtimeDesk};
 use crate::call::{SessionCall, SessionTerms};
 use crate::door::bodies::Whose;
-use crate::door::counted::Counted;
 use crate::refusal::Refusal;
 use crate::settings::RealtimeSettings;
 use crate::who::caller::Caller;
@@ -23,7 +24,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
-use tokio_tungstenite::tungstenite::protocol::Role;
 use tollgate_media::realtime::{AudioFormat, LiveForm, LiveHearing};
 use tollgate_store::CallId;
 use tollgate_upstream::Provider;
@@ -86,12 +86,12 @@ impl OpenSession {
     /// Runs until it is over. `io` is the client's connection.
     pub async fn run<T: AsyncRead + AsyncWrite + Unpin>(self: Box<Self>, io: T) {
         // Apart, and gone when the session begins: there are many, and most of them are quiet.
-        if let Some((relay, configured, _place)) = Box::pin(self.prepare(io)).await {
+        if let Some((relay, configured, _place)) = self.prepare(io) {
             relay.run(configured).await;
         }
     }
 
-    async fn prepare<T: AsyncRead + AsyncWrite + Unpin>(
+    fn prepare<T: AsyncRead + AsyncWrite + Unpin>(
         self: Box<Self>,
         io: T,
     ) -> Option<(Box<Relay<T>>, Option<Value>, SessionPlace)> {
@@ -108,13 +108,15 @@ impl OpenSession {
         }
         let (ours, theirs) = (shared.settings.message_bytes, shared.settings.provider_message_bytes);
         let whose = Whose::Account(shared.caller.account.id);
-        let client = Counted::new(io, desk.bodies.clone(), whose, ours).reading_ahead();
-        let server = Counted::new(server, desk.bodies.clone(), whose, theirs).reading_ahead();
+        let room = |longest| MessageRoom::new(desk.bodies.clone(), whose, longest);
+        let mut seed = [0; 8];
+        desk.till.world.fill(&mut seed);
         let hearing = server_form.as_ref().map(|form| form.hearing()).unwrap_or_default();
+        let hearing = hearing.at(provider.settings.live_heard, provider.settings.live_said);
         let talk = first_talk(shared, call, provider, upstream, transcription, hearing);
         let relay = Relay::new(
-            SessionSocket::new(client, Role::Server, ours).await,
-            SessionSocket::new(server, Role::Client, theirs).await,
+            SessionSocket::of_client(io, room(ours)),
+            SessionSocket::of_provider(server, room(theirs), Masks::new(seed)),
             [client_form, server_form],
             talk,
         );
@@ -137,8 +139,8 @@ fn first_talk(
     let limit = settings.max_output_tokens.min(most_output);
     let most_output = most_output.min(settings.max_output_tokens.max(4_096));
     let (standing, listening) = match transcription {
-        true => (None, Listening::with(call, upstream.clone())),
-        false => (Some(call), Listening::default()),
+        true => (None, Listening::with(call, upstream.clone(), hearing.per_second)),
+        false => (Some(call), Listening::at(hearing.per_second)),
     };
     Talk {
         names: ModelNames { public: model.name.clone(), upstream },
@@ -153,6 +155,7 @@ fn first_talk(
         unpaid_items: HashSet::new(),
         context: InputEstimate::new(model.chat.image_tokens, hearing.per_second),
         spoken: AudioFormat::PCM,
+        said_per_second: hearing.said_per_second,
         limit,
         most_output,
         listening,

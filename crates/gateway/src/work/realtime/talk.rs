@@ -91,6 +91,8 @@ pub struct Talk {
     pub unpaid_items: HashSet<String>,
     pub context: InputEstimate,
     pub spoken: AudioFormat,
+    /// Tokens of a second that the provider says.
+    pub said_per_second: u64,
     /// The most output of a response of this session, and of any.
     pub limit: u64,
     pub most_output: u64,
@@ -119,6 +121,17 @@ impl Talk {
         }
     }
 
+    /// Nobody pays for what the provider begins: the session ends as soon as those that are paid
+    /// for have said what they used.
+    pub fn end_unpaid(&mut self) {
+        let words = LastWords::fault(Code::InsufficientBalance, "There is no money for what the provider has begun.");
+        let until = Instant::now() + CANCELLED;
+        self.ending = match self.ending.take() {
+            Some((words, before)) => Some((words, before.min(until))),
+            None => Some((words, until)),
+        };
+    }
+
     /// The key was revoked, or the account suspended.
     pub fn key_is_gone(&mut self) -> Option<LastWords> {
         let till = &self.shared.terms.till;
@@ -128,9 +141,14 @@ impl Talk {
         gone.then(|| LastWords::fault(Code::InvalidApiKey, "The API key of this session does not work any more."))
     }
 
-    /// Something runs whose cost is not known yet.
-    pub fn owes(&self) -> bool {
-        !self.running.is_empty() || self.listening.is_pending()
+    /// Something runs whose cost is not known yet, or was asked for and may have begun.
+    pub fn owes(&self, now: Instant) -> bool {
+        !self.running.is_empty() || self.listening.is_pending() || self.promised.is_some() || self.may_begin(now)
+    }
+
+    /// A response may begin by itself, with audio that is on its way.
+    pub fn may_begin(&self, now: Instant) -> bool {
+        !self.transcription && self.turns.may_begin_until().is_some_and(|until| now < until)
     }
 
     /// Tells a response to stop.

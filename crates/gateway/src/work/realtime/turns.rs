@@ -15,6 +15,8 @@ const UNSURE: Duration = Duration::from_secs(5);
 /// Audio that may be on its way to a provider that answers by itself, and the pieces it goes in.
 const AHEAD: Duration = Duration::from_millis(500);
 pub const PIECE: Duration = Duration::from_millis(200);
+/// From the last of such audio on a response to it has so long to begin.
+const ANSWERED: Duration = Duration::from_secs(1);
 /// Such audio passes so much faster than it is spoken: clocks differ.
 const HASTE: f64 = 1.25;
 
@@ -40,7 +42,8 @@ pub struct TurnTaking {
     ended: bool,
     /// A turn is to be answered.
     due: bool,
-    /// Audio that was passed on and is not spoken yet, as of then.
+    /// Audio that was passed on and is not spoken yet, as of then; and whether there was any.
+    heard: bool,
     ahead: Duration,
     ahead_at: Instant,
     /// When the audio that waits may pass.
@@ -57,6 +60,7 @@ impl TurnTaking {
             before: None,
             ended: false,
             due: false,
+            heard: false,
             ahead: Duration::ZERO,
             ahead_at: now,
             ready_at: None,
@@ -158,6 +162,7 @@ impl TurnTaking {
         let over = (self.ahead + length).saturating_sub(AHEAD);
         if self.ahead.is_zero() || over.is_zero() {
             self.ahead += length;
+            self.heard = true;
             self.ready_at = None;
             return true;
         }
@@ -167,6 +172,12 @@ impl TurnTaking {
 
     pub fn ready_at(&self) -> Option<Instant> {
         self.ready_at
+    }
+
+    /// Until then a provider that answers by itself may begin a response to what it has heard.
+    pub fn may_begin_until(&self) -> Option<Instant> {
+        let heard = self.heard && self.is_by_itself();
+        heard.then(|| self.ahead_at + self.ahead + ANSWERED)
     }
 
     /// The provider has heard a turn end, or nobody speak for long.
@@ -279,6 +290,9 @@ mod tests {
             assert!(passed <= spoken + Duration::from_millis(1), "{passed:?} at {:?}", at - now);
         }
         assert!(at - now < Duration::from_secs(81), "and no slower: {:?}", at - now);
+        let until = turns.may_begin_until().expect("it has heard something");
+        assert!(until > at + ANSWERED && until <= at + ANSWERED + AHEAD + PIECE, "{:?}", until - at);
+        assert_eq!(TurnTaking::new(true, now).may_begin_until(), None, "it has heard nothing");
         assert!(turns.passes(Duration::from_secs(9), at + Duration::from_secs(9)), "a large piece goes alone");
         assert!(!turns.passes(PIECE, at + Duration::from_secs(9)));
     }

@@ -231,6 +231,8 @@ async fn keys_and_calls(office: &Office, account: &str) -> (String, String) {
 async fn books(office: &Office, account: &str, call: &str, price: &str) {
     let price = office.get(&format!("/api/admin/prices/{price}")).await;
     assert_eq!(price["model"], "plain");
+    let sums = office.get(&format!("/api/admin/usage/sums?from=2020-01-01&by=day,route&account={account}")).await;
+    assert!(sums["totals"]["requests"].as_i64() > Some(0), "{sums}");
     let report = office.send("POST", "/api/admin/ledger/verify", json!({ "how": "full" })).await;
     assert_eq!(report["breaches"], json!([]), "{report}");
     let last = office.get("/api/admin/ledger/last").await["seq"].as_i64().expect("a number");

@@ -64,7 +64,9 @@ fn catalog() -> &'static str {
     text += &model("wrong", "azure-wrong", "sim-plain");
     text += &model("in-europe", "bedrock", "eu.sim-plain");
     text += "[model.\"vector\"]\nsupported_endpoint_types = [\"embeddings\"]\nprice = { input = 1_000_000, output = 0 }\n\
-             route = [{ provider = \"azure-older\", upstream_model = \"sim-plain\" }]\n";
+             route = [{ provider = \"azure-older\", upstream_model = \"sim-plain\" }]\n\
+             [model.\"google-vector\"]\nsupported_endpoint_types = [\"embeddings\"]\nprice = { input = 1_000_000, output = 0 }\n\
+             route = [{ provider = \"vertex-gemini\", upstream_model = \"sim-plain\" }]\n";
     Box::leak(text.into_boxed_str())
 }
 
@@ -202,4 +204,22 @@ async fn bedrock_calls_tools_thinks_fails_and_breaks_off() {
         assert_eq!(error_of(reply).await.0, 502);
         assert_eq!(house.row(call).await.charge.nano(), 0, "what cannot be read is free");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_of_vertex_come_one_by_one_and_are_charged_by_its_report() {
+    let house = house().await;
+    let body = json!({ "model": "google-vector", "input": ["one", "two words", "three words here"], "dimensions": 4 });
+    let request = house.http.post(house.url("/v1/embeddings")).bearer_auth(&house.key).json(&body);
+    let reply = request.send().await.expect("a reply");
+    let (status, call) = (reply.status(), call_id(&reply));
+    let reply: Value = reply.json().await.expect("JSON");
+    assert_eq!(status, 200, "{reply}");
+    let vectors = reply["data"].as_array().expect("vectors");
+    assert_eq!(vectors.len(), 3);
+    assert!(vectors.iter().all(|one| one["embedding"].as_array().is_some_and(|list| list.len() == 4)), "{reply}");
+    assert_eq!(reply["usage"]["prompt_tokens"], 6);
+    let row = house.row(call).await;
+    assert_eq!((row.charge.nano(), row.estimated), (6_000, false));
+    assert_eq!(house.sim.received().len(), 3, "one text a request");
 }

@@ -6,6 +6,7 @@
 mod clients;
 mod clock;
 mod design;
+mod health;
 mod images;
 mod ledger;
 mod recordings;
@@ -48,6 +49,7 @@ cases! {
         the_ledger_is_down_at_settle, the_disk_is_full_at_settle, a_handler_panics, the_clock_jumps_forward,
         the_clock_jumps_back, an_adjustment_during_calls;
     clock: the_clock_is_wrong_by_years;
+    health: health_while_the_ledger_is_down, a_probe_that_fails;
     stored: an_answer_cannot_be_stored, a_conversation_cannot_be_added_to, there_is_no_room_for_an_answer;
     upstream: nobody_listens, reset_after_the_request_was_sent, the_provider_refuses, the_provider_is_busy,
         the_provider_fails_before_output, the_first_byte_is_late, a_stream_that_breaks, a_stream_without_usage,
@@ -78,7 +80,7 @@ cases! {
     money: usage_that_cannot_be_true_is_not_believed, a_response_that_fails_is_free_and_says_nothing_of_the_provider,
         a_session_ends_with_the_response_after_which_there_is_no_money;
     turns: money_for_one_response_answers_one_turn, nothing_reaches_who_answers_by_itself_without_a_hold,
-        a_quiet_session_gives_its_hold_back;
+        a_third_turn_is_paid_or_stopped_while_the_second_is, a_quiet_session_gives_its_hold_back;
     client_secrets: what_holds_for_the_key_holds_for_its_secrets, a_key_has_so_many_secrets_at_a_time,
         a_client_secret_has_expired;
     tls: plain_http_is_pointed_to_tls, a_handshake_that_does_not_end_is_ended, changed_files_are_taken_over_and_a_stream_goes_on;
@@ -90,7 +92,7 @@ cases! {
 }
 
 /// Rows of the table.
-const ROWS: usize = 145;
+const ROWS: usize = 148;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 1] = ["not yet: payments"];

@@ -59,12 +59,14 @@ pub(super) async fn hold_at_the_maker(house: &House, hold: bool) {
     assert_eq!(house.http.put(url).send().await.expect("a reply").status(), 200);
 }
 
-/// Takes the task for so long, as another replica would; waits while the poller has it.
+/// Takes the task for so long, as another replica would; waits while the poller has it. Its maker
+/// has to be held, or the poller may end it meanwhile.
 async fn take(house: &House, id: TaskId, lease_ms: i64) -> Leased {
     for _ in 0..60_000 {
         if let Some(leased) = house.running().app.store.take_task(id, lease_ms).await.expect("asked") {
             return leased;
         }
+        assert!(!state(house, id).await.is_final(), "{id} has ended: nobody can take it any more");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     panic!("{id} is never free");
@@ -144,9 +146,11 @@ pub async fn the_link_has_expired() {
 
 pub async fn the_poller_dies_before_the_commit() {
     let house = house("").await;
+    hold_at_the_maker(&house, true).await;
     let id = begin(&house, "[[sim:ok queue=3 run=3]]").await;
     // Taken, asked about, and never heard of again.
     let dead = take(&house, id, 300).await;
+    hold_at_the_maker(&house, false).await;
     assert_eq!(dead.task.id, id);
     assert_eq!(shown(&house, id).await["status"], "completed", "whoever comes next finds it out again");
     cost(&house, id, PRICE).await;
@@ -192,8 +196,10 @@ fn metric(house: &House, name: &str) -> u64 {
 
 pub async fn a_replica_writes_after_its_lease() {
     let house = house("").await;
+    hold_at_the_maker(&house, true).await;
     let id = begin(&house, "[[sim:ok queue=1 run=0]]").await;
     let late = take(&house, id, 1).await;
+    hold_at_the_maker(&house, false).await;
     assert_eq!(shown(&house, id).await["status"], "completed");
     cost(&house, id, PRICE).await;
     look(&house.running().app.till, &house.running().app.video, &late).await.expect("it may ask, and changes nothing");
@@ -202,6 +208,7 @@ pub async fn a_replica_writes_after_its_lease() {
 
 pub async fn success_after_we_said_failed() {
     let house = house("").await;
+    hold_at_the_maker(&house, true).await;
     let id = begin(&house, "p").await;
     let store = &house.running().app.store;
     let late = take(&house, id, 1).await;
@@ -209,6 +216,7 @@ pub async fn success_after_we_said_failed() {
     let first = take(&house, id, 60_000).await;
     assert!(!first.task.state.is_final(), "nobody else has ended it");
     assert!(store.finish_task(failed(&first)).await.expect("ended").is_some());
+    hold_at_the_maker(&house, false).await;
     // Queued, running, and then completed.
     for _ in 0..3 {
         look(&house.running().app.till, &house.running().app.video, &late).await.expect("looked");
@@ -221,8 +229,10 @@ pub async fn success_after_we_said_failed() {
 
 pub async fn the_state_goes_back() {
     let house = house("").await;
+    hold_at_the_maker(&house, true).await;
     let id = begin(&house, "[[sim:flap]]").await;
     let late = take(&house, id, 1).await;
+    hold_at_the_maker(&house, false).await;
     assert_eq!(shown(&house, id).await["status"], "completed");
     let asked = house.sim.received().len();
     tokio::time::sleep(Duration::from_millis(300)).await;

@@ -18,8 +18,9 @@ use super::{CARRIED, FORM, RAW};
 
 /// Frames that wait for the provider to be set up.
 const WAITING: usize = 4 << 20;
-/// Tokens of a second of audio: models differ, and this is the most.
+/// Tokens of a second of audio that is heard, and said: models differ, and this is the most.
 const HEARD_PER_SECOND: u64 = 32;
+const SAID_PER_SECOND: u64 = 25;
 /// Bytes of what was heard in one turn that are remembered.
 const HEARD: usize = 1 << 20;
 /// Functions whose answers may still come.
@@ -498,7 +499,12 @@ impl LiveForm for GeminiProvider {
     }
 
     fn hearing(&self) -> LiveHearing {
-        LiveHearing { per_second: HEARD_PER_SECOND, writes_down: true, answers_itself: true }
+        LiveHearing {
+            per_second: HEARD_PER_SECOND,
+            said_per_second: SAID_PER_SECOND,
+            writes_down: true,
+            answers_itself: true,
+        }
     }
 
     fn kind(&self) -> &'static str {

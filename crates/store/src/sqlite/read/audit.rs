@@ -12,6 +12,8 @@ use crate::ledger::Pots;
 use crate::ledger::chain::{ChainLink, Content};
 use crate::ledger::entries::{Entry, EntryPage};
 use crate::report::AuditReport;
+use crate::sqlite::sums::summed_until;
+use crate::sums::{SUM_KEY, SUMS, SumKeyRef, UsageSum};
 use crate::verify::{
     ACCOUNT, AccountRow, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, StoredEntry, show,
 };
@@ -50,6 +52,7 @@ pub(in crate::sqlite) fn audit(
     while let Some(r) = rows.next()? {
         auditor.lot(AccountId(r.get(0)?), &r.get(1)?, r.get(2)?, r.get(3)?);
     }
+    auditor.summed_until = summed_until(&snapshot)?;
     let mut usage = snapshot.prepare(&format!("SELECT {CHARGE}{COUNTERS}, NULL FROM usage u"))?;
     let mut rows = usage.query([])?;
     while let Some(r) = rows.next()? {
@@ -57,6 +60,7 @@ pub(in crate::sqlite) fn audit(
         price_of(&snapshot, &mut auditor, &row)?;
         auditor.usage(&row);
     }
+    sums(&snapshot, &mut auditor)?;
     let mut of_account =
         snapshot.prepare(&format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} FROM usage u WHERE u.account_id = ?1"))?;
     for account in auditor.doubtful() {
@@ -76,6 +80,32 @@ pub(in crate::sqlite) fn audit(
     open_tasks(&snapshot, &mut auditor)?;
     auditor.late_holds(now);
     Ok((auditor.finish(strict), auditor))
+}
+
+/// All sums there are.
+fn sums(snapshot: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
+    let columns: Vec<&str> = SUM_KEY.iter().chain(SUMS.iter()).copied().collect();
+    let mut all = snapshot.prepare(&format!("SELECT {} FROM usage_quarter", columns.join(", ")))?;
+    let mut rows = all.query([])?;
+    while let Some(r) = rows.next()? {
+        let words = |i| Ok::<_, rusqlite::Error>(text(r, i)?.unwrap_or_default());
+        let of = SumKeyRef {
+            account: blob(r, 0)?.unwrap_or_default(),
+            quarter: r.get(1)?,
+            key: blob(r, 2)?.unwrap_or_default(),
+            model: words(3)?,
+            endpoint: words(4)?,
+            ending: r.get(5)?,
+            provider: words(6)?,
+            upstream_model: words(7)?,
+        };
+        let mut sum = UsageSum::default();
+        for (place, value) in (SUM_KEY.len()..).zip(&mut sum.0) {
+            *value = r.get(place)?;
+        }
+        auditor.sum(&of, &sum);
+    }
+    Ok(())
 }
 
 fn open_tasks(snapshot: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
@@ -256,6 +286,7 @@ fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
         refunded: r.get(5)?,
         counters: Counters::from_columns(counters).with_tools(facts.tools.as_deref()),
         ended_at,
+        summed: (SumKeyRef::of(&facts, key).digest(), UsageSum::of(&facts, charge, r.get(5)?, write_off)),
         hash: blob(r, 23)?.and_then(|hash| hash.try_into().ok()),
         seal: seal(&facts, &decided, text(r, CHARGE_COLUMNS + Counter::COUNT)?, blob(r, 23)?),
     })

@@ -1,7 +1,7 @@
 //! One group of operations as one transaction: entries and usage rows are inserted one by one with
 //! prepared statements, balances are updated once per account and key.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use rusqlite::types::Null;
@@ -19,6 +19,7 @@ use crate::ledger::chain::{ChainLink, Content, Hash};
 use crate::ledger::{self, EntryKind, Pots, op_id};
 use crate::sqlite::writer::entries::ENTRY;
 use crate::sqlite::writer::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
+use crate::sums::{SumKey, SummedUntil, UsageSum};
 use crate::task::Webhook;
 
 /// The columns of a usage row but for its counters, which come after them.
@@ -65,7 +66,7 @@ pub(in crate::sqlite) struct KeyDelta {
 
 /// Writes operations inside an open transaction; `flush` brings the balances along.
 pub(in crate::sqlite) struct Apply<'a> {
-    conn: &'a Connection,
+    pub(in crate::sqlite) conn: &'a Connection,
     known: &'a KnownPrices,
     /// The statements of every call, looked up once per group.
     pub(in crate::sqlite) entry: CachedStatement<'a>,
@@ -80,6 +81,10 @@ pub(in crate::sqlite) struct Apply<'a> {
     pub(in crate::sqlite) keys: IdMap<KeyId, KeyDelta>,
     /// What is free and what is held of trial credit that expires.
     pub(in crate::sqlite) lots: BTreeMap<(AccountId, CreditKey), (i64, i64)>,
+    /// What the rows of this group add to the sums of the usage log.
+    pub(in crate::sqlite) sums: HashMap<SumKey, UsageSum>,
+    /// Which rows are in the sums, once it was looked up; `Some(None)`: all of them.
+    pub(in crate::sqlite) summed: Option<Option<SummedUntil>>,
     pub new_prices: Vec<[u8; 16]>,
     /// Holds opened (with their entry) and closed (`None`), for the watermark of open holds.
     pub holds: Vec<(CallId, Option<i64>)>,
@@ -105,6 +110,8 @@ impl<'a> Apply<'a> {
             accounts: IdMap::default(),
             keys: IdMap::default(),
             lots: BTreeMap::new(),
+            sums: HashMap::new(),
+            summed: None,
             new_prices: Vec::new(),
             holds: Vec::new(),
         })
@@ -125,6 +132,8 @@ impl<'a> Apply<'a> {
         self.accounts.clear();
         self.keys.clear();
         self.lots.clear();
+        self.sums.clear();
+        self.summed = None;
         self.holds.truncate(holds);
         self.new_prices.truncate(prices);
     }
@@ -148,6 +157,7 @@ impl<'a> Apply<'a> {
             Op::Account(account, _) => return Ok(Outcome::Done(self.account(account)?)),
             Op::Social(social, _) => return Ok(Outcome::Done(self.social(social)?)),
             Op::RouteHealth(health, _) => return self.route_health(health).map(|()| Outcome::Done(Ok(()))),
+            Op::Probe(probe, _) => return Ok(Outcome::Count(self.probe(probe)?)),
             Op::ClientSecret(secret, _) => return Ok(Outcome::Count(self.client_secret(secret)?)),
             Op::WorkflowRun(run, _) => return Ok(Outcome::Count(self.workflow_run(run)?)),
             Op::Task(task, _) => return Ok(Outcome::Done(self.task(task)?)),
@@ -183,6 +193,7 @@ impl<'a> Apply<'a> {
                 self.note_signing_secrets(names, *at)?;
                 return Ok(Outcome::Done(Ok(())));
             }
+            Op::FillSums(most, _) => return Ok(Outcome::Count(self.fill_sums(*most)?)),
             Op::ForgetIdem { before, .. } => {
                 return Ok(Outcome::Count(self.forget_keys(*before)?));
             }
@@ -213,7 +224,8 @@ impl<'a> Apply<'a> {
             let [day, day_used, month, month_used] = used_columns(d.used);
             statement.execute(params![id.0, d.spent, d.held, day, day_used, month, month_used])?;
         }
-        self.flush_lots()
+        self.flush_lots()?;
+        self.flush_sums()
     }
 
     fn price(&mut self, price: &tollgate_catalog::Price) -> rusqlite::Result<()> {
@@ -406,7 +418,7 @@ impl<'a> Apply<'a> {
             *place = counter;
         }
         self.usage.execute(&all[..])?;
-        Ok(())
+        self.sum_row((u.account, u.call, u.key), &facts, (u.charge, u.write_off))
     }
 }
 

@@ -21,6 +21,7 @@ use crate::receipt::KeyRecord;
 use crate::sqlite::changes::ChangeOp;
 use crate::sqlite::client_secrets::ClientSecretOp;
 use crate::sqlite::operator::OperatorOp;
+use crate::sqlite::probes::ProbeOp;
 use crate::sqlite::route_health::RouteHealthOp;
 use crate::sqlite::social::SocialOp;
 use crate::sqlite::tasks::rows::{TaskDone, TaskOp};
@@ -50,6 +51,7 @@ pub(in crate::sqlite) enum Op {
     ClientSecret(Box<ClientSecretOp>, CommitReply<u64>),
     WorkflowRun(Box<WorkflowRunOp>, CommitReply<u64>),
     RouteHealth(Box<RouteHealthOp>, CommitReply<()>),
+    Probe(Box<ProbeOp>, CommitReply<u64>),
     Task(Box<TaskOp>, CommitReply<()>),
     TakeWebhooks {
         now: i64,
@@ -58,6 +60,8 @@ pub(in crate::sqlite) enum Op {
         reply: CommitReply<Vec<Webhook>>,
     },
     Operator(Box<OperatorOp>, CommitReply<()>),
+    /// So many rows of the usage log from before there were sums.
+    FillSums(i64, CommitReply<u64>),
     ForgetIdem {
         before: i64,
         reply: CommitReply<u64>,

@@ -95,6 +95,7 @@ impl Apply<'_> {
         if let (CreditKind::Refund { call }, Some(_)) = (c.kind, key) {
             self.statement("UPDATE usage SET refunded = refunded + ?3 WHERE account_id = ?1 AND call_id = ?2")?
                 .execute(params![c.account.0, call.0, amount])?;
+            self.sum_refund(c.account, call, amount)?;
         }
         self.entry(
             c.account,

@@ -11,9 +11,19 @@ use serde_json::{Value, json};
 use tollgate_media::image::{Layout, imagen_parameters};
 use tollgate_wire::Problem;
 
-/// The base address has no path.
+/// At the Gemini API, whose base address has no path, or on Vertex AI.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct GeminiImages;
+pub(crate) struct GeminiImages {
+    /// Below which its models are.
+    pub models: &'static str,
+    /// Its key goes in a header; else a token is added when it is sent.
+    pub plain_key: bool,
+}
+
+impl GeminiImages {
+    pub(crate) const OWN: GeminiImages = GeminiImages { models: "/v1beta/models", plain_key: true };
+    pub(crate) const VERTEX: GeminiImages = GeminiImages { models: crate::makers::vertex::MODELS, plain_key: false };
+}
 
 const RATIOS: &[&str] = &["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
 const PARTS: Layout = Layout {
@@ -46,11 +56,13 @@ impl ImageMaker for GeminiImages {
         }
         let (verb, body) =
             if job.api == IMAGEN { ("predict", predict(job)?) } else { ("generateContent", content(job)?) };
-        let path = format!("/v1beta/models/{}:{verb}", in_a_path(job.model));
+        let path = format!("{}/{}:{verb}", self.models, in_a_path(job.model));
         let uri = asking.provider.base_url.join(&path).map_err(|_| Problem::wrong("model", "reachable"))?;
         let mut request = post(uri, Bytes::new(), job.external_id);
         *request.body_mut() = json_with_files(&body, job);
-        key_in(&mut request, "x-goog-api-key", asking.provider);
+        if self.plain_key {
+            key_in(&mut request, "x-goog-api-key", asking.provider);
+        }
         Ok(request)
     }
 

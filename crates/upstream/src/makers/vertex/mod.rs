@@ -1,6 +1,10 @@
 //! Google's Vertex AI: the formats of Gemini, Claude and chat completions below a project in a
 //! region. The base address ends in `/locations/REGION`; the key is a token of a service account.
 
+mod embed;
+
+pub(crate) use embed::VertexEmbeddings;
+
 use crate::chat::{judge, post};
 use crate::makers::gemini::in_a_path;
 use crate::{Chat, ChatAsk, Fault, Outgoing, Provider, WholeReply};
@@ -8,6 +12,9 @@ use bytes::Bytes;
 use http::Uri;
 use tollgate_wire::json::{Node, Object};
 use tollgate_wire::{Dialect, Dropped, Problem, UpstreamError};
+
+/// Below which Google's own models are.
+pub(crate) const MODELS: &str = "/publishers/google/models";
 
 /// Gemini's models.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +26,7 @@ impl Chat for VertexGemini {
     }
 
     fn path(&self) -> &'static str {
-        "/publishers/google/models"
+        MODELS
     }
 
     fn request(&self, provider: &Provider, uri: Uri, ask: ChatAsk<'_>) -> Outgoing {

@@ -3,7 +3,9 @@
 
 use super::{Talker, audio, house_with, kinds, rows};
 use crate::house::{House, Plan};
+use futures_util::SinkExt as _;
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
 
 /// Each face has a price of its own.
 const FACES: &str = r#"
@@ -152,4 +154,72 @@ async fn each_face_is_charged_at_its_price() {
     let nano = 300 * 1_000 + 30 * 10_000 + 200 * 3_000 + 520 * 500 + 30 * 2_000 + 40 * 20_000;
     assert_eq!(row.charge.nano(), nano);
     assert!(row.charge <= row.hold);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_be_remembered_has_a_length() {
+    let house = house_with(Plan::default()).await;
+    let mut talker = Talker::open(&house).await;
+    talker.until("session.created").await;
+    let update = |session: Value| json!({ "type": "session.update", "session": session });
+    let long = "x".repeat(600);
+    let mut named = update(json!({ "type": "realtime" }));
+    named["event_id"] = json!(long);
+    let asked = json!({ "type": "response.create", "event_id": long });
+    let settings = update(json!({ "type": "realtime", "instructions": "x".repeat(1 << 20) }));
+    let notes = json!({ "type": "response.create", "response": { "metadata": { "note": "x".repeat(20_000) } } });
+    for (event, param) in
+        [(named, "event_id"), (asked, "event_id"), (settings, "session"), (notes, "response.metadata")]
+    {
+        talker.send(event).await;
+        let refused = talker.until("error").await.pop().expect("an event");
+        assert_eq!(refused["error"]["param"], param, "{refused}");
+    }
+    // Ours is the only one that came through.
+    assert_eq!(house.sim.sessions()[0].frames.len(), 1);
+    talker.leave().await;
+    house.quiet().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_recording_that_waits_is_counted_among_all_bodies() {
+    let catalog = r#"
+[model."voice"]
+supported_endpoint_types = ["realtime"]
+price = { input = 1, output = 1, audio_input = 1, audio_output = 1 }
+route = [{ provider = "gemini", upstream_model = "gemini-live-sim" }]
+"#;
+    let house = House::with(Plan { catalog, ..Plan::default() }).await;
+    let mut talker = Talker::open(&house).await;
+    talker.until("session.created").await;
+    let minutes = audio(0, 120_000);
+    talker.send(json!({ "type": "input_audio_buffer.append", "audio": minutes })).await;
+    // It is passed on as it is spoken: nearly all of it waits, for two minutes.
+    let _watch = crate::watch::Watch::over("it is not counted".to_owned());
+    while house.sim.sessions()[0].audio_ms == 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert!(house.running().app.bodies.used() >= minutes.len(), "{}", house.running().app.bodies.used());
+    drop(talker);
+    while house.running().app.bodies.used() > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pings_without_end_are_read_at_a_pace() {
+    let config = "[realtime]\nevents_per_second = 1".to_owned();
+    let house = house_with(Plan { config, ..Plan::default() }).await;
+    let mut talker = Talker::open(&house).await;
+    talker.until("session.created").await;
+    // A burst of twenty is read at once, and then one in a second: what is sent behind waits.
+    for _ in 0..200 {
+        talker.socket.send(Message::Ping(Vec::new().into())).await.expect("sent");
+    }
+    talker.send(json!({ "type": "input_audio_buffer.clear" })).await;
+    talker.send(json!({ "type": "input_audio_buffer.clear" })).await;
+    let quick = tokio::time::timeout(std::time::Duration::from_secs(3), talker.until("input_audio_buffer.cleared"));
+    assert!(quick.await.is_err(), "it is minutes until then");
+    drop(talker);
+    house.quiet().await;
 }

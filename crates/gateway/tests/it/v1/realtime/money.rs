@@ -207,6 +207,31 @@ pub async fn usage_that_cannot_be_true_is_not_believed() {
     }
 }
 
+/// How many tokens a second of sound has is known of some providers only: it is a setting.
+#[tokio::test(flavor = "multi_thread")]
+async fn sound_is_counted_at_the_rate_of_its_provider() {
+    let catalog = r#"
+[model."voice"]
+supported_endpoint_types = ["realtime"]
+price = { input = 1_000_000, output = 1_000_000, audio_input = 1_000_000, audio_output = 1_000_000, cache_read = 0 }
+route = [{ provider = "rated", upstream_model = "gpt-realtime" }]
+"#;
+    for (setting, said, heard) in [("", 20, 10), ("live_said = 40\nlive_heard = 30\n", 40, 30)] {
+        let config = format!(
+            "[provider.rated]\nkind = \"openai\"\nbase_url = \"{{host}}/v1\"\nsecret_file = \"sim.key\"\n{setting}"
+        );
+        let house = House::with(Plan { catalog, config, ..Plan::default() }).await;
+        let mut talker = Talker::open(&house).await;
+        talker.send(json!({ "type": "input_audio_buffer.append", "audio": audio(0, 10_000) })).await;
+        talker.turn("[[sim:no_usage ms=1000]]").await;
+        talker.leave().await;
+        let used = rows(&house).await[0].counters;
+        assert_eq!(used.audio_output, said, "{setting}");
+        let most = 10 * heard;
+        assert!(used.audio_input > most * 9 / 10 && used.audio_input <= most + 1, "{setting}: {}", used.audio_input);
+    }
+}
+
 pub async fn a_response_that_fails_is_free_and_says_nothing_of_the_provider() {
     let house = house().await;
     let mut talker = Talker::open(&house).await;

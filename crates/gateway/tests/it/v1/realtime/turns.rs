@@ -1,11 +1,15 @@
 //! Turns that a provider hears: each is answered behind a hold, and none without money.
 
 use super::money::FIXED;
-use super::{Talker, audio, house, house_with, kinds, rows};
+use super::{Talker, audio, cost, house, house_with, kinds, rows};
 use crate::house::{House, Plan};
+use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use tokio_tungstenite::accept_async;
+use tokio_tungstenite::tungstenite::Message;
 
 /// A response is 100 tokens at a thousandth of a cent each; this is the money of one, and a half.
 const FOR_ONE: &str = "0.00015";
@@ -205,6 +209,107 @@ pub async fn nothing_reaches_who_answers_by_itself_without_a_hold() {
     let rows = rows(&house).await;
     let settled = rows.iter().filter(|row| row.raw_usage.is_some()).count();
     assert!(settled >= 1 && begun <= rows.len(), "{begun} of {}: {:?}", rows.len(), kinds(&events));
+}
+
+/// Each token costs a thousandth of a cent, whatever it is.
+const EAGER: &str = r#"
+[model."voice"]
+context_window = 32000
+supported_endpoint_types = ["realtime"]
+price = { input = 1_000_000, output = 1_000_000, audio_input = 1_000_000, audio_output = 1_000_000, cache_read = 1_000_000 }
+route = [{ provider = "eager", upstream_model = "qwen" }]
+"#;
+
+/// A provider that cannot be told to leave turns to others, and hears three at once. What it is
+/// told to stop it stops, after it has read ten tokens. Gives what it was told.
+async fn begins_three(listener: TcpListener) -> Vec<Value> {
+    let (socket, _) = listener.accept().await.expect("a connection");
+    let mut socket = accept_async(socket).await.expect("a session");
+    let response = |id: &str, status: &str, usage: Value| json!({ "id": id, "status": status, "usage": usage });
+    let used = |output: u64| json!({ "input_tokens": 10, "output_tokens": output, "total_tokens": 10 + output });
+    let mut heard: Vec<Value> = Vec::new();
+    while let Some(Ok(message)) = socket.next().await {
+        let Message::Text(text) = message else { continue };
+        let event: Value = serde_json::from_str(&text).expect("an event");
+        let mut answers = Vec::new();
+        match event["type"].as_str() {
+            Some("session.update") => answers.push(json!({ "type": "session.updated", "session": {} })),
+            Some("input_audio_buffer.append") if heard.iter().all(|before| before["type"] != event["type"]) => {
+                for id in ["resp_1", "resp_2", "resp_3"] {
+                    let begun = response(id, "in_progress", Value::Null);
+                    answers.push(json!({ "type": "response.created", "response": begun }));
+                }
+                answers.push(json!({ "type": "response.done", "response": response("resp_1", "completed", used(5)) }));
+            }
+            Some("response.cancel") => {
+                let id = event["response_id"].as_str().unwrap_or_default();
+                answers.push(json!({ "type": "response.done", "response": response(id, "cancelled", used(0)) }));
+            }
+            _ => {}
+        }
+        heard.push(event);
+        for answer in answers {
+            let _ = socket.send(Message::text(answer.to_string())).await;
+        }
+    }
+    heard
+}
+
+/// Speaks to it with so much money: what each row cost, what it was told, and what the client
+/// heard.
+async fn three_at_once(usd: &'static str) -> (Vec<i64>, Vec<Value>, Vec<Value>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let mut provider = JoinSet::new();
+    provider.spawn(begins_three(listener));
+    let Plan { config, .. } = fixed(usd);
+    let config = format!(
+        "{config}\n[provider.eager]\nkind = \"dashscope\"\nbase_url = \"http://127.0.0.1:{port}\"\nsecret_file = \"sim.key\"\n"
+    );
+    let house = House::with(Plan { usd, catalog: EAGER, config, ..Plan::default() }).await;
+    let mut talker = Talker::open(&house).await;
+    talker.send(said(&audio(100, 100))).await;
+    let (events, code) = talker.rest().await;
+    assert_eq!(code, 1008, "{:?}", kinds(&events));
+    let rows = rows(&house).await;
+    for row in &rows {
+        assert!(row.charge <= row.hold && row.write_off.is_zero(), "{row:?}");
+    }
+    let mut charges: Vec<i64> = rows.iter().map(|row| row.charge.nano()).filter(|charge| *charge > 0).collect();
+    charges.sort_unstable();
+    let heard = provider.join_next().await.expect("a provider").expect("it ended");
+    (charges, heard, events)
+}
+
+pub async fn a_third_turn_is_paid_or_stopped_while_the_second_is() {
+    let stopped = |heard: &[Value]| -> Vec<String> {
+        let cancels = heard.iter().filter(|event| event["type"] == "response.cancel");
+        cancels.map(|event| event["response_id"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let begun = |events: &[Value]| kinds(events).into_iter().filter(|kind| *kind == "response.created").count();
+    // There is a hold for a response, and one for what is stopped; the third has what is left.
+    let (charges, heard, events) = three_at_once("0.0012").await;
+    assert_eq!(charges, [10_000, 10_000, 15_000], "what the stopped ones have read is paid");
+    assert_eq!((stopped(&heard), begun(&events)), (vec!["resp_2".to_owned(), "resp_3".to_owned()], 3));
+    // Nothing is left for the third: nothing of it is heard, and the session ends.
+    let (charges, heard, events) = three_at_once("0.00095").await;
+    assert_eq!(charges, [10_000, 15_000], "those that had a hold are paid");
+    assert_eq!((stopped(&heard), begun(&events)), (vec!["resp_2".to_owned(), "resp_3".to_owned()], 2));
+    assert_eq!(events.last().expect("an event")["error"]["code"], "insufficient_balance");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_and_leaves_at_once_pays_for_what_was_read() {
+    let house = house().await;
+    let mut talker = Talker::open(&house).await;
+    talker.text_only().await;
+    talker.ask(&format!("{} [[sim:hold after=0]]", "toll ".repeat(1_000))).await;
+    talker.socket.close(None).await.expect("a close");
+    let rows = rows(&house).await;
+    let billed = house.sim.sessions()[0].billed.clone();
+    let paid: i64 = rows.iter().map(|row| row.charge.nano()).sum();
+    assert_eq!((billed.len(), paid), (1, billed.iter().map(cost).sum::<i64>()), "{rows:?}");
+    assert!(paid >= 1_000 * 500 && rows.iter().all(|row| !row.estimated), "{rows:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,295 @@
+//! Sums of the usage log on the embedded engine. The writer adds up what a group closed and writes
+//! each sum once, with the group. Questions read the sums of their time and add them up further.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_iter};
+
+use super::SqliteEngine;
+use super::read::{self, USAGE};
+use super::writer::apply::Apply;
+use super::writer::ops::Op;
+use crate::call::UsageRow;
+use crate::call::counters::COUNTERS;
+use crate::call::row_hash::RowFacts;
+use crate::error::StoreError;
+use crate::ids::{AccountId, CallId, KeyId};
+use crate::margin::first_id;
+use crate::store::sums::{ExportPage, too_many_groups};
+use crate::sums::{
+    MOST_GROUPS, SUM_COLUMNS, SUM_KEY, SUMS, SumColumn, SumGroup, SumKey, SumKeyRef, SumQuery, SummedUntil,
+    UsageFilter, UsageSum, Wanted, quarter,
+};
+
+static UPSERT: LazyLock<String> = LazyLock::new(|| {
+    let columns: Vec<&str> = SUM_KEY.iter().chain(SUMS.iter()).copied().collect();
+    let adds: Vec<String> = SUMS.iter().map(|column| format!("{column} = {column} + excluded.{column}")).collect();
+    format!(
+        "INSERT INTO usage_quarter ({}) VALUES ({}) ON CONFLICT ({}) DO UPDATE SET {}",
+        columns.join(", "),
+        vec!["?"; columns.len()].join(", "),
+        SUM_KEY.join(", "),
+        adds.join(", ")
+    )
+});
+/// What is read of a row of the log to add it to its sum; the counters come after it.
+const SUMMED: &str = "u.account_id, u.call_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, u.upstream_model, \
+     u.ending, u.estimated, u.charge, u.refunded, u.write_off, u.first_byte_ms, u.cost";
+const SUMMED_COLUMNS: usize = 16;
+
+/// The last row that is in the sums; `None`: all are.
+pub(super) fn summed_until(conn: &Connection) -> rusqlite::Result<Option<SummedUntil>> {
+    let mut found = conn.prepare_cached("SELECT account_id, call_id FROM usage_backfill")?;
+    let read = |r: &Row<'_>| Ok(SummedUntil::read(&r.get::<_, Vec<u8>>(0)?, &r.get::<_, Vec<u8>>(1)?));
+    found.query_row([], read).optional()
+}
+
+impl Apply<'_> {
+    /// Whether a row is in the sums already, or comes in when it is its turn.
+    fn is_summed(&mut self, account: AccountId, call: CallId) -> rusqlite::Result<bool> {
+        let until = match self.summed {
+            Some(until) => until,
+            None => *self.summed.insert(summed_until(self.conn)?),
+        };
+        Ok(until.is_none_or(|until| until.covers(account, call)))
+    }
+
+    /// Adds a row that has just been written to its sum.
+    pub(super) fn sum_row(
+        &mut self,
+        (account, call, key): (AccountId, CallId, KeyId),
+        facts: &RowFacts<'_>,
+        (charge, write_off): (i64, i64),
+    ) -> rusqlite::Result<()> {
+        if self.is_summed(account, call)? {
+            let of = SumKeyRef::of(facts, &key.0).owned(account, key);
+            self.sums.entry(of).or_default().add(&UsageSum::of(facts, charge, 0, write_off));
+        }
+        Ok(())
+    }
+
+    /// A refund belongs to the sum of its call.
+    pub(super) fn sum_refund(&mut self, account: AccountId, call: CallId, amount: i64) -> rusqlite::Result<()> {
+        if !self.is_summed(account, call)? {
+            return Ok(());
+        }
+        let sql = "SELECT key_id, model, endpoint, ending, coalesce(provider, ''), coalesce(upstream_model, '') \
+                   FROM usage WHERE account_id = ?1 AND call_id = ?2";
+        let of = self.statement(sql)?.query_row(params![account.0, call.0], |r| {
+            Ok(SumKey {
+                account,
+                quarter: quarter(call),
+                key: KeyId(r.get(0)?),
+                model: r.get(1)?,
+                endpoint: r.get(2)?,
+                ending: r.get(3)?,
+                provider: r.get(4)?,
+                upstream_model: r.get(5)?,
+            })
+        });
+        if let Some(of) = of.optional()? {
+            self.sums.entry(of).or_default().add(&UsageSum::refund(amount));
+        }
+        Ok(())
+    }
+
+    /// Adds the next rows from before there were sums. Answers 1 where there is more to do.
+    pub(super) fn fill_sums(&mut self, most: i64) -> rusqlite::Result<u64> {
+        let Some(from) = summed_until(self.conn)? else { return Ok(0) };
+        let sql = format!(
+            "SELECT {SUMMED}{COUNTERS} FROM usage u WHERE (u.account_id, u.call_id) > (?1, ?2) \
+             ORDER BY u.account_id, u.call_id LIMIT ?3"
+        );
+        let mut statement = self.statement(&sql)?;
+        let (account, call) = (from.account.map(|id| id.0.to_vec()), from.call.map(|id| id.0.to_vec()));
+        let mut rows = statement.query(params![account.unwrap_or_default(), call.unwrap_or_default(), most])?;
+        let (mut count, mut last) = (0, None);
+        while let Some(r) = rows.next()? {
+            let (of, sum) = summed(r)?;
+            let call = CallId(r.get(1)?);
+            last = Some((of.account, call));
+            self.sums.entry(of).or_default().add(&sum);
+            count += 1;
+        }
+        drop(rows);
+        match last.filter(|_| count == most) {
+            Some((account, call)) => {
+                let sql = "UPDATE usage_backfill SET account_id = ?1, call_id = ?2";
+                self.statement(sql)?.execute(params![account.0, call.0])?;
+            }
+            None => {
+                self.statement("DELETE FROM usage_backfill")?.execute([])?;
+            }
+        }
+        self.summed = None;
+        Ok((count == most).into())
+    }
+
+    pub(super) fn flush_sums(&mut self) -> rusqlite::Result<()> {
+        if self.sums.is_empty() {
+            return Ok(());
+        }
+        let mut statement = self.statement(&UPSERT)?;
+        for (of, sum) in self.sums.drain() {
+            let mut all: [&dyn ToSql; SUM_KEY.len() + SUM_COLUMNS] = [&0; SUM_KEY.len() + SUM_COLUMNS];
+            let key: [&dyn ToSql; SUM_KEY.len()] = [
+                &of.account.0,
+                &of.quarter,
+                &of.key.0,
+                &of.model,
+                &of.endpoint,
+                &of.ending,
+                &of.provider,
+                &of.upstream_model,
+            ];
+            all[..SUM_KEY.len()].copy_from_slice(&key);
+            for (place, value) in all[SUM_KEY.len()..].iter_mut().zip(&sum.0) {
+                *place = value;
+            }
+            statement.execute(&all[..])?;
+        }
+        Ok(())
+    }
+}
+
+/// A row of the log as a part of its sum.
+fn summed(r: &Row<'_>) -> rusqlite::Result<(SumKey, UsageSum)> {
+    let (account, call, key) = (AccountId(r.get(0)?), CallId(r.get(1)?), KeyId(r.get(2)?));
+    let text = |i: usize| r.get_ref(i)?.as_str_or_null().map_err(rusqlite::Error::from);
+    let facts = RowFacts {
+        account: &account.0,
+        call: &call.0,
+        at: r.get(3)?,
+        ended_at: r.get(4)?,
+        endpoint: text(5)?.unwrap_or_default(),
+        model: text(6)?.unwrap_or_default(),
+        provider: text(7)?,
+        upstream_model: text(8)?,
+        ending: r.get(9)?,
+        estimated: r.get(10)?,
+        first_byte_ms: r.get(14)?,
+        cost: r.get(15)?,
+        counters: read::counters(r, SUMMED_COLUMNS)?,
+        ..RowFacts::default()
+    };
+    let sum = UsageSum::of(&facts, r.get(11)?, r.get(12)?, r.get(13)?);
+    Ok((SumKeyRef::of(&facts, &key.0).owned(account, key), sum))
+}
+
+impl SqliteEngine {
+    pub async fn fill_sums(&self, most: i64) -> Result<bool, StoreError> {
+        if self.readers.read(|c| Ok(summed_until(c)?)).await?.is_none() {
+            return Ok(false);
+        }
+        Ok(self.ask(|reply| Op::FillSums(most, reply)).await? > 0)
+    }
+
+    pub async fn sums_complete(&self) -> Result<bool, StoreError> {
+        self.readers.read(|c| Ok(summed_until(c)?.is_none())).await
+    }
+
+    pub async fn usage_sums(&self, query: &SumQuery) -> Result<Vec<SumGroup>, StoreError> {
+        self.catch_up().await;
+        let query = query.clone();
+        self.readers.read(move |c| groups(c, &query)).await
+    }
+
+    pub async fn usage_export(&self, page: ExportPage) -> Result<Vec<UsageRow>, StoreError> {
+        self.catch_up().await;
+        self.readers
+            .read(move |c| {
+                let (of, mut values) = conditions("u", &page.filter);
+                let (after, call) = page.after.map_or(([0; 16], [0; 16]), |(account, call)| (account.0, call.0));
+                let sql = format!(
+                    "SELECT {USAGE}{COUNTERS}, NULL FROM usage u WHERE {of} (u.account_id, u.call_id) > (?, ?) \
+                     AND u.call_id >= ? AND u.call_id < ? ORDER BY u.account_id, u.call_id LIMIT ?"
+                );
+                let bytes = |id: [u8; 16]| Value::Blob(id.to_vec());
+                values.extend([after, call, first_id(page.from_ms), first_id(page.to_ms)].map(bytes));
+                values.push(Value::Integer(page.limit.into()));
+                let mut statement = c.prepare_cached(&sql)?;
+                let rows = statement.query_map(params_from_iter(values), read::read_usage)?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+}
+
+/// The conditions on a table, each with AND after it, and their values.
+fn conditions(table: &str, filter: &UsageFilter) -> (String, Vec<Value>) {
+    let (mut text, mut values) = (String::new(), Vec::new());
+    if let Some(account) = filter.account {
+        text.push_str(&format!("{table}.account_id = ? AND "));
+        values.push(Value::Blob(account.0.to_vec()));
+    }
+    for (column, wanted) in &filter.wanted {
+        text.push_str(&format!("{table}.{column} = ? AND "));
+        values.push(match wanted {
+            Wanted::Id(id) => Value::Blob(id.to_vec()),
+            Wanted::Text(text) => Value::Text(text.clone()),
+            Wanted::Code(code) => Value::Integer(*code),
+        });
+    }
+    (text, values)
+}
+
+fn groups(conn: &Connection, query: &SumQuery) -> Result<Vec<SumGroup>, StoreError> {
+    let (of, mut values) = conditions("q", &query.filter);
+    let by: String = query.by.iter().map(|column| format!(", {}", column.sql())).collect();
+    let sums: String = SUMS.iter().map(|column| format!(", q.{column}")).collect();
+    let join = if query.by.contains(&SumColumn::Groups) { "JOIN account a ON a.id = q.account_id" } else { "" };
+    let sql =
+        format!("SELECT q.quarter{by}{sums} FROM usage_quarter q {join} WHERE {of} q.quarter >= ? AND q.quarter < ?");
+    values.extend([query.from, query.to].map(Value::Integer));
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut all: HashMap<Vec<u8>, UsageSum> = HashMap::new();
+    let mut key = Vec::new();
+    while let Some(r) = rows.next()? {
+        let quarter: i64 = r.get(0)?;
+        let span = query.spans.partition_point(|begins| *begins <= quarter).saturating_sub(1);
+        key.clear();
+        key.extend((span as u64).to_be_bytes());
+        for place in 1..=query.by.len() {
+            let digits;
+            let raw: &[u8] = match r.get_ref(place)? {
+                ValueRef::Text(raw) | ValueRef::Blob(raw) => raw,
+                ValueRef::Integer(number) => {
+                    digits = number.to_string();
+                    digits.as_bytes()
+                }
+                _ => &[],
+            };
+            key.extend((raw.len() as u64).to_be_bytes());
+            key.extend(raw);
+        }
+        let mut sum = UsageSum::default();
+        for (i, value) in sum.0.iter_mut().enumerate() {
+            *value = r.get(1 + query.by.len() + i)?;
+        }
+        if let Some(known) = all.get_mut(&key) {
+            known.add(&sum);
+        } else if all.len() < MOST_GROUPS {
+            all.insert(key.clone(), sum);
+        } else {
+            return Err(too_many_groups());
+        }
+    }
+    Ok(all.into_iter().map(|(key, sum)| group(&query.by, &key, sum)).collect())
+}
+
+/// Reads back what a group is of.
+fn group(by: &[SumColumn], key: &[u8], sum: UsageSum) -> SumGroup {
+    let number = |bytes: &[u8]| bytes.iter().fold(0usize, |all, byte| all << 8 | usize::from(*byte));
+    let (span, mut rest) = key.split_at_checked(8).unwrap_or_default();
+    let mut of = Vec::with_capacity(by.len());
+    for column in by {
+        let (length, left) = rest.split_at_checked(8).unwrap_or_default();
+        let (raw, left) = left.split_at(number(length).min(left.len()));
+        of.push(column.shown(raw));
+        rest = left;
+    }
+    SumGroup { span: number(span), of, sum }
+}
