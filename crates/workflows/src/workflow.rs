@@ -107,6 +107,9 @@ pub fn load_workflows(files: &[WorkflowFiles], mistakes: &Mistakes) -> BTreeMap<
     all
 }
 
+/// The inputs of a fixture, and the checks that stand with them.
+type FixtureRead = (Map<String, Value>, Vec<Vec<OutputCheck>>);
+
 impl WorkflowFiles {
     fn read(&self, mistakes: &Mistakes) -> Option<Workflow> {
         let (file, text) = &self.record;
@@ -139,13 +142,7 @@ impl WorkflowFiles {
 
     /// `{"inputs": {…}}`; an asset is the name of a file beside it. Without a package also
     /// `"acceptance"`, a list of checks for each acceptance check of the record.
-    fn fixture(
-        &self,
-        file: &str,
-        text: &str,
-        record: &WorkflowRecord,
-        mistakes: &Mistakes,
-    ) -> Option<(Map<String, Value>, Vec<Vec<OutputCheck>>)> {
+    fn fixture(&self, file: &str, text: &str, record: &WorkflowRecord, mistakes: &Mistakes) -> Option<FixtureRead> {
         let name: Arc<str> = Arc::from(file);
         let add =
             |line: usize, one: Violation| mistakes.push(LineInFile::line(&name, line).mistake(&one.path, one.reason));

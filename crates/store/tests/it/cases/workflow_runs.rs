@@ -93,10 +93,17 @@ pub async fn a_run_is_not_put_off_by_a_clock_that_is_set_back(h: House) {
     h.store.create_run(new(&customer, id, None), LIMITS).await.expect("made");
     h.store.take_runs(9, LEASE).await.expect("taken");
     assert!(h.store.write_run(written(id, 1, "waits", WorkflowRunNext::After(500))).await.expect("written"));
+    // One that jumps while it is looked at is not believed; one that has jumped before a start is.
     h.clock.advance(-7_200_000);
+    let h = h.reopen().await;
     assert!(h.store.take_runs(9, LEASE).await.expect("asked").is_empty(), "its time has not come");
     h.store.sweep(h.clock.now()).await.expect("swept");
-    let taken = h.store.take_runs(9, LEASE).await.expect("taken");
+    let mut taken = h.store.take_runs(9, LEASE).await.expect("taken");
+    while taken.is_empty() {
+        // What the sweep has changed is written a moment later.
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        taken = h.store.take_runs(9, LEASE).await.expect("taken");
+    }
     assert_eq!(taken.iter().map(|run| run.id).collect::<Vec<_>>(), [id], "but it is due");
     h.close().await;
 }

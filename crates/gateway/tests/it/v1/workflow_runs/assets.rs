@@ -8,6 +8,7 @@ use axum::Router;
 use axum::response::Redirect;
 use axum::routing::get;
 use serde_json::{Value, json};
+use tollgate_store::NewAccount;
 
 const WAV: &[u8] = include_bytes!("../../../../../../catalog/workflows/meeting-to-minutes/recording.wav");
 const ASSETS: &str = "/v1/workflows/assets";
@@ -80,7 +81,10 @@ async fn nothing_inside_is_fetched_for_a_run() {
     let (status, refused) = house.ask(ASSETS, &json!({ "url": format!("{url}/meeting.wav") })).await;
     assert_eq!((status, &refused["error"]["param"]), (400, &json!("url")), "{refused}");
     assert!(refused["error"]["message"].as_str().is_some_and(|text| text.contains("public address")), "{refused}");
-    let (_, poor) = house.house.stranger("0").await;
+    let store = &house.house.running().app.store;
+    let account = store.create_account(NewAccount { name: "poor".to_owned(), ..NewAccount::default() }).await;
+    let account = account.expect("an account").id;
+    let poor = house.house.new_key(|key| key.account = account).await;
     let request = house.house.http.post(house.house.url(ASSETS)).bearer_auth(poor).json(&json!({ "url": url }));
     assert_eq!(request.send().await.expect("a reply").status(), 402, "nothing is fetched for nothing");
 }
@@ -105,7 +109,7 @@ fn single() -> Value {
     let binding = &mut record["runtime_binding"];
     (binding["endpoint"], binding["operation_id"]) = (json!("/v1/responses"), json!("post_v1_responses"));
     binding["model_ids"] = json!(["tollgate-demo"]);
-    binding["request_field_map"] = json!({ "text": "input", "style": "instructions" });
+    binding["request_field_map"] = json!({ "text": "input" });
     record
 }
 
