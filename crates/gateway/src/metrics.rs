@@ -214,25 +214,7 @@ impl Default for Metrics {
         registry.register("calls_above_quote", help, metrics.above_quote.clone());
         registry.register("provider_faults", "Failed attempts by provider and code", metrics.faults.clone());
         registry.register("refusals", "Requests refused by code", metrics.refused.clone());
-        registry.register("task_polls", "Questions about video tasks by provider and outcome", metrics.polls.clone());
-        registry.register("tasks_ended", "Video tasks by how they ended", metrics.tasks_ended.clone());
-        registry.register("tasks_late", "Tasks a provider took after they had ended here", metrics.late_tasks.clone());
-        registry.register("tasks_stale", "Changes of a task that came too late to count", metrics.stale_tasks.clone());
-        registry.register(
-            "late_success",
-            "Videos a provider finished after their tasks had ended without a charge",
-            metrics.late_success.clone(),
-        );
-        registry.register(
-            "tasks_other_tier",
-            "Videos a provider made in another resolution than was asked for and charged",
-            metrics.other_tier.clone(),
-        );
-        registry.register(
-            "recordings_other_length",
-            "Recordings whose length a provider has otherwise than it was measured and charged",
-            metrics.other_length.clone(),
-        );
+        metrics.register_tasks(&mut registry);
         registry.register(
             "route_paused",
             "1 while a provider is not asked for a model because it reports no usage",
@@ -280,6 +262,28 @@ impl Default for Metrics {
 }
 
 impl Metrics {
+    fn register_tasks(&self, registry: &mut Registry) {
+        registry.register("task_polls", "Questions about video tasks by provider and outcome", self.polls.clone());
+        registry.register("tasks_ended", "Video tasks by how they ended", self.tasks_ended.clone());
+        registry.register("tasks_late", "Tasks a provider took after they had ended here", self.late_tasks.clone());
+        registry.register("tasks_stale", "Changes of a task that came too late to count", self.stale_tasks.clone());
+        registry.register(
+            "late_success",
+            "Videos a provider finished after their tasks had ended without a charge",
+            self.late_success.clone(),
+        );
+        registry.register(
+            "tasks_other_tier",
+            "Videos a provider made in another resolution than was asked for and charged",
+            self.other_tier.clone(),
+        );
+        registry.register(
+            "recordings_other_length",
+            "Recordings whose length a provider has otherwise than it was measured and charged",
+            self.other_length.clone(),
+        );
+    }
+
     pub fn ended(&self, endpoint: &'static str, ending: Ending, reason: &str) {
         if ending == Ending::Answered && reason.is_empty() {
             self.answered.inc();

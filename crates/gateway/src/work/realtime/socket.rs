@@ -170,7 +170,12 @@ impl<T: AsyncRead + AsyncWrite + Unpin> SessionSocket<T> {
 
     /// Writes what goes at once.
     pub async fn flush(&mut self) {
-        std::future::poll_fn(|cx| Poll::Ready(drop(self.poll_write(cx)))).await;
+        std::future::poll_fn(|cx| {
+            // What does not go now waits; whether the side is gone is seen when it is listened to.
+            let _ = self.poll_write(cx);
+            Poll::Ready(())
+        })
+        .await;
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
