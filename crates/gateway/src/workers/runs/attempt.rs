@@ -3,7 +3,7 @@
 //! out what became of it.
 
 use super::drive::RunInHand;
-use super::gather::{NoAnswer, StepAnswer, file, video, whole};
+use super::gather::{NoStepAnswer, StepAnswer, file, video, whole};
 use super::millis;
 use crate::app::App;
 use crate::call::OVER_CONFIRMED;
@@ -304,13 +304,13 @@ async fn answered(
     let charged = cost.unwrap_or(Money::ZERO);
     let gathered = match gathered {
         Ok(gathered) => gathered,
-        Err(NoAnswer::Faulty(reason)) => return Ok(Attempted::Faulted { call, charged, reason }),
-        Err(NoAnswer::NoRoom(reason)) => {
+        Err(NoStepAnswer::Faulty(reason)) => return Ok(Attempted::Faulted { call, charged, reason }),
+        Err(NoStepAnswer::NoRoom(reason)) => {
             tracing::warn!(run = %hand.run.id, reason, "what a step made could not be stored");
             return Ok(Attempted::Unstored { call, charged });
         }
         // The file is there, and paid; it is asked for again.
-        Err(NoAnswer::Later(reason)) => {
+        Err(NoStepAnswer::Later(reason)) => {
             tracing::warn!(run = %hand.run.id, reason, "the video of a step cannot be had yet");
             return Ok(Attempted::Waits(Some(call)));
         }

@@ -27,7 +27,7 @@ pub(super) enum StepAnswer {
 }
 
 /// Why there is none.
-pub(super) enum NoAnswer {
+pub(super) enum NoStepAnswer {
     /// It broke off, or is more than is taken.
     Faulty(String),
     /// There is no place for it.
@@ -36,8 +36,8 @@ pub(super) enum NoAnswer {
     Later(String),
 }
 
-fn broken() -> NoAnswer {
-    NoAnswer::Faulty("the answer broke off".to_owned())
+fn broken() -> NoStepAnswer {
+    NoStepAnswer::Faulty("the answer broke off".to_owned())
 }
 
 async fn drained(mut body: Body) {
@@ -45,13 +45,13 @@ async fn drained(mut body: Body) {
 }
 
 /// Reads a body of at most [`ANSWER_BYTES`].
-pub(super) async fn whole(mut body: Body) -> Result<Bytes, NoAnswer> {
+pub(super) async fn whole(mut body: Body) -> Result<Bytes, NoStepAnswer> {
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame.map_err(|_| broken())?.into_data() else { continue };
         if all.len() + piece.len() > ANSWER_BYTES {
             drained(body).await;
-            return Err(NoAnswer::Faulty(format!("the answer is longer than {ANSWER_BYTES} bytes")));
+            return Err(NoStepAnswer::Faulty(format!("the answer is longer than {ANSWER_BYTES} bytes")));
         }
         all.extend_from_slice(&piece);
     }
@@ -59,7 +59,7 @@ pub(super) async fn whole(mut body: Body) -> Result<Bytes, NoAnswer> {
 }
 
 /// Reads a body into a file of the run.
-pub(super) async fn file(app: &Arc<App>, account: AccountId, mut body: Body) -> Result<String, NoAnswer> {
+pub(super) async fn file(app: &Arc<App>, account: AccountId, mut body: Body) -> Result<String, NoStepAnswer> {
     let most = app.settings.limits.upload_bytes as u64;
     let terms = SpoolTerms { whose: Some(whose(account)), most, in_memory: IN_MEMORY };
     let mut spooling = match app.spool.begin(terms, RunFileWatch::default()).await {
@@ -80,10 +80,10 @@ pub(super) async fn file(app: &Arc<App>, account: AccountId, mut body: Body) -> 
     shelve(app, account, spooled.file, spooled.watch).await.map_err(unstored)
 }
 
-fn unstored(refusal: Refusal) -> NoAnswer {
+fn unstored(refusal: Refusal) -> NoStepAnswer {
     match refusal.code {
-        Code::BodyTooLarge => NoAnswer::Faulty(refusal.message),
-        _ => NoAnswer::NoRoom(refusal.message),
+        Code::BodyTooLarge => NoStepAnswer::Faulty(refusal.message),
+        _ => NoStepAnswer::NoRoom(refusal.message),
     }
 }
 
@@ -92,8 +92,8 @@ pub(super) async fn video(
     hand: &RunInHand<'_>,
     key: &str,
     shown: &Value,
-) -> Result<Result<StepAnswer, NoAnswer>, StoreError> {
-    let later = |why: String| Ok(Err(NoAnswer::Later(why)));
+) -> Result<Result<StepAnswer, NoStepAnswer>, StoreError> {
+    let later = |why: String| Ok(Err(NoStepAnswer::Later(why)));
     let Some(caller) = caller(hand, key).await? else { return later("its key does not work any more".to_owned()) };
     let id = shown["id"].as_str().unwrap_or_default();
     let Some(request) = task_request(&caller, id, "/content") else {
@@ -105,7 +105,7 @@ pub(super) async fn video(
     }
     Ok(match file(hand.app, hand.run.account, reply.into_body()).await {
         // The maker still has it.
-        Err(NoAnswer::Faulty(why)) => Err(NoAnswer::Later(why)),
+        Err(NoStepAnswer::Faulty(why)) => Err(NoStepAnswer::Later(why)),
         other => other.map(StepAnswer::File),
     })
 }
