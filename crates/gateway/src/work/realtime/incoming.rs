@@ -69,6 +69,15 @@ impl IncomingFrames {
         self.filled.is_some()
     }
 
+    /// What was read and what was put together of it is nobody's any more.
+    pub fn forget(&mut self) {
+        if let Some(filled) = self.filled.take() {
+            buffers::was_read(filled.bytes);
+        }
+        (self.frame, self.message, self.ping, self.stub_length) = (None, None, None, 0);
+        (self.collected, self.aside) = (Vec::new(), Vec::new());
+    }
+
     /// Reads what there is, after all that was read before was taken. False at the end.
     pub fn poll_fill<T: AsyncRead + Unpin>(&mut self, cx: &mut Context<'_>, io: &mut T) -> Poll<io::Result<bool>> {
         let mut bytes = buffers::to_read();

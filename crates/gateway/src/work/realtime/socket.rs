@@ -9,6 +9,7 @@ use super::rooms::MessageRoom;
 use crate::door::bodies::BodyShare;
 use bytes::Bytes;
 use std::io;
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -214,18 +215,36 @@ impl<T: AsyncRead + AsyncWrite + Unpin> SessionSocket<T> {
         self.out.excuse();
         self.say_close(&close_payload(code, &reason));
         let saying = async {
-            // Until the other side has closed too: a connection that is cut at once may lose the
-            // last words.
-            while !matches!(
+            // Until the other side has closed too, or cannot be understood.
+            while matches!(
                 self.heard().await,
-                SocketInput::Closed(_)
-                    | SocketInput::Gone
-                    | SocketInput::NoRoom
-                    | SocketInput::TooLarge
-                    | SocketInput::Garbage
+                SocketInput::Text(..) | SocketInput::Binary(..) | SocketInput::Passed | SocketInput::Aside
             ) {}
+            self.drain().await;
         };
         let _ = tokio::time::timeout(LAST_WORDS, saying).await;
+    }
+
+    /// Writes what waits, says that nothing follows, and throws away what still comes until the
+    /// other side is done too. A connection that is cut with something unread loses its last words.
+    async fn drain(&mut self) {
+        let mut written = false;
+        std::future::poll_fn(|cx| {
+            if !written && let Poll::Ready(done) = self.poll_write(cx) {
+                if done.is_err() {
+                    return Poll::Ready(());
+                }
+                written = Pin::new(&mut self.io).poll_shutdown(cx).is_ready();
+            }
+            loop {
+                self.incoming.forget();
+                match ready!(self.incoming.poll_fill(cx, &mut self.io)) {
+                    Ok(true) => {}
+                    Ok(false) | Err(_) => return Poll::Ready(()),
+                }
+            }
+        })
+        .await;
     }
 }
 
