@@ -6,7 +6,7 @@ use crate::bounds::{MAX_DEPTH, MAX_FILE_BYTES};
 use crate::evaluate::{Violation, item, member};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use tollgate_wire::json::{BrokenJson, DEPTH, Scan};
+use tollgate_wire::json::{BrokenJson, DEPTH, Scan, Text};
 
 /// A value, and where each part of it was written.
 #[derive(Clone, Debug)]
@@ -86,7 +86,9 @@ impl Reading {
             Some(b'{') => {
                 let mut members = Map::new();
                 scan.object(|name, scan| {
-                    let name = name.text().into_owned();
+                    let at = scan.at();
+                    let name = whole_text(&name)
+                        .map_err(|reason| Fault::Refused(at, Violation { path: member(path, &name.text()), reason }))?;
                     let path = member(path, &name);
                     if members.contains_key(&name) {
                         let reason = "stands twice in its object".to_owned();
@@ -105,13 +107,23 @@ impl Reading {
                 })?;
                 Ok(Value::Array(items))
             }
-            Some(b'"') => Ok(Value::String(scan.string()?.text().into_owned())),
+            Some(b'"') => Ok(Value::String(whole_text(&scan.string()?).map_err(refused)?)),
             _ => {
                 let raw = scan.value()?;
                 serde_json::from_slice(raw).map_err(|_| refused("is a number beyond every range".to_owned()))
             }
         }
     }
+}
+
+/// What a string means. Half of a character, such as `\ud800`, is something else to each reader.
+fn whole_text(string: &Text<'_>) -> Result<String, String> {
+    let text = string.text().into_owned();
+    let quoted = || [&b"\""[..], string.raw(), b"\""].concat();
+    if text.contains(char::REPLACEMENT_CHARACTER) && serde_json::from_slice::<String>(&quoted()).is_err() {
+        return Err("has half of a character".to_owned());
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -137,6 +149,8 @@ mod tests {
             ("{\n\"a\": tru}", 2, "", "is not JSON"),
             ("{} {}", 1, "", "is not JSON"),
             ("", 1, "", "is not JSON"),
+            ("{\n\"a\": \"\\ud800\"}", 2, "a", "has half of a character"),
+            ("{\n\"\\udc00\": 1}", 2, "\"\u{fffd}\"", "has half of a character"),
             ("[1,\n1e999]", 2, "[1]", "is a number beyond every range"),
             (&deep, 1, &"[0]".repeat(MAX_DEPTH + 1), "is nested deeper than 16"),
         ] {

@@ -145,16 +145,21 @@ pub fn outputs_fit(outputs: &RunOutputs) -> bool {
 /// What the one call of a record without a package gave, as checks name it.
 pub(crate) const SINGLE_OUTPUT: &str = "call.result";
 
+/// The endpoint that answers with a file and nothing else.
+const SPEECH: &str = "/v1/audio/speech";
+
 /// A record without a package: its endpoint is called once, with the mapped inputs.
 fn single_step(workflow: &Workflow) -> PackageStep {
+    let endpoint = workflow.record.runtime_binding.endpoint.clone().unwrap_or_default();
+    let result = if endpoint == SPEECH { OutputFrom::Body } else { OutputFrom::At(String::new()) };
     PackageStep {
         name: "call".to_owned(),
-        endpoint: workflow.record.runtime_binding.endpoint.clone().unwrap_or_default(),
+        endpoint,
         path: Map::new(),
         model: Some(StepModel::Query),
         each: None,
         body: workflow.record.mapped_body(),
-        gives: [("result".to_owned(), OutputFrom::At(String::new()))].into(),
+        gives: [("result".to_owned(), result)].into(),
         checks: Vec::new(),
         schemas: BTreeMap::new(),
     }

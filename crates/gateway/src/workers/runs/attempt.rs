@@ -326,7 +326,9 @@ async fn answered(
 fn outputs(hand: &RunInHand<'_>, at: usize, gathered: &StepAnswer) -> (BTreeMap<String, Value>, Result<(), String>) {
     let one = &hand.steps.steps[at];
     let json = match gathered {
-        StepAnswer::Bytes(bytes) => serde_json::from_slice::<Value>(bytes).unwrap_or_default(),
+        // An answer that is no JSON, such as subtitles, is its text.
+        StepAnswer::Bytes(bytes) => serde_json::from_slice(bytes)
+            .unwrap_or_else(|_| std::str::from_utf8(bytes).map_or(Value::Null, Value::from)),
         StepAnswer::File(_) => Value::Null,
     };
     let mut values = BTreeMap::new();

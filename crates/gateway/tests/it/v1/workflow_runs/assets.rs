@@ -131,3 +131,26 @@ async fn a_single_operation_is_verified_by_its_own_checks() {
     let run = house.ended(&house.begin("one-answer", json!({ "text": "Snow." })).await).await;
     assert_eq!((&run["status"], run["steps"].as_array().map(Vec::len)), (&json!("completed"), Some(1)), "{run:#}");
 }
+
+/// What answers with a file gives that file, and what answers with text its text.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_single_operation_may_answer_with_a_file() {
+    let house = RunHouse::shipped().await;
+    let mut record = single();
+    record["executor_query"] = json!({
+        "input_modalities": ["text"], "output_modalities": ["audio"], "required_capabilities": ["audio-speech"],
+        "selection_policy": "first",
+    });
+    let binding = &mut record["runtime_binding"];
+    (binding["endpoint"], binding["operation_id"]) = (json!("/v1/audio/speech"), json!("post_v1_audio_speech"));
+    binding["model_ids"] = json!(["demo-speech"]);
+    house.put("one-answer.json", &record.to_string()).await;
+    let fixture = r#"{"inputs": {"text": "Rain."}, "acceptance": [["playable:call.result"]]}"#;
+    house.put("one-answer/fixture.json", fixture).await;
+    let run = house.verify("one-answer").await;
+    assert_eq!(run["status"], "completed", "{run:#}");
+    assert_eq!(house.stage("one-answer").await["stage"], "verified", "{run:#}");
+    let run = house.ended(&house.begin("one-answer", json!({ "text": "Snow." })).await).await;
+    let link = run["steps"][0]["outputs"]["result"].as_str().or(run["outputs"]["call"]["result"].as_str());
+    assert!(link.is_some_and(|link| link.contains("/v1/workflows/files/")), "{run:#}");
+}
