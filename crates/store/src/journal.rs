@@ -1,7 +1,8 @@
-//! The close journal: what a call cost, written before its last byte reaches the client, so that a
-//! killed process loses neither the charge nor the customer's money and nobody waits for a sync.
-//! Where holds are committed while their requests travel (SQLite), the beginning of each call is
-//! written here too, before anything is sent.
+//! The journal: what a call cost, written before its last byte reaches the client, so that a killed
+//! process loses neither the charge nor the customer's money and nobody waits for a sync. On SQLite
+//! the hold of each call is written here too, and is durable with the sync that follows it
+//! (`sync.rs`): the database comes behind. Holds and ends are written in the order in which the books
+//! decided them, so that a replay never finds less money than there was.
 //!
 //! Two preallocated segments take turns (space taken in advance still takes closes when the disk is
 //! full). A record is `length, crc32, packed fields`; the checksum covers the segment's epoch, so
@@ -12,16 +13,20 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
+use crate::call::group::CommitGroup;
 use crate::ids::{CallId, IdMap};
 use crate::world::Options;
 
 mod pack;
 pub(crate) mod record;
 mod refused;
+mod sync;
 mod tape;
 
+pub(crate) use sync::JournalSync;
+use sync::Syncing;
 use tape::Tape;
 
 const HEADER: u64 = 16;
@@ -30,6 +35,8 @@ const RECORD_HEADER: usize = 8;
 
 pub(crate) struct Journal {
     inner: Mutex<Inner>,
+    /// Wakes the syncer.
+    bell: Condvar,
     segment_size: u64,
     limit: u64,
 }
@@ -44,14 +51,25 @@ struct Inner {
     marks: IdMap<CallId, LiveMark>,
     /// Calls whose close the database refuses; the record is among the marks.
     refused: IdMap<CallId, ()>,
+    syncing: Syncing,
 }
 
 struct Segment {
-    tape: Tape,
+    tape: Arc<Tape>,
     epoch: u64,
     end: u64,
     last_op: u64,
     unsynced: bool,
+    /// A sync of it has failed: what is in it may not be on the disk, however later ones end.
+    broken: bool,
+}
+
+/// What became of a record.
+pub(crate) struct Appended {
+    /// Whoever needs it to be durable waits for this; without it, for the database.
+    pub synced: Option<Arc<CommitGroup>>,
+    /// Space is short until more is committed.
+    pub crowded: bool,
 }
 
 struct LiveMark {
@@ -77,10 +95,10 @@ impl Journal {
     pub fn open(dir: &Path, options: &Options) -> io::Result<(Self, Vec<Vec<u8>>)> {
         let mut found = Vec::new();
         let mut open = |name: &'static str| -> io::Result<Segment> {
-            let tape = Tape::open(dir, name, options)?;
+            let tape = Arc::new(Tape::open(dir, name, options)?);
             let (epoch, end, records) = read_segment(&tape.read()?);
             found.push((epoch, records));
-            Ok(Segment { tape, epoch, end, last_op: 0, unsynced: false })
+            Ok(Segment { tape, epoch, end, last_op: 0, unsynced: false, broken: false })
         };
         let segments = [open("journal.0")?, open("journal.1")?];
         // The names of new files survive a power cut too.
@@ -89,10 +107,21 @@ impl Journal {
         let records = found.into_iter().flat_map(|(_, records)| records).collect();
         let active = usize::from(segments[1].epoch > segments[0].epoch);
         let epoch = segments[active].epoch;
-        let inner =
-            Inner { segments, active, epoch, unwritten_upto: 0, marks: IdMap::default(), refused: IdMap::default() };
+        let inner = Inner {
+            segments,
+            active,
+            epoch,
+            unwritten_upto: 0,
+            marks: IdMap::default(),
+            refused: IdMap::default(),
+            syncing: Syncing {
+                #[cfg(feature = "testing")]
+                fails: options.journal_sync_fails,
+                ..Syncing::default()
+            },
+        };
         let (segment_size, limit) = (options.journal_segment, options.journal_limit);
-        Ok((Self { inner: Mutex::new(inner), segment_size, limit }, records))
+        Ok((Self { inner: Mutex::new(inner), bell: Condvar::new(), segment_size, limit }, records))
     }
 
     /// After recovery: everything in the journal is in the database, but for what it has refused.
@@ -100,33 +129,53 @@ impl Journal {
         let mut guard = self.lock();
         let inner = &mut *guard;
         inner.marks.retain(|call, _| inner.refused.contains_key(call));
-        for i in 0..2 {
-            inner.carry(i, 1 - i)?;
-            inner.recycle(i, self.segment_size)?;
-            inner.segments[i].tape.sync()?;
+        inner.empty(self.segment_size)
+    }
+
+    /// On the way out, with all of it committed: nothing is left for the next start to read, but
+    /// for the marks of calls that are still open.
+    pub fn tidy(&self, durable: u64) -> io::Result<()> {
+        let mut inner = self.lock();
+        if inner.segments.iter().any(|segment| segment.last_op > durable) {
+            return Ok(());
         }
-        inner.active = 1;
-        Ok(())
+        inner.empty(self.segment_size)
     }
 
     /// Appends the close that is operation `op`. `durable` is the last committed operation.
-    pub fn append_close(&self, call: CallId, op: u64, buffer: &mut [u8], durable: u64) {
+    /// `true`: space is short.
+    pub fn append_close(&self, call: CallId, op: u64, buffer: &mut [u8], durable: u64) -> bool {
         let mut inner = self.lock();
         if inner.refused.contains_key(&call) {
             // The database was quicker to refuse it.
             inner.append(op, buffer, self.segment_size, durable);
             let mark = LiveMark { segment: inner.active, payload: buffer.to_vec() };
             inner.marks.entry(call).or_insert(mark);
-            return;
+        } else {
+            inner.marks.remove(&call);
+            inner.append(op, buffer, self.segment_size, durable);
         }
-        inner.marks.remove(&call);
-        inner.append(op, buffer, self.segment_size, durable);
+        let (wakes, crowded) = (inner.wants_sync(false), inner.is_crowded(self.segment_size, durable));
+        drop(inner);
+        if wakes {
+            self.bell.notify_one();
+        }
+        crowded
     }
 
-    /// Appends the beginning of a call, whose hold is operation `op`: wanted until that is
-    /// committed.
-    pub fn append_hold(&self, op: u64, buffer: &mut [u8], durable: u64) {
-        self.lock().append(op, buffer, self.segment_size, durable);
+    /// Appends the hold that is operation `op`: wanted until that is committed.
+    pub fn append_hold(&self, op: u64, buffer: &mut [u8], durable: u64) -> Appended {
+        let mut inner = self.lock();
+        inner.append(op, buffer, self.segment_size, durable);
+        let trusted = inner.is_trusted(durable);
+        let wakes = inner.wants_sync(trusted);
+        let synced = trusted.then(|| inner.syncing.group.clone());
+        let crowded = inner.is_crowded(self.segment_size, durable);
+        drop(inner);
+        if wakes {
+            self.bell.notify_one();
+        }
+        Appended { synced, crowded }
     }
 
     /// Appends (replaces) the mark of a running call.
@@ -163,17 +212,6 @@ impl Journal {
         self.lock().waiting(durable)
     }
 
-    /// Syncs what was written since the last sync. Called by the writer when commits are late.
-    pub fn sync(&self) {
-        let mut inner = self.lock();
-        for segment in inner.segments.iter_mut().filter(|s| s.unsynced) {
-            match segment.tape.sync() {
-                Ok(()) => segment.unsynced = false,
-                Err(error) => tracing::error!(%error, "cannot sync the close journal"),
-            }
-        }
-    }
-
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -196,6 +234,11 @@ impl Inner {
         self.segments.iter().filter(|s| s.last_op > durable).map(|s| s.end - HEADER).sum()
     }
 
+    /// The half of a segment is left, and the other one is not free yet.
+    fn is_crowded(&self, segment_size: u64, durable: u64) -> bool {
+        self.segments[self.active].end > segment_size / 2 && self.segments[1 - self.active].last_op > durable
+    }
+
     /// Turns to the other segment when a record of this length does not fit into the space taken in
     /// advance and the other is free; otherwise this one grows, for which the disk must have space.
     fn make_room(&mut self, len: usize, segment_size: u64, durable: u64) {
@@ -203,7 +246,8 @@ impl Inner {
         let end = self.segments[active].end;
         // A record larger than a segment finds no more room in the other one.
         let stays = end + len as u64 <= segment_size || end == HEADER;
-        if stays || self.segments[other].last_op > durable {
+        // One that cannot be synced is left as soon as the other is free.
+        if (stays && !self.segments[active].broken) || self.segments[other].last_op > durable {
             return;
         }
         // Marks of running calls in the segment to be reused are written again first; a full disk
@@ -238,6 +282,20 @@ impl Inner {
         }
         self.epoch = epoch;
         (segment.epoch, segment.end, segment.last_op, segment.unsynced) = (epoch, HEADER, 0, true);
+        segment.broken = false;
+        Ok(())
+    }
+
+    /// Both begin anew, with what is still wanted in the second.
+    fn empty(&mut self, segment_size: u64) -> io::Result<()> {
+        for i in 0..2 {
+            self.carry(i, 1 - i)?;
+            self.segments[1 - i].tape.sync(None)?;
+            self.recycle(i, segment_size)?;
+            self.segments[i].tape.sync(None)?;
+            self.segments[i].unsynced = false;
+        }
+        self.active = 1;
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ pub use crate::sqlite::writer::stepping::StepDone;
 pub use disk::{disk_is_full, fill_disk, free_disk};
 pub use load::{Load, Owner, cpu_ticks};
 pub use server::{PostgresServer, make_database, run_sql};
-pub use simulated::{Crash, Disk, Simulated};
+pub use simulated::{BegunSync, Crash, Disk, SeenFile, Simulated};
 
 /// What another version of this program does with a database: its functions (PostgreSQL), and
 /// migrations that come after ours.

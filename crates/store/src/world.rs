@@ -38,6 +38,9 @@ pub struct Options {
     /// Least time between two commits. A commit costs CPU whatever its size, so waiting makes
     /// groups.
     pub commit_pace: Duration,
+    /// How long what is safe in the journal waits for company before it is committed, unless
+    /// somebody asks for it (SQLite).
+    pub commit_patience: Duration,
     /// How long a call waits for its hold to become durable before it is refused.
     pub hold_deadline: Duration,
     /// Total size of the close journal above which new holds are refused.
@@ -65,6 +68,9 @@ pub struct Options {
     /// Nothing happens by itself: a simulation says when the embedded engine commits.
     #[cfg(feature = "testing")]
     pub simulated: Option<crate::testing::Simulated>,
+    /// The journal cannot be synced: holds are durable with their commit.
+    #[cfg(feature = "testing")]
+    pub journal_sync_fails: bool,
     /// What another version of this program does with the database.
     #[cfg(feature = "testing")]
     pub version: Option<crate::testing::OtherVersion>,
@@ -86,6 +92,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             commit_pace: Duration::from_millis(4),
+            commit_patience: Duration::from_millis(200),
             hold_deadline: Duration::from_secs(2),
             journal_limit: 64 << 20,
             journal_segment: 4 << 20,
@@ -98,6 +105,8 @@ impl Default for Options {
             clock_confirm: Duration::from_secs(24 * 3600),
             #[cfg(feature = "testing")]
             simulated: None,
+            #[cfg(feature = "testing")]
+            journal_sync_fails: false,
             #[cfg(feature = "testing")]
             version: None,
         }

@@ -128,6 +128,12 @@ impl Lots {
         lot.free >= 0 && lot.held >= 0
     }
 
+    /// Whether each of these parts is free.
+    pub fn have(&self, parts: &[(CreditKey, i64)]) -> bool {
+        let free = |credit: &CreditKey| self.0.iter().find(|lot| lot.credit == *credit).map_or(0, |lot| lot.free);
+        parts.iter().all(|(credit, part)| free(credit) >= *part)
+    }
+
     /// Takes away what is free of lots past their time.
     pub fn lapse(&mut self, at: i64) -> Vec<Lapse> {
         let due = self.0.iter_mut().take_while(|lot| lot.expires_at <= at).filter(|lot| lot.free > 0);

@@ -78,6 +78,8 @@ pub struct Held {
 
 pub(crate) enum HeldWait {
     Done,
+    /// For the journal or the database, whichever has it first.
+    Either { synced: Arc<CommitGroup>, group: Arc<CommitGroup>, op: u64, until: Instant },
     Group { group: Arc<CommitGroup>, op: u64, until: Instant },
 }
 
@@ -90,10 +92,19 @@ impl Held {
     /// Waits until the hold survives a crash; at once when it does already. An error means: the
     /// ledger did not answer in time; close the call without a charge.
     pub async fn durable(&mut self) -> Result<(), StoreError> {
-        if let HeldWait::Group { group, op, until } = &self.wait {
-            group.wait(*op, Some(*until)).await?;
-            self.wait = HeldWait::Done;
+        match &self.wait {
+            HeldWait::Done => return Ok(()),
+            HeldWait::Group { group, op, until } => group.wait(*op, Some(*until)).await?,
+            HeldWait::Either { synced, group, op, until } => {
+                tokio::select! {
+                    biased;
+                    // A sync refuses nothing.
+                    done = synced.wait(0, None) => done?,
+                    done = group.wait(*op, Some(*until)) => done?,
+                }
+            }
         }
+        self.wait = HeldWait::Done;
         Ok(())
     }
 }

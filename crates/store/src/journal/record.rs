@@ -6,14 +6,19 @@ use std::sync::Arc;
 
 use tollgate_catalog::{Money, Price};
 
+use crate::account::lots::Parts;
+
 use super::pack::{Pack, Unpack};
 use crate::call::counters::Counters;
 use crate::call::price::KnownPrices;
-use crate::call::{Close, Ending, Hold, MAX_STORED_REPLY, Mark, StoredReply, UsageFacts};
+use crate::call::{Close, Ending, Hold, Idem, MAX_STORED_REPLY, Mark, StoredReply, UsageFacts};
 use crate::ids::{AccountId, CallId, KeyId};
+use crate::ledger::Pots;
 
-/// The first byte of a record. Another format gets other bytes.
-const HOLD: u8 = 1;
+/// The first byte of a record. Another format gets other bytes. `BEGUN` is what earlier versions
+/// wrote of a hold: enough for its row in the usage log, not for its entry.
+const BEGUN: u8 = 1;
+const HOLD: u8 = 4;
 pub(super) const MARK: u8 = 2;
 pub(super) const CLOSE: u8 = 3;
 
@@ -26,21 +31,62 @@ pub(crate) enum JournalRecord {
         close: Box<Close>,
         price_id: Option<[u8; 16]>,
     },
-    /// Also what a hold reads back as: a mark without a charge.
+    /// Also what a hold reads back as: a mark without a charge, and the hold itself.
     Mark {
         mark: Box<Mark>,
         price_id: Option<[u8; 16]>,
+        hold: Option<Box<HoldRecord>>,
     },
 }
 
-/// What is known of a call when it begins.
-pub(crate) fn write_hold(hold: &Hold) -> Vec<u8> {
+/// All that recovery needs to make the entry of a hold that the database does not have.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct HoldRecord {
+    pub call: CallId,
+    pub account: AccountId,
+    pub key: KeyId,
+    pub endpoint: String,
+    pub model: String,
+    pub expires_at: i64,
+    pub paid_only: bool,
+    pub idem: Option<Idem>,
+    pub price_id: [u8; 16],
+    /// Only until the database has it.
+    pub price: Option<Arc<Price>>,
+    pub at: i64,
+    pub pots: Pots,
+    pub lots: Parts,
+}
+
+/// What is known of a hold before it is decided; [`decided`] adds the rest.
+pub(crate) fn write_hold(hold: &Hold, known: &KnownPrices) -> Vec<u8> {
     let mut pack = begin(HOLD, hold.call, hold.account);
     pack.id(&hold.key.0);
-    pack.signed(hold.at);
     pack.text(hold.endpoint);
     pack.text(&hold.model);
+    pack.signed(hold.expires_at);
+    pack.flag(hold.paid_only);
+    pack.option(hold.idem.as_ref(), |pack, idem| {
+        pack.bytes(&idem.key_hash);
+        pack.bytes(&idem.fingerprint);
+    });
+    pack.id(&hold.price.id());
+    new_price(&mut pack, Some(&hold.price), known);
     pack.0
+}
+
+/// When the hold was made, and what it took from which pots and lots.
+pub(crate) fn decided(buffer: &mut Vec<u8>, at: i64, pots: Pots, lots: &[([u8; 16], i64)]) {
+    let mut pack = Pack(std::mem::take(buffer));
+    pack.signed(at);
+    pack.signed(pots.trial);
+    pack.signed(pots.paid);
+    pack.number(lots.len() as u64);
+    for (credit, part) in lots {
+        pack.id(credit);
+        pack.signed(*part);
+    }
+    *buffer = pack.0;
 }
 
 pub(crate) fn write_mark(mark: &Mark, known: &KnownPrices) -> Vec<u8> {
@@ -110,8 +156,12 @@ fn facts(pack: &mut Pack, row: &UsageFacts, known: &KnownPrices) {
     pack.option(row.first_byte_ms, |pack, ms| pack.number(u64::from(ms)));
     pack.option(row.tier.as_deref(), Pack::text);
     pack.option(row.price.as_ref().map(|price| price.id()), |pack, id| pack.id(&id));
-    // The price itself only until the database has it.
-    let new = row.price.as_deref().filter(|price| !known.has(&price.id()));
+    new_price(pack, row.price.as_deref(), known);
+}
+
+/// The price itself only until the database has it.
+fn new_price(pack: &mut Pack, price: Option<&Price>, known: &KnownPrices) {
+    let new = price.filter(|price| !known.has(&price.id()));
     pack.option(new.and_then(|price| serde_json::to_vec(price).ok()), |pack, json| pack.bytes(&json));
 }
 
@@ -128,18 +178,21 @@ fn unpack(from: &mut Unpack<'_>) -> Option<JournalRecord> {
     let kind = from.byte()?;
     let (call, account) = (CallId(from.id()?), AccountId(from.id()?));
     match kind {
+        BEGUN => {
+            let (key, at) = (KeyId(from.id()?), from.signed()?);
+            Some(begun(call, account, key, at, (from.text()?, from.text()?), None))
+        }
         HOLD => {
-            let row = unpack_begun(from)?;
-            Some(JournalRecord::Mark {
-                mark: Box::new(Mark { call, account, charge: Money::ZERO, most: None, row }),
-                price_id: None,
-            })
+            let hold = unpack_hold(from, call, account)?;
+            let words = (hold.endpoint.clone(), hold.model.clone());
+            Some(begun(call, account, hold.key, hold.at, words, Some(Box::new(hold))))
         }
         MARK => {
             let charge = Money::from_nano(from.signed()?);
             let (mut row, price_id) = unpack_facts(from)?;
             let most = unpack_tail(from, &mut row)?;
-            Some(JournalRecord::Mark { mark: Box::new(Mark { call, account, charge, most, row }), price_id })
+            let mark = Box::new(Mark { call, account, charge, most, row });
+            Some(JournalRecord::Mark { mark, price_id, hold: None })
         }
         CLOSE => {
             let charge = Money::from_nano(from.signed()?);
@@ -179,9 +232,42 @@ fn unpack_tail(from: &mut Unpack<'_>, row: &mut UsageFacts) -> Option<Option<Mon
     Some(most)
 }
 
-fn unpack_begun(from: &mut Unpack<'_>) -> Option<UsageFacts> {
-    let (key, at) = (KeyId(from.id()?), from.signed()?);
-    Some(UsageFacts::unanswered(key, at, at, Cow::Owned(from.text()?), from.text()?))
+/// A call of which nothing is known but that it began.
+fn begun(
+    call: CallId,
+    account: AccountId,
+    key: KeyId,
+    at: i64,
+    (endpoint, model): (String, String),
+    hold: Option<Box<HoldRecord>>,
+) -> JournalRecord {
+    let row = UsageFacts::unanswered(key, at, at, Cow::Owned(endpoint), model);
+    let mark = Box::new(Mark { call, account, charge: Money::ZERO, most: None, row });
+    JournalRecord::Mark { mark, price_id: None, hold }
+}
+
+fn unpack_hold(from: &mut Unpack<'_>, call: CallId, account: AccountId) -> Option<HoldRecord> {
+    let key = KeyId(from.id()?);
+    let (endpoint, model) = (from.text()?, from.text()?);
+    let (expires_at, paid_only) = (from.signed()?, from.flag()?);
+    let hash = |from: &mut Unpack<'_>| from.bytes()?.try_into().ok();
+    let idem = from.option(|from| Some(Idem { key_hash: hash(from)?, fingerprint: hash(from)? }))?;
+    let price_id = from.id()?;
+    let price = unpack_price(from)?;
+    let at = from.signed()?;
+    let pots = Pots { trial: from.signed()?, paid: from.signed()? };
+    let mut lots = Parts::new();
+    for _ in 0..from.number()? {
+        lots.push((from.id()?, from.signed()?));
+    }
+    let hold =
+        HoldRecord { call, account, key, endpoint, model, expires_at, paid_only, idem, price_id, price, at, pots, lots };
+    Some(hold)
+}
+
+#[expect(clippy::option_option, reason = "the outer one is the reading, the inner one the value")]
+fn unpack_price(from: &mut Unpack<'_>) -> Option<Option<Arc<Price>>> {
+    from.option(|from| serde_json::from_slice::<Price>(from.bytes()?).ok().map(Arc::new))
 }
 
 fn unpack_facts(from: &mut Unpack<'_>) -> Option<(UsageFacts, Option<[u8; 16]>)> {
@@ -211,8 +297,7 @@ fn unpack_facts(from: &mut Unpack<'_>) -> Option<(UsageFacts, Option<[u8; 16]>)>
     row.first_byte_ms = from.option(|from| u32::try_from(from.number()?).ok())?;
     row.tier = from.option(Unpack::text)?;
     let price_id = from.option(Unpack::id)?;
-    let price = from.option(|from| serde_json::from_slice::<Price>(from.bytes()?).ok())?;
-    row.price = price.map(Arc::new);
+    row.price = unpack_price(from)?;
     Some((row, price_id))
 }
 
@@ -281,6 +366,87 @@ mod tests {
                 assert_eq!(read.row.price.map(|price| price.id()), price_id);
             }
         }
+    }
+
+    fn hold(idem: bool, lots: Parts) -> (Hold, HoldRecord) {
+        let idem = idem.then_some(Idem { key_hash: [7; 32], fingerprint: [8; 32] });
+        let (call, account, key) = (CallId([1; 16]), AccountId([2; 16]), KeyId([3; 16]));
+        let price = Arc::new(price());
+        let hold = Hold {
+            call,
+            account,
+            key,
+            amount: Money::from_nano(30),
+            least: Money::from_nano(30),
+            price: price.clone(),
+            model: "m".to_owned(),
+            endpoint: "chat",
+            paid_only: true,
+            topped_up: false,
+            expires_at: 99,
+            at: 3,
+            idem,
+        };
+        let (endpoint, model) = ("chat".to_owned(), "m".to_owned());
+        let (expires_at, paid_only, price_id) = (99, true, price.id());
+        let pots = Pots { trial: 10, paid: 20 };
+        let price = Some(price);
+        let read = HoldRecord {
+            call,
+            account,
+            key,
+            endpoint,
+            model,
+            expires_at,
+            paid_only,
+            idem,
+            price_id,
+            price,
+            at: 4,
+            pots,
+            lots,
+        };
+        (hold, read)
+    }
+
+    fn hold_read_back(written: &[u8]) -> (Box<Mark>, Option<Box<HoldRecord>>) {
+        match read(&written[super::super::RECORD_HEADER..]) {
+            Some(JournalRecord::Mark { mark, price_id: None, hold }) => (mark, hold),
+            _ => panic!("not a hold"),
+        }
+    }
+
+    #[test]
+    fn a_hold_comes_back_with_all_that_its_entry_needs() {
+        for (idem, lots) in [(false, Parts::new()), (true, vec![([5; 16], 4), ([6; 16], 6)])] {
+            let (wish, expected) = hold(idem, lots.clone());
+            let known = KnownPrices::default();
+            let mut written = write_hold(&wish, &known);
+            decided(&mut written, 4, expected.pots, &lots);
+            let (mark, read) = hold_read_back(&written);
+            assert_eq!(read.as_deref(), Some(&expected));
+            assert_eq!((mark.call, mark.charge, mark.row.key, mark.row.at), (wish.call, Money::ZERO, wish.key, 4));
+            // Once the database has the price, its name is enough.
+            known.add([price().id()]);
+            let mut shorter = write_hold(&wish, &known);
+            decided(&mut shorter, 4, expected.pots, &lots);
+            assert!(shorter.len() < written.len());
+            let expected = HoldRecord { price: None, ..expected };
+            assert_eq!(hold_read_back(&shorter).1.as_deref(), Some(&expected));
+        }
+    }
+
+    /// As the version before this one wrote it: an upgrade may find it after a crash.
+    #[test]
+    fn a_hold_of_an_earlier_version_is_a_call_that_began() {
+        let mut pack = begin(BEGUN, CallId([1; 16]), AccountId([2; 16]));
+        pack.id(&[3; 16]);
+        pack.signed(4);
+        pack.text("chat");
+        pack.text("m");
+        let (mark, hold) = hold_read_back(&pack.0);
+        assert!(hold.is_none());
+        assert_eq!((mark.row.key, mark.row.at, mark.row.model.as_str()), (KeyId([3; 16]), 4, "m"));
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Inner {
             mark.segment = to;
         }
         if !self.refused.is_empty() {
-            self.segments[to].tape.sync()?;
+            self.segments[to].tape.sync(None)?;
         }
         Ok(())
     }

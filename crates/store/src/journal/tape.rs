@@ -9,6 +9,13 @@ use std::path::Path;
 use crate::owner::private;
 use crate::world::Options;
 
+/// What the file was when a sync began, where that matters: on a simulated disk.
+#[derive(Default)]
+pub(super) struct Seen {
+    #[cfg(feature = "testing")]
+    bytes: Option<crate::testing::SeenFile>,
+}
+
 pub(super) struct Tape {
     file: File,
     #[cfg(feature = "testing")]
@@ -47,11 +54,25 @@ impl Tape {
         self.file.set_len(len)
     }
 
-    pub fn sync(&self) -> io::Result<()> {
+    /// What is synced by a sync that begins now.
+    #[cfg_attr(not(feature = "testing"), expect(clippy::unused_self, reason = "a real disk knows it by itself"))]
+    pub fn seen(&self) -> Seen {
+        Seen {
+            #[cfg(feature = "testing")]
+            bytes: self.disk.as_ref().map(|(disk, name)| disk.see(name)),
+        }
+    }
+
+    /// Syncs all of it; of one that began earlier, what it was then.
+    #[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "a real disk knows it by itself"))]
+    pub fn sync(&self, seen: Option<&Seen>) -> io::Result<()> {
         self.file.sync_data()?;
         #[cfg(feature = "testing")]
         if let Some((disk, name)) = &self.disk {
-            disk.synced(name);
+            match seen.and_then(|seen| seen.bytes.as_ref()) {
+                Some(seen) => disk.synced_as(seen),
+                None => disk.synced(name),
+            }
         }
         Ok(())
     }

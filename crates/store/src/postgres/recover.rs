@@ -31,7 +31,7 @@ impl PostgresEngine {
         let mut replayed = Vec::new();
         for payload in journal {
             match record::read(&payload) {
-                Some(JournalRecord::Mark { mark, price_id }) => {
+                Some(JournalRecord::Mark { mark, price_id, .. }) => {
                     marks.insert(mark.call, (mark, price_id));
                 }
                 Some(JournalRecord::Close { close, price_id }) => {
@@ -141,7 +141,7 @@ impl PostgresEngine {
             }
             let marked = self.shared.journal.mark_of(call).and_then(|payload| record::read(&payload));
             let (close, price_id) = match marked {
-                Some(JournalRecord::Mark { mark, price_id }) => (Close::at_mark(*mark, reason), price_id),
+                Some(JournalRecord::Mark { mark, price_id, .. }) => (Close::at_mark(*mark, reason), price_id),
                 _ => (self.without_mark(row, reason)?, None),
             };
             self.shared.journal.forget_mark(call);

@@ -4,6 +4,7 @@
 
 pub(super) mod extend;
 pub(super) mod leases;
+pub(super) mod replay;
 pub(super) mod trial;
 
 use std::collections::HashMap;
@@ -37,6 +38,9 @@ pub(super) struct AccountBalance {
     /// What runs goes on, nothing new begins.
     pub suspended: bool,
     pub topped_up: bool,
+    /// The last operation that gave it money back and is in no journal: until it is committed, a
+    /// hold that may need the money waits for the database.
+    pub released: u64,
     pub limits: Limits,
     pub used: Used,
     /// Trial credit that expires; part of the trial pots.
@@ -90,6 +94,8 @@ pub(super) struct Books {
     /// Since when the oldest operation waits of the group that is on its way to the disk.
     pub writing_since: Option<Instant>,
     pub next_op: u64,
+    /// The last operation that is committed.
+    pub durable: u64,
     pub group: Arc<CommitGroup>,
     pub last_at: i64,
     /// Says what time is certain; without it every time is.
@@ -105,6 +111,8 @@ pub(super) enum Decision {
         pots: Pots,
         op: u64,
         group: Arc<CommitGroup>,
+        /// It rests on nothing that a crash takes away from the journal.
+        by_journal: bool,
     },
     Refused(HoldRefused),
     /// The account or the key is not in memory yet.
@@ -130,6 +138,7 @@ impl Books {
             queued_since: None,
             writing_since: None,
             next_op: 1,
+            durable: 0,
             group: Arc::default(),
             last_at,
             clock: None,
@@ -191,6 +200,7 @@ impl Books {
         };
         let mut counted = Used::default();
         counted.add(at, pots.total());
+        let by_journal = account.released <= self.durable;
         let model = std::mem::take(&mut hold.model);
         self.open.insert(
             hold.call,
@@ -222,9 +232,10 @@ impl Books {
             pots,
             lots,
             spent,
-            price: hold.price.clone(),
+            price_id: hold.price.id(),
+            price: Some(hold.price.clone()),
             model,
-            endpoint: hold.endpoint,
+            endpoint: hold.endpoint.into(),
             paid_only: hold.paid_only,
             expires_at: hold.expires_at,
             at,
@@ -235,7 +246,7 @@ impl Books {
             let known = IdemKeys { fingerprint: idem.fingerprint, call: hold.call, state: IdemState::Running, op };
             self.idem.insert((hold.account, idem.key_hash), known);
         }
-        Decision::Held { pots, op, group: self.group.clone() }
+        Decision::Held { pots, op, group: self.group.clone(), by_journal }
     }
 
     /// Closes an open hold; `None` when it is not open (closed before, or never there). A task's
@@ -278,6 +289,8 @@ impl Books {
             key.used.close(&open.counted, open.held.total(), captured);
             spent.key = key.used;
         }
+        // What it gives back a replay of the journal may find elsewhere, or not at all.
+        let lost = task.is_some() || open.extended.as_ref().is_some_and(|(_, op, _)| *op > self.durable);
         let shown = task.as_ref().is_some_and(TaskDone::is_shown);
         let keep = captured > 0 || close.keeps_key() || shown;
         let at = self.tick(now);
@@ -299,6 +312,9 @@ impl Books {
             idem: open.idem.map(|key_hash| IdemEnd { key_hash, keep, reply: close.reply }),
             task,
         })));
+        if lost {
+            self.released(open.account, op);
+        }
         if let Some(known) = open.idem.and_then(|hash| self.idem.get_mut(&(open.account, hash))) {
             known.state = if keep { IdemState::Done } else { IdemState::Free };
             known.op = op;
@@ -311,6 +327,13 @@ impl Books {
             applied: true,
         };
         Some((closed, op))
+    }
+
+    /// This operation gave money back and is not in the journal.
+    pub fn released(&mut self, account: AccountId, op: u64) {
+        if let Some(account) = self.accounts.get_mut(&account) {
+            account.released = op;
+        }
     }
 
     /// Whether there is room for the row of a call that was refused.
@@ -393,6 +416,7 @@ impl AccountBalance {
             held: Pots { trial: account.trial_held.nano(), paid: account.paid_held.nano() },
             suspended: account.suspended_at.is_some(),
             topped_up: account.topped_up,
+            released: 0,
             limits: account.limits,
             used: account.used,
             lots,

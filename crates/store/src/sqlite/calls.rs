@@ -1,4 +1,5 @@
-//! Holds, closes, marks and refusals on the embedded engine: decided in memory, journalled, queued.
+//! Holds, closes, marks and refusals on the embedded engine: decided in memory, journalled in the
+//! same order, and queued for the database.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,14 +7,23 @@ use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 use tollgate_catalog::Money;
 
-use super::books::Decision;
+use super::books::{Books, Decision};
 use super::writer::ops::{Op, RefusalOp};
 use super::{SqliteEngine, lock};
-use crate::call::group::{Closing, ClosingWait, Held, HeldWait};
+use crate::call::group::{Closing, ClosingWait, CommitGroup, Held, HeldWait};
 use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Mark, StoredReply, UsageFacts, tidy_raw_usage};
 use crate::ids::{AccountId, CallId};
 use crate::journal::record;
 use crate::task::NewTask;
+
+/// The record of a close in the journal.
+pub(super) enum CloseRecord<'a> {
+    New(&'a mut [u8]),
+    /// It comes from there.
+    Read,
+    /// Nobody said what the call cost.
+    None,
+}
 
 impl SqliteEngine {
     pub async fn hold(&self, hold: Hold) -> Result<Held, HoldRefused> {
@@ -30,27 +40,28 @@ impl SqliteEngine {
             return Err(HoldRefused::Insufficient { available: Money::ZERO });
         }
         let mut epoch = self.look_up_idem(&hold).await?;
-        let mut begun = record::write_hold(&hold);
+        let mut record = record::write_hold(&hold, &shared.known_prices);
         for _ in 0..3 {
-            match self.decide(&mut hold, task.as_ref(), epoch) {
-                None => epoch = self.look_up_idem(&hold).await?,
-                Some(Decision::Held { pots, op, group }) => {
-                    // A process killed before the commit must not leave a request at a provider
-                    // that nobody knows of. A task is not sent before it is durable.
-                    if task.is_none() {
-                        shared.journal.append_hold(op, &mut begun, shared.durable());
-                    }
+            let Some((decision, synced)) = self.decide(&mut hold, task.as_ref(), epoch, &mut record) else {
+                epoch = self.look_up_idem(&hold).await?;
+                continue;
+            };
+            match decision {
+                Decision::Held { pots, op, group, .. } => {
                     let until = Instant::now() + self.options.hold_deadline;
                     return Ok(Held {
                         call: hold.call,
                         trial: Money::from_nano(pots.trial),
                         paid: Money::from_nano(pots.paid),
-                        wait: HeldWait::Group { group, op, until },
+                        wait: match synced {
+                            Some(synced) => HeldWait::Either { synced, group, op, until },
+                            None => HeldWait::Group { group, op, until },
+                        },
                     });
                 }
-                Some(Decision::Refused(refused)) => return Err(refused),
-                Some(Decision::Done { call, op }) => return Err(self.finished(&hold, call, op).await),
-                Some(Decision::Unknown) => match self.load(hold.account, hold.key).await {
+                Decision::Refused(refused) => return Err(refused),
+                Decision::Done { call, op } => return Err(self.finished(&hold, call, op).await),
+                Decision::Unknown => match self.load(hold.account, hold.key).await {
                     Ok(true) => {}
                     Ok(false) => return Err(HoldRefused::NoAccount),
                     Err(_) => return Err(HoldRefused::Unavailable),
@@ -60,19 +71,45 @@ impl SqliteEngine {
         Err(HoldRefused::Unavailable)
     }
 
-    /// `None`: what was read about the idempotency key may be out of date.
-    fn decide(&self, hold: &mut Hold, task: Option<&NewTask>, epoch: u64) -> Option<Decision> {
+    /// With what a hold waits for beside the database. `None`: what was read about the idempotency
+    /// key may be out of date.
+    fn decide(
+        &self,
+        hold: &mut Hold,
+        task: Option<&NewTask>,
+        epoch: u64,
+        record: &mut Vec<u8>,
+    ) -> Option<(Decision, Option<Arc<CommitGroup>>)> {
         let now = self.now();
         let task = task.map(|new| (new, self.steady()));
         let mut books = lock(&self.shared.books);
         if hold.idem.is_some() && books.idem_epoch != epoch {
             return None;
         }
+        let plain = task.is_none();
         let decision = books.hold(hold, task, now);
-        if matches!(decision, Decision::Held { .. }) {
-            self.shared.ring(books);
+        let Decision::Held { op, by_journal, .. } = decision else { return Some((decision, None)) };
+        // A task is not sent before the database has it.
+        let written = if plain { self.append_hold(&books, op, record) } else { None };
+        match written {
+            Some((synced, false)) if by_journal => {
+                self.shared.nudge(books);
+                Some((decision, Some(synced)))
+            }
+            written => {
+                self.shared.ring(books);
+                Some((decision, written.filter(|_| by_journal).map(|(synced, _)| synced)))
+            }
         }
-        Some(decision)
+    }
+
+    /// Journals the hold that was queued last: with the books in hand, so that the records have the
+    /// order of the decisions. What to wait for, and whether space is short.
+    fn append_hold(&self, books: &Books, op: u64, record: &mut Vec<u8>) -> Option<(Arc<CommitGroup>, bool)> {
+        let Some(Op::Hold(hold)) = books.queue.last() else { return None };
+        record::decided(record, hold.at, hold.pots, &hold.lots);
+        let appended = self.shared.journal.append_hold(op, record, self.shared.durable());
+        Some((appended.synced?, appended.crowded))
     }
 
     /// Reads an idempotency key that memory does not know. Returns the epoch the answer belongs to.
@@ -128,27 +165,41 @@ impl SqliteEngine {
     pub fn close(self: &Arc<Self>, mut close: Close) -> Closing {
         close.row.raw_usage = tidy_raw_usage(close.row.raw_usage.take());
         let mut written = record::write_close(&close, &self.shared.known_prices);
-        let call = close.call;
         let price_id = close.row.price.as_ref().map(|p| p.id());
-        let Some((closed, op, group)) = self.close_in_books(close, price_id) else {
+        let Some((closed, op, group)) = self.close_in_books(close, price_id, CloseRecord::New(&mut written)) else {
             self.shared.late_closes.fetch_add(1, Ordering::Relaxed);
             return Closing { wait: ClosingWait::Done(Closed::default()) };
         };
-        self.shared.journal.append_close(call, op, &mut written, self.shared.durable());
         Closing { wait: ClosingWait::Group { closed, group, op, engine: self.clone() } }
     }
 
-    /// The close without the journal: for the journal's own replay.
+    /// The close, and its record in the journal: with the books in hand, so that no hold that needs
+    /// what it gives back is written before it.
     pub(super) fn close_in_books(
         &self,
         close: Close,
         price_id: Option<[u8; 16]>,
-    ) -> Option<(Closed, u64, Arc<crate::call::group::CommitGroup>)> {
+        record: CloseRecord<'_>,
+    ) -> Option<(Closed, u64, Arc<CommitGroup>)> {
         let (now, estimated) = (self.now(), close.estimated_for());
+        let (call, account, ended_at) = (close.call, close.account, close.row.ended_at);
         let mut books = lock(&self.shared.books);
-        let (closed, op) = books.close(close, price_id, now)?;
+        let at = if matches!(record, CloseRecord::Read) { books.replay_time(ended_at, now) } else { now };
+        let (closed, op) = books.close(close, price_id, at)?;
         let group = books.group.clone();
-        self.shared.nudge(books);
+        let crowded = match record {
+            CloseRecord::New(bytes) => self.shared.journal.append_close(call, op, bytes, self.shared.durable()),
+            CloseRecord::Read => false,
+            CloseRecord::None => {
+                books.released(account, op);
+                false
+            }
+        };
+        if crowded {
+            self.shared.ring(books);
+        } else {
+            self.shared.nudge(books);
+        }
         self.shared.count_write_off(&closed);
         self.shared.count_estimated(estimated);
         Some((closed, op, group))

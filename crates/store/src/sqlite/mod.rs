@@ -17,6 +17,7 @@ mod responses;
 mod route_health;
 mod social;
 mod stored;
+mod syncer;
 pub(crate) mod sums;
 mod tasks;
 mod turns;
@@ -51,13 +52,17 @@ pub(crate) use stored::MIGRATIONS as RESPONSE_MIGRATIONS;
 use writer::apply::Outcome;
 use writer::ops::Op;
 
+/// So many queued operations are committed at once, whoever waits.
+const LARGE_GROUP: usize = 4_000;
+
 pub(crate) struct SqliteEngine {
     shared: Arc<Shared>,
     readers: Readers,
     responses: stored::ResponseStore,
     social: social::Days,
     lines: turns::TurnQueues,
-    writer: Mutex<Option<JoinHandle<()>>>,
+    /// The writer and the syncer.
+    threads: Mutex<Vec<JoinHandle<()>>>,
     ids: Maker,
     options: Options,
     world: Clocks,
@@ -155,8 +160,12 @@ impl Shared {
         }
     }
 
-    /// Makes sure the writer comes round in a while, for an operation nobody waits for.
+    /// Makes sure the writer comes round in a while, for an operation nobody waits for; now, if
+    /// many have gathered.
     fn nudge(&self, mut books: MutexGuard<'_, Books>) {
+        if books.queue.len() >= LARGE_GROUP {
+            return self.ring(books);
+        }
         let asleep = books.nap == Nap::Asleep;
         if asleep {
             books.nap = Nap::Awake;
@@ -164,6 +173,14 @@ impl Shared {
         drop(books);
         if asleep {
             self.bell.notify_one();
+        }
+    }
+
+    /// Somebody waits for what is queued.
+    fn hurry(&self) {
+        let books = lock(&self.books);
+        if !books.queue.is_empty() {
+            self.ring(books);
         }
     }
 
@@ -211,10 +228,7 @@ impl SqliteEngine {
 
     /// Somebody waits for what is queued.
     pub fn hurry(&self) {
-        let books = lock(&self.shared.books);
-        if !books.queue.is_empty() {
-            self.shared.ring(books);
-        }
+        self.shared.hurry();
     }
 
     /// The group of what is queued (and a ring for it), and the number of the last operation.
@@ -303,11 +317,12 @@ impl SqliteEngine {
             books.stop = true;
         }
         self.shared.bell.notify_all();
-        let writer = lock(&self.writer).take();
-        if let Some(writer) = writer {
-            let joined = tokio::task::spawn_blocking(move || writer.join()).await;
+        self.shared.journal.stop();
+        let threads = std::mem::take(&mut *lock(&self.threads));
+        for thread in threads {
+            let joined = tokio::task::spawn_blocking(move || thread.join()).await;
             if !matches!(joined, Ok(Ok(()))) {
-                tracing::error!("the writer thread did not end well");
+                tracing::error!("a thread of the ledger did not end well");
             }
         }
     }
@@ -315,8 +330,9 @@ impl SqliteEngine {
 
 impl Drop for SqliteEngine {
     fn drop(&mut self) {
-        // Only a message: the thread writes what is queued and ends.
+        // Only a message: the threads write what is queued and end.
         lock(&self.shared.books).stop = true;
         self.shared.bell.notify_all();
+        self.shared.journal.stop();
     }
 }

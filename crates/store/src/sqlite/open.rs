@@ -90,6 +90,7 @@ impl SqliteEngine {
             conn,
             shared: shared.clone(),
             pace: options.commit_pace,
+            patience: options.commit_patience,
             next_seq,
             reply_bytes: options.reply_bytes,
             open,
@@ -100,14 +101,14 @@ impl SqliteEngine {
             #[cfg(feature = "testing")]
             wal: dir.join(format!("{FILE}-wal")),
         };
-        let thread = start_writer(writer, &options)?;
+        let threads = start_threads(writer, &options)?;
         let engine = Arc::new(Self {
             shared,
-            readers: Readers::new(path, thread.is_none()),
+            readers: Readers::new(path, threads.is_empty()),
             responses,
             social: super::social::Days::default(),
             lines: super::turns::TurnQueues::default(),
-            writer: Mutex::new(thread),
+            threads: Mutex::new(threads),
             ids: Maker::new(world.clone()),
             options,
             world,
@@ -118,15 +119,20 @@ impl SqliteEngine {
     }
 }
 
-/// `None`: the writer is in the hands of a simulation.
+/// None: writer and journal are in the hands of a simulation.
 #[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "only a simulation goes without a thread"))]
-fn start_writer(writer: SqliteWriter, options: &Options) -> Result<Option<JoinHandle<()>>, StoreError> {
+fn start_threads(writer: SqliteWriter, options: &Options) -> Result<Vec<JoinHandle<()>>, StoreError> {
     #[cfg(feature = "testing")]
     if let Some(simulated) = &options.simulated {
         simulated.take(super::writer::stepping::Stepping::new(writer)?);
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    Ok(Some(std::thread::Builder::new().name("ledger".into()).spawn(move || writer.run())?))
+    let thread = |name: &str| std::thread::Builder::new().name(name.into());
+    let shared = writer.shared.clone();
+    Ok(vec![
+        thread("ledger").spawn(move || writer.run())?,
+        thread("journal").spawn(move || super::syncer::run(&shared))?,
+    ])
 }
 
 fn connect(path: &Path, migrations: &[Migration]) -> Result<Connection, StoreError> {

@@ -22,7 +22,7 @@ use crate::call::wish::{CallEntry, end_of_entries};
 use crate::call::{Ending, StoredReply, UsagePage, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
-use crate::ledger::Pots;
+use crate::ledger::{CLASS_HOLD, Pots, op_id};
 use crate::margin::{MarginRow, first_id};
 
 /// So many reads at a time; more wait.
@@ -129,6 +129,21 @@ impl Readers {
             let mut s = c.prepare_cached(&sql)?;
             let rows = s.query_map(params![since], read_key_and_account)?;
             Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Which of these calls have no hold in the ledger.
+    pub async fn without_hold(&self, calls: Vec<(AccountId, CallId)>) -> Result<Vec<(AccountId, CallId)>, StoreError> {
+        self.read(move |c| {
+            let mut entry = c.prepare("SELECT 1 FROM entry WHERE op_id = ?1")?;
+            let mut without = Vec::new();
+            for (account, call) in calls {
+                if !entry.exists(params![op_id(&call.0, CLASS_HOLD)])? {
+                    without.push((account, call));
+                }
+            }
+            Ok(without)
         })
         .await
     }

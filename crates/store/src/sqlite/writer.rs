@@ -41,6 +41,7 @@ pub(super) struct SqliteWriter {
     pub conn: Connection,
     pub shared: Arc<Shared>,
     pub pace: Duration,
+    pub patience: Duration,
     pub next_seq: i64,
     pub reply_bytes: u64,
     /// Entry of each open hold.
@@ -112,6 +113,9 @@ impl SqliteWriter {
             self.finish(batch, committed);
             last_commit = Some(Instant::now());
         }
+        if let Err(error) = self.shared.journal.tidy(self.shared.durable()) {
+            tracing::warn!(%error, "cannot tidy the journal on the way out");
+        }
         if let Err(error) = self.conn.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
             tracing::warn!(%error, "cannot tidy the database on the way out");
         }
@@ -131,6 +135,7 @@ impl SqliteWriter {
                 tidied,
                 since_commit: last_commit.map(|at| at.elapsed()),
                 pace: self.pace,
+                patience: self.patience,
             };
             match seen.next() {
                 Next::End => return None,
@@ -260,6 +265,7 @@ impl SqliteWriter {
         {
             let mut books = lock(&shared.books);
             books.writing_since = None;
+            books.durable = last;
             for number in &committed.failed {
                 batch.op(*number).into_iter().for_each(|op| books.take_back(op, &mut self.refused));
             }

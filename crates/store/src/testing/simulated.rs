@@ -23,6 +23,17 @@ pub enum Crash {
     PowerCut,
 }
 
+/// A file as it was when a sync of it began.
+pub struct SeenFile {
+    name: &'static str,
+    bytes: Vec<u8>,
+    /// So many syncs of it had ended by then.
+    syncs: u64,
+}
+
+/// A sync of the journal that has begun.
+pub struct BegunSync(crate::journal::JournalSync);
+
 /// Given as an option, it takes the writer of the store that is opened with it. One for each life
 /// of a store.
 #[derive(Clone)]
@@ -65,6 +76,16 @@ impl Simulated {
         step
     }
 
+    /// A sync of the journal begins: it is about what was written by now.
+    pub fn begin_sync(&self) -> Option<BegunSync> {
+        lock(&self.writer).as_ref().and_then(Stepping::begin_sync).map(BegunSync)
+    }
+
+    /// It ends, and those who wait for it go on. `false`: they do not.
+    pub fn end_sync(&self, sync: BegunSync) -> bool {
+        lock(&self.writer).as_ref().is_some_and(|writer| writer.end_sync(sync.0))
+    }
+
     /// The same, but the machine dies before the sync has returned: a crash must follow.
     pub fn torn_commit(&self) {
         if let Some(writer) = lock(&self.writer).as_mut() {
@@ -99,6 +120,7 @@ struct Files {
     dir: PathBuf,
     /// What a power cut cannot take away any more.
     synced: HashMap<&'static str, Vec<u8>>,
+    syncs: HashMap<&'static str, u64>,
     /// So long was the database's log when this life began. A crash may have left frames at its end
     /// that do not count; they are written over, and up to there the log does not only grow.
     found: usize,
@@ -121,6 +143,7 @@ impl Disk {
             dir: dir.to_owned(),
             found: synced[WAL].len(),
             synced,
+            syncs: HashMap::new(),
             torn: None,
             deaf: Vec::new(),
             loses_marks: false,
@@ -149,12 +172,28 @@ impl Disk {
         if files.deaf.contains(&name) {
             return;
         }
+        *files.syncs.entry(name).or_default() += 1;
         let (path, found) = (files.dir.join(name), files.found);
         let known = files.synced.entry(name).or_default();
         // The log of the database only grows between two checkpoints, and is read often.
         if name != WAL || known.len() <= found || !grown(&path, known) {
             *known = std::fs::read(path).unwrap_or_default();
         }
+    }
+
+    pub(crate) fn see(&self, name: &'static str) -> SeenFile {
+        let files = lock(&self.0);
+        SeenFile { name, bytes: read(&files.dir, name), syncs: files.syncs.get(name).copied().unwrap_or_default() }
+    }
+
+    /// A sync has ended that was about so much, unless one that began later was quicker.
+    pub(crate) fn synced_as(&self, seen: &SeenFile) {
+        let mut files = lock(&self.0);
+        if files.deaf.contains(&seen.name) || files.syncs.get(seen.name).copied().unwrap_or_default() != seen.syncs {
+            return;
+        }
+        *files.syncs.entry(seen.name).or_default() += 1;
+        files.synced.insert(seen.name, seen.bytes.clone());
     }
 
     /// Writes what a crash at this moment leaves to another directory. `draw` gives numbers below

@@ -63,7 +63,13 @@ impl House {
         Self::open_in(dir, place, options, TestClock::default(), seed).await
     }
 
-    async fn open_in(dir: Arc<TempDir>, place: DataLocation, options: Options, clock: TestClock, seed: u64) -> Self {
+    pub async fn open_in(
+        dir: Arc<TempDir>,
+        place: DataLocation,
+        options: Options,
+        clock: TestClock,
+        seed: u64,
+    ) -> Self {
         let world = clock.world(seed);
         let opened = Store::open(place.clone(), options.clone(), world.clone()).await.expect("the store opens");
         let maker = ids::Maker::new(clock.world(seed + 1000));

@@ -65,12 +65,13 @@ async fn a_call_whose_hold_was_not_committed_is_in_the_log_all_the_same() {
     let failed = h.store.hold(h.wish(&c, 300)).await.expect("a hold").call;
     h.store.close(h.ending(&c, failed, 0));
     let copy = h.crashed_copy().await;
-    assert_eq!(copy.recovered.dropped, 2, "the copy was made before the commit");
-    for (call, ending, reason) in
-        [(running, Ending::Expired, "crashed"), (failed, Ending::UpstreamFault, "upstream_error")]
+    let recovered = copy.recovered;
+    assert_eq!((recovered.voided, recovered.dropped), (3, 0), "the journal has their holds");
+    for (call, ending, reason, hold) in
+        [(running, Ending::Expired, "crashed", 200), (failed, Ending::UpstreamFault, "upstream_error", 300)]
     {
         let row = copy.store.usage_of(c.account, call).await.expect("reading").expect("a row");
-        assert_eq!((row.ending, row.reason.as_str(), row.charge.nano(), row.hold.nano()), (ending, reason, 0, 0));
+        assert_eq!((row.ending, row.reason.as_str(), row.charge.nano(), row.hold.nano()), (ending, reason, 0, hold));
         assert_eq!((row.key, row.model.as_str()), (c.key, "test"));
     }
     assert_eq!(copy.pots(&c).await, (0, 1_000, 0, 0));

@@ -14,6 +14,7 @@ mod hand;
 mod ledger_tables;
 mod migrations;
 mod operators;
+mod power;
 mod properties;
 mod refused;
 mod replicas;

@@ -22,7 +22,7 @@ use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::{Indoors, indoors};
 use tollgate_gateway::workers::{self, poller};
 use tollgate_store::Options;
-use tollgate_store::testing::{Crash, Simulated, StepDone, fill_disk, free_disk};
+use tollgate_store::testing::{BegunSync, Crash, Simulated, StepDone, fill_disk, free_disk};
 use tollgate_upstream::Client;
 
 /// Longer than any credit of a customer lasts.
@@ -74,6 +74,8 @@ pub struct Life<'a> {
     /// The group that could not be committed: events up to here are in it, and since when it is
     /// tried.
     failing: Option<(u64, i64)>,
+    /// A sync of the journal that has begun with this event.
+    syncing: Option<(u64, BegunSync)>,
     full: bool,
 }
 
@@ -89,8 +91,9 @@ impl House {
         simulated.disk.lose_marks(marks_are_not_written);
         let ended = runtime.block_on(async {
             let (parts, steps, began) = (Vec::new(), 0, self.outside.event());
+            let (failing, syncing, full) = (None, None, false);
             let mut life =
-                Life { house: self, dir, number, simulated, parts, steps, began, failing: None, full: false };
+                Life { house: self, dir, number, simulated, parts, steps, began, failing, syncing, full };
             let ended = life.run(ends).await;
             if let Some(how) = ended {
                 life.die(how, next);
@@ -163,8 +166,9 @@ impl Life<'_> {
                 let at = self.outside().draw().one(&woken);
                 self.poll(at);
             }
-            0..850 => tokio::task::yield_now().await,
-            850..930 => {
+            0..800 => tokio::task::yield_now().await,
+            800..880 => self.sync_journal(),
+            880..930 => {
                 self.commit();
             }
             930..933 => {
@@ -182,6 +186,10 @@ impl Life<'_> {
                 outside.wall.fetch_add(by, Ordering::Relaxed);
             }
             _ => {
+                // Where nobody has a reason to go on, somebody may wait for the disk.
+                if woken.is_empty() {
+                    self.sync_journal();
+                }
                 let idle = woken.is_empty() && self.failing.is_none() && self.commit() == StepDone::Idle;
                 let ms = if idle {
                     self.outside().draw().one(&[1, 5, 20, 100, 400])
@@ -189,6 +197,22 @@ impl Life<'_> {
                     self.outside().draw().one(&[1, 1, 2, 5, 20])
                 };
                 self.pass(ms).await;
+            }
+        }
+    }
+
+    /// A sync of the journal begins, or the one that has begun ends. Others write between the two,
+    /// and what they write is not synced by it.
+    fn sync_journal(&mut self) {
+        let outside = self.house.outside.clone();
+        match self.syncing.take() {
+            None => self.syncing = self.simulated.begin_sync().map(|sync| (outside.event(), sync)),
+            Some((upto, sync)) => {
+                let synced = self.simulated.end_sync(sync);
+                outside.note(if synced { "the journal is synced up to" } else { "a sync is worth nothing" }, upto);
+                if synced {
+                    outside.synced.store(upto, Ordering::Relaxed);
+                }
             }
         }
     }

@@ -111,6 +111,9 @@ pub struct Outside {
     /// marked.
     pub committed: AtomicU64,
     pub journalled: AtomicU64,
+    /// Whatever was held or closed before this event is in the journal, and that was synced. A mark
+    /// may have been carried over since, into what was not.
+    pub synced: AtomicU64,
     pub customers: Vec<Customer>,
     requests: Mutex<Vec<Request>>,
     pub attempts: Mutex<Vec<Attempt>>,
@@ -146,6 +149,7 @@ impl Outside {
             events: AtomicU64::new(1),
             committed: AtomicU64::new(0),
             journalled: AtomicU64::new(0),
+            synced: AtomicU64::new(0),
             customers,
             requests: Mutex::new(requests),
             attempts: Mutex::default(),
@@ -237,7 +241,8 @@ impl Outside {
     pub fn crashed(&self, how: Crash, began: u64) {
         let now = self.now();
         let (committed, journalled) = (self.committed.load(Ordering::Relaxed), self.journalled.load(Ordering::Relaxed));
-        let safe = committed.max(journalled);
+        let synced = self.synced.load(Ordering::Relaxed);
+        let safe = committed.max(journalled).max(synced);
         for attempt in lock(&self.attempts).iter_mut().filter(|attempt| attempt.fate == Fate::Whole) {
             match &attempt.seen {
                 None => attempt.fate = Fate::CutOff(how, now),
@@ -256,7 +261,7 @@ impl Outside {
         for raw in lock(&self.raws).iter_mut().filter(|raw| raw.fate == Fate::Whole && raw.granted) {
             let last = raw.said.last().map_or(0, |(_, at)| *at);
             let durable = how == Crash::Killed || last < journalled;
-            if raw.closed && (last < committed || (durable && raw.durable.is_some())) {
+            if raw.closed && (last < committed.max(synced) || (durable && raw.durable.is_some())) {
                 continue;
             }
             raw.fate = Fate::CutOff(how, now);

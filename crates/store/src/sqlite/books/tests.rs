@@ -17,6 +17,7 @@ fn books() -> Books {
         held: Pots::default(),
         suspended: false,
         topped_up: false,
+        released: 0,
         limits: Limits::default(),
         used: Used::default(),
         lots: Lots::default(),

@@ -1,16 +1,19 @@
-//! After a crash: closes in the journal are applied, calls without one are settled at their last
-//! mark or voided. Everything goes through the same close as in normal life, so it happens once
-//! however often it is tried.
+//! After a crash: holds that only the journal has are made again, closes in it are applied, both in
+//! the order of the records; calls without a close are settled at their last mark or voided.
+//! Everything goes through the same books as in normal life, so it happens once however often it is
+//! tried.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use tollgate_catalog::Money;
 
 use crate::call::{Close, Ending, Mark, UsageFacts};
 use crate::error::StoreError;
-use crate::ids::{CallId, IdMap};
-use crate::journal::record::{self, JournalRecord};
+use crate::ids::{AccountId, CallId, IdMap};
+use crate::journal::record::{self, HoldRecord, JournalRecord};
 use crate::report::Recovered;
+use crate::sqlite::calls::CloseRecord;
 use crate::sqlite::writer::ops::{Op, RefusalOp};
 use crate::sqlite::writer::pace::gives_up;
 use crate::sqlite::{SqliteEngine, lock};
@@ -22,9 +25,14 @@ impl SqliteEngine {
         let mut lost: IdMap<CallId, Close> = IdMap::default();
         // A close that was retained is there twice.
         let mut replayed: IdMap<CallId, ()> = IdMap::default();
-        for payload in journal {
-            match record::read(&payload) {
-                Some(JournalRecord::Mark { mark, price_id }) => {
+        let records: Vec<_> = journal.iter().map(|payload| record::read(payload)).collect();
+        let mut new = self.without_entry(&records).await?;
+        for record in records {
+            match record {
+                Some(JournalRecord::Mark { mark, price_id, hold }) => {
+                    if let Some(hold) = hold.filter(|hold| new.remove(&hold.call)) {
+                        self.hold_again(*hold).await?;
+                    }
                     marks.insert(mark.call, (mark, price_id));
                 }
                 Some(JournalRecord::Close { close, price_id }) => {
@@ -33,7 +41,7 @@ impl SqliteEngine {
                         replayed.insert(close.call, ());
                         count(
                             &mut recovered,
-                            self.close_in_books(*close, price_id).map(|(closed, ..)| closed.captured),
+                            self.close_in_books(*close, price_id, CloseRecord::Read).map(|(closed, ..)| closed.captured),
                         );
                     } else if !replayed.contains_key(&close.call) {
                         lost.insert(close.call, *close);
@@ -54,7 +62,8 @@ impl SqliteEngine {
                     None => continue,
                 },
             };
-            count(&mut recovered, self.close_in_books(close, price_id).map(|(closed, ..)| closed.captured));
+            let closed = self.close_in_books(close, price_id, CloseRecord::None);
+            count(&mut recovered, closed.map(|(closed, ..)| closed.captured));
         }
         lost.extend(marks.into_values().map(|(mark, _)| (mark.call, Close::at_mark(*mark, "crashed"))));
         self.written().await?;
@@ -62,6 +71,34 @@ impl SqliteEngine {
         self.written().await?;
         self.shared.journal.reset()?;
         Ok(recovered)
+    }
+
+    /// The calls whose hold is in the journal and not in the database. One with a usage row is none
+    /// of them: the database has refused its hold, and knows of the call.
+    async fn without_entry(&self, records: &[Option<JournalRecord>]) -> Result<HashSet<CallId>, StoreError> {
+        let holds: Vec<(AccountId, CallId)> = {
+            let books = lock(&self.shared.books);
+            let holds = records.iter().filter_map(|record| match record {
+                Some(JournalRecord::Mark { hold: Some(hold), .. }) => Some((hold.account, hold.call)),
+                _ => None,
+            });
+            holds.filter(|(_, call)| !books.open.contains_key(call)).collect()
+        };
+        let missing = self.readers.without_hold(holds).await?;
+        self.readers.without_usage(missing).await
+    }
+
+    /// Makes a hold again that only the journal has.
+    async fn hold_again(&self, hold: HoldRecord) -> Result<(), StoreError> {
+        let (call, now) = (hold.call, self.now());
+        let known = self.load(hold.account, hold.key).await?;
+        let mut books = lock(&self.shared.books);
+        if !known || !books.replay(hold, now) {
+            tracing::error!(%call, "a hold of the journal is of nobody");
+            return Ok(());
+        }
+        self.shared.nudge(books);
+        Ok(())
     }
 
     /// Waits for the commit of all that was put right, however large it is; but not for a database
@@ -101,14 +138,14 @@ impl SqliteEngine {
     pub(in crate::sqlite) fn resolve(&self, call: CallId, reason: &str) -> bool {
         let marked = self.shared.journal.mark_of(call).and_then(|payload| record::read(&payload));
         let (close, price_id) = match marked {
-            Some(JournalRecord::Mark { mark, price_id }) => (Close::at_mark(*mark, reason), price_id),
+            Some(JournalRecord::Mark { mark, price_id, .. }) => (Close::at_mark(*mark, reason), price_id),
             _ => match self.without_mark(call, reason) {
                 Some(close) => (close, None),
                 None => return false,
             },
         };
         self.shared.journal.forget_mark(call);
-        self.close_in_books(close, price_id).is_some()
+        self.close_in_books(close, price_id, CloseRecord::None).is_some()
     }
 
     fn without_mark(&self, call: CallId, reason: &str) -> Option<Close> {

@@ -71,7 +71,7 @@ impl Apply<'_> {
             task.new.plan,
             task.new.webhook_url,
             task.created_at,
-            h.price.id(),
+            h.price_id,
             task.due_at,
         ])?;
         Ok(())

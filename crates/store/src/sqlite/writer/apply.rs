@@ -239,7 +239,9 @@ impl<'a> Apply<'a> {
     }
 
     fn hold(&mut self, h: &HoldOp) -> rusqlite::Result<()> {
-        self.price(&h.price)?;
+        if let Some(price) = &h.price {
+            self.price(price)?;
+        }
         let seq = self.entry(
             h.account,
             &Content {
@@ -249,9 +251,9 @@ impl<'a> Apply<'a> {
                 trial: h.pots.trial,
                 paid: h.pots.paid,
                 at: h.at,
-                price_id: Some(&h.price.id()),
+                price_id: Some(&h.price_id),
                 model: Some(&h.model),
-                endpoint: Some(h.endpoint),
+                endpoint: Some(&h.endpoint),
                 expires_at: Some(h.expires_at),
                 paid_only: Some(h.paid_only),
                 lots: lots::to_text(&h.lots).as_deref(),

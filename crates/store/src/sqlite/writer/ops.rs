@@ -101,9 +101,11 @@ pub(in crate::sqlite) struct HoldOp {
     pub pots: Pots,
     pub lots: Parts,
     pub spent: Spent,
-    pub price: Arc<Price>,
+    pub price_id: [u8; 16],
+    /// Nothing where the database is known to have it.
+    pub price: Option<Arc<Price>>,
     pub model: String,
-    pub endpoint: &'static str,
+    pub endpoint: Cow<'static, str>,
     pub paid_only: bool,
     pub expires_at: i64,
     pub at: i64,

@@ -3,10 +3,7 @@
 
 use std::time::Duration;
 
-/// How long a close nobody waits for may stay queued, to share a commit with the next hold.
-const PATIENCE: Duration = Duration::from_millis(20);
-/// A first hold waits this long for company. What matters more than the company: on one core the
-/// thread that asked goes on and sends its request before this one takes the core for a commit.
+/// Whoever waits is waited with for so long, for company.
 const GATHER: Duration = Duration::from_millis(1);
 /// Without work for so long, the writer tidies up and sleeps until it is woken.
 const IDLE: Duration = Duration::from_secs(1);
@@ -34,6 +31,8 @@ pub(in crate::sqlite) struct WriterView {
     pub since_commit: Option<Duration>,
     /// The least time from one commit to the next.
     pub pace: Duration,
+    /// How long what nobody waits for may stay queued: it is in the journal.
+    pub patience: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +55,7 @@ impl WriterView {
         let Some(waited) = self.waited else {
             return match (self.stop, self.idle > IDLE, self.tidied) {
                 (true, ..) => Next::End,
-                (_, false, _) => Next::Doze(PATIENCE),
+                (_, false, _) => Next::Doze(self.patience),
                 (_, true, false) => Next::Tidy,
                 (_, true, true) => Next::Sleep,
             };
@@ -64,7 +63,7 @@ impl WriterView {
         if self.stop {
             return Next::Write { after: Duration::ZERO };
         }
-        let early = PATIENCE.saturating_sub(waited);
+        let early = self.patience.saturating_sub(waited);
         if !self.hurry && !early.is_zero() {
             return Next::Doze(early);
         }
@@ -120,6 +119,7 @@ mod tests {
         tidied: false,
         since_commit: None,
         pace: Duration::ZERO,
+        patience: ms(20),
     };
 
     #[test]

@@ -2,6 +2,7 @@
 //! here when it is asked to. The steps are those of `writer.rs`.
 
 use crate::error::StoreError;
+use crate::journal::JournalSync;
 use crate::sqlite::lock;
 use crate::sqlite::writer::{Attempt, Batch, SqliteWriter};
 
@@ -57,6 +58,15 @@ impl Stepping {
                 StepDone::Failed
             }
         }
+    }
+
+    pub fn begin_sync(&self) -> Option<JournalSync> {
+        self.writer.shared.journal.begin_sync()
+    }
+
+    /// As the syncer does.
+    pub fn end_sync(&self, sync: JournalSync) -> bool {
+        self.writer.shared.sync(sync)
     }
 
     pub fn checkpoint(&self) {

@@ -1,0 +1,110 @@
+//! Holds that a crash left in the journal only: made again in the books, in the order of the records,
+//! as they were decided. The money is there, for a record rests on nothing but what is before it in
+//! the journal and in the database. Where it is not after all (records were lost that nobody had been
+//! promised), less is held, and no pot goes below zero.
+
+use crate::account::limits::Used;
+use crate::account::lots::Parts;
+use crate::journal::record::HoldRecord;
+use crate::ledger::Pots;
+use crate::sqlite::books::{AccountBalance, Books, IdemKeys, IdemState};
+use crate::sqlite::writer::ops::{HoldOp, Op, Spent, UnsettledHold};
+
+impl Books {
+    /// The time of an entry that should have been made at `at`: not before what the ledger has, nor
+    /// after now.
+    pub fn replay_time(&self, at: i64, now: i64) -> i64 {
+        if self.last_at <= now { at.clamp(self.last_at, now) } else { now }
+    }
+
+    /// Makes the hold again. `false`: there is no such account or key.
+    pub fn replay(&mut self, record: HoldRecord, now: i64) -> bool {
+        let at = self.replay_time(record.at, now);
+        let at = self.tick(at);
+        let HoldRecord { call, account: account_id, key: key_id, expires_at, paid_only, idem, price_id, .. } = record;
+        let (Some(account), Some(key)) = (self.accounts.get_mut(&account_id), self.keys.get_mut(&key_id)) else {
+            return false;
+        };
+        let (pots, lots) = account.take_again(record.pots, record.lots, paid_only);
+        if pots != record.pots {
+            tracing::error!(%call, wanted = ?record.pots, held = ?pots, "a hold of the journal finds less money than it took");
+        }
+        let total = pots.total();
+        account.used.add(at, total);
+        key.held += total;
+        key.used.add(at, total);
+        let spent = Spent { account: account.used, key: key.used };
+        let mut counted = Used::default();
+        counted.add(at, total);
+        self.open.insert(
+            call,
+            UnsettledHold {
+                account: account_id,
+                key: key_id,
+                held: pots,
+                lots: lots.clone(),
+                counted,
+                extended: None,
+                paid_only,
+                at,
+                expires_at,
+                price_id,
+                model: record.model.clone(),
+                endpoint: record.endpoint.clone().into(),
+                idem: idem.map(|idem| idem.key_hash),
+            },
+        );
+        let op = self.push(Op::Hold(Box::new(HoldOp {
+            call,
+            account: account_id,
+            key: key_id,
+            pots,
+            lots,
+            spent,
+            price_id,
+            price: record.price,
+            model: record.model,
+            endpoint: record.endpoint.into(),
+            paid_only,
+            expires_at,
+            at,
+            idem,
+            task: None,
+        })));
+        if let Some(idem) = idem {
+            let known = IdemKeys { fingerprint: idem.fingerprint, call, state: IdemState::Running, op };
+            self.idem.insert((account_id, idem.key_hash), known);
+        }
+        true
+    }
+}
+
+impl AccountBalance {
+    /// Takes from the pots and lots what was taken from them before; what one does not have from
+    /// the other, and no more than there is.
+    fn take_again(&mut self, wanted: Pots, parts: Parts, paid_only: bool) -> (Pots, Parts) {
+        let has = Pots { trial: self.available.trial.max(0), paid: self.available.paid.max(0) };
+        let mut pots = Pots { trial: wanted.trial.min(has.trial), paid: wanted.paid.min(has.paid) };
+        let missing = wanted.total() - pots.total();
+        if missing > 0 {
+            let paid = missing.min(has.paid - pots.paid);
+            let trial = if paid_only { 0 } else { (missing - paid).min(has.trial - pots.trial) };
+            pots = pots.plus(Pots { trial, paid });
+        }
+        // What is in no lot never expires.
+        let lotless = has.trial - self.lots.iter().map(|lot| lot.free).sum::<i64>();
+        let in_lots: i64 = parts.iter().map(|(_, part)| part).sum();
+        let same = pots.trial == wanted.trial && pots.trial - in_lots <= lotless && self.lots.have(&parts);
+        let lots = if same {
+            for &(credit, part) in &parts {
+                self.lots.shift(credit, -part, part);
+            }
+            parts
+        } else {
+            self.lots.hold(pots.trial)
+        };
+        self.available = self.available.minus(pots);
+        self.held = self.held.plus(pots);
+        (pots, lots)
+    }
+}
