@@ -155,7 +155,7 @@ impl Journal {
             inner.marks.remove(&call);
             inner.append(op, buffer, self.segment_size, durable);
         }
-        let (wakes, crowded) = (inner.wants_sync(false), inner.is_crowded(self.segment_size, durable));
+        let (wakes, crowded) = (inner.wants_sync(false), inner.is_crowded(self, durable));
         drop(inner);
         if wakes {
             self.bell.notify_one();
@@ -170,7 +170,7 @@ impl Journal {
         let trusted = inner.is_trusted(durable);
         let wakes = inner.wants_sync(trusted);
         let synced = trusted.then(|| inner.syncing.group.clone());
-        let crowded = inner.is_crowded(self.segment_size, durable);
+        let crowded = inner.is_crowded(self, durable);
         drop(inner);
         if wakes {
             self.bell.notify_one();
@@ -234,9 +234,12 @@ impl Inner {
         self.segments.iter().filter(|s| s.last_op > durable).map(|s| s.end - HEADER).sum()
     }
 
-    /// The half of a segment is left, and the other one is not free yet.
-    fn is_crowded(&self, segment_size: u64, durable: u64) -> bool {
-        self.segments[self.active].end > segment_size / 2 && self.segments[1 - self.active].last_op > durable
+    /// Less than half of a segment is left and the other is not free yet, or half of what may wait
+    /// does.
+    fn is_crowded(&self, journal: &Journal, durable: u64) -> bool {
+        let (active, other) = (&self.segments[self.active], &self.segments[1 - self.active]);
+        let full = active.end > journal.segment_size / 2 && other.last_op > durable;
+        full || self.waiting(durable) > journal.limit / 2
     }
 
     /// Turns to the other segment when a record of this length does not fit into the space taken in

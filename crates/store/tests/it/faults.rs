@@ -131,7 +131,8 @@ async fn the_outcome_of_a_commit_is_unknown() {
 }
 
 async fn a_commit_that_finds_the_disk_full() {
-    let h = House::open_with("sqlite", Options { hold_deadline: Duration::from_secs(2), ..options() }).await;
+    let unsynced = Options { hold_deadline: Duration::from_secs(2), journal_sync_fails: true, ..options() };
+    let h = House::open_with("sqlite", unsynced).await;
     let c = h.customer(0, 1_000).await;
     for _ in 0..10 {
         let call = h.held(&c, 1).await;

@@ -80,10 +80,16 @@ async fn now<T>(work: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-async fn open(dir: &Arc<tempfile::TempDir>, name: &str, clock: &TestClock, seed: u64) -> (House, Simulated) {
+async fn open(
+    dir: &Arc<tempfile::TempDir>,
+    name: &str,
+    clock: &TestClock,
+    (seed, deaf): (u64, bool),
+) -> (House, Simulated) {
     let data = dir.path().join(name);
     std::fs::create_dir_all(&data).expect("a folder");
     let simulated = Simulated::new(&data);
+    simulated.disk.ignore_syncs(deaf, false);
     let tight = Options { journal_segment: 4 << 10, old_after: 8, simulated: Some(simulated.clone()), ..options() };
     let place = DataLocation { url: "sqlite".into(), data_dir: data };
     let opening = House::open_in(dir.clone(), place, tight, clock.clone(), seed);
@@ -242,11 +248,12 @@ async fn check(life: &Life, calls: &[Call], (how, safe): (Crash, u64), what: &st
     assert_eq!(store.gauges().open_holds, 0, "{what}: every call has ended");
 }
 
-async fn simulate(seed: u64) {
+/// With a disk that is deaf to syncs of the journal, or an ordinary one.
+async fn simulate(seed: u64, deaf: bool) {
     let mut draw = Draw(seed);
     let dir = Arc::new(tempfile::tempdir().expect("a folder"));
     let clock = TestClock::default();
-    let (house, simulated) = open(&dir, "0", &clock, seed << 20).await;
+    let (house, simulated) = open(&dir, "0", &clock, (seed << 20, deaf)).await;
     let mut life = Life {
         house,
         simulated,
@@ -280,7 +287,7 @@ async fn simulate(seed: u64) {
         let (calls, safe) = (std::mem::take(&mut life.calls), life.safe);
         (life.syncing, life.tasks) = (None, Vec::new());
         clock.advance(1_000);
-        (life.house, life.simulated) = open(&dir, &name, &clock, (seed << 20) + number).await;
+        (life.house, life.simulated) = open(&dir, &name, &clock, ((seed << 20) + number, deaf)).await;
         check(&life, &calls, (how, safe), &format!("seed {seed}, life {number}, {how:?}")).await;
     }
 }
@@ -290,12 +297,23 @@ fn asked(name: &str) -> Option<u64> {
     Some(std::env::var(name).ok()?.parse().expect("a number"))
 }
 
+fn run(seed: u64, deaf: bool) {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().expect("a runtime");
+    runtime.block_on(simulate(seed, deaf));
+}
+
 #[test]
 fn nothing_that_was_promised_is_lost_with_the_power() {
     let seeds = asked("TOLLGATE_SIM_SEED").map_or(0..asked("TOLLGATE_SIM_SEEDS").unwrap_or(SEEDS), |one| one..one + 1);
     for seed in seeds {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().expect("a runtime");
-        runtime.block_on(simulate(seed));
+        run(seed, false);
     }
+}
+
+/// What it is good for: holds that are called durable before the disk has them are found.
+#[test]
+fn holds_that_are_not_on_the_disk_are_found() {
+    let found = (0..SEEDS).any(|seed| std::panic::catch_unwind(|| run(seed, true)).is_err());
+    assert!(found);
 }

@@ -10,11 +10,17 @@ use tollgate_store::{
     CallId, Change, Credit, CreditKind, Ending, Hold, HoldRefused, NewLimits, Options, Pot, StoreError,
 };
 
+/// Whoever waits for a hold waits for the database: with a journal that is synced, it refuses
+/// later, and the call is free.
+fn unsynced() -> Options {
+    Options { journal_sync_fails: true, ..options() }
+}
+
 /// One of a group is refused. It is also the first with a new price: the price must be written with
 /// the next call that has it.
 #[tokio::test]
 async fn sqlite_leaves_out_what_is_refused() {
-    let slow = Options { commit_pace: Duration::from_millis(300), ..options() };
+    let slow = Options { commit_pace: Duration::from_millis(300), ..unsynced() };
     let h = House::open_with("sqlite", slow).await;
     let c = h.customer(0, 1_000).await;
     let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
@@ -70,7 +76,7 @@ async fn sqlite_leaves_out_what_is_refused() {
 /// group, and nothing more is left out.
 #[tokio::test]
 async fn what_may_pass_is_not_left_out_beside_what_is_refused() {
-    let h = House::open_with("sqlite", Options { commit_pace: Duration::from_millis(300), ..options() }).await;
+    let h = House::open_with("sqlite", Options { commit_pace: Duration::from_millis(300), ..unsynced() }).await;
     let c = h.customer(0, 1_000).await;
     let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
     file.busy_timeout(Duration::from_secs(20)).expect("patience");
@@ -114,7 +120,7 @@ async fn as_before(h: &House, c: &Customer, what: &str) {
 /// that expires.
 #[tokio::test]
 async fn memory_forgets_what_was_refused() {
-    let h = House::open_with("sqlite", Options { commit_pace: Duration::from_millis(300), ..options() }).await;
+    let h = House::open_with("sqlite", Options { commit_pace: Duration::from_millis(300), ..unsynced() }).await;
     let c = h.capped_customer(0, 500, Some(600)).await;
     let gift = Credit {
         id: "gift".into(),
