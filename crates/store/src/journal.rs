@@ -1,8 +1,8 @@
 //! The journal: what a call cost, written before its last byte reaches the client, so that a killed
 //! process loses neither the charge nor the customer's money and nobody waits for a sync. On SQLite
 //! the hold of each call is written here too, and is durable with the sync that follows it
-//! (`sync.rs`): the database comes behind. Holds and ends are written in the order in which the books
-//! decided them, so that a replay never finds less money than there was.
+//! (`sync.rs`): the database comes behind. Holds and ends are written in the order in which the
+//! books decided them, so that a replay never finds less money than there was.
 //!
 //! Two preallocated segments take turns (space taken in advance still takes closes when the disk is
 //! full). A record is `length, crc32, packed fields`; the checksum covers the segment's epoch, so

@@ -79,8 +79,17 @@ pub struct Held {
 pub(crate) enum HeldWait {
     Done,
     /// For the journal or the database, whichever has it first.
-    Either { synced: Arc<CommitGroup>, group: Arc<CommitGroup>, op: u64, until: Instant },
-    Group { group: Arc<CommitGroup>, op: u64, until: Instant },
+    Either {
+        synced: Arc<CommitGroup>,
+        group: Arc<CommitGroup>,
+        op: u64,
+        until: Instant,
+    },
+    Group {
+        group: Arc<CommitGroup>,
+        op: u64,
+        until: Instant,
+    },
 }
 
 impl Held {

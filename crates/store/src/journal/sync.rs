@@ -1,7 +1,7 @@
 //! Holds become durable here: one sync of the files for all that was written before it began. While
-//! it runs others go on writing, and gather for the next. Only what was written before a sync counts
-//! as synced by it, and where one has failed nothing counts until the database has what it was
-//! about: a second try may find the pages clean and the bytes gone.
+//! it runs others go on writing, and gather for the next. Only what was written before a sync
+//! counts as synced by it, and where one has failed nothing counts until the database has what it
+//! was about: a second try may find the pages clean and the bytes gone.
 
 use std::io;
 use std::sync::Arc;

@@ -98,7 +98,12 @@ fn segments_take_turns_when_they_are_full_and_free() {
 #[test]
 fn a_full_disk_takes_records_while_there_is_room_in_either_segment() {
     let house = House::new(1 << 20);
-    house.journal.lock().segments.iter_mut().for_each(|segment| Arc::get_mut(&mut segment.tape).expect("alone").full_at = Some(SEGMENT));
+    house
+        .journal
+        .lock()
+        .segments
+        .iter_mut()
+        .for_each(|segment| Arc::get_mut(&mut segment.tape).expect("alone").full_at = Some(SEGMENT));
     // A mark in the first segment, whose rest takes no second record.
     house.journal.append_mark(call(9), record(&filled(b'm', 30)), 0);
     house.close(1, &filled(b'a', SEGMENT - HEADER - 30 - 59), 0);

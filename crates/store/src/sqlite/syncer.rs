@@ -1,5 +1,5 @@
-//! The thread that syncs the journal beside the writer: holds are durable with it, and the writer is
-//! busy for tens of milliseconds with a large group.
+//! The thread that syncs the journal beside the writer: holds are durable with it, and the writer
+//! is busy for tens of milliseconds with a large group.
 
 use std::sync::Arc;
 

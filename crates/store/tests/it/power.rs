@@ -1,7 +1,8 @@
-//! The embedded engine on a disk that loses what was not synced, from one number: holds, ends, marks,
-//! extensions, tasks and credits in any order, with the steps of the journal's sync and of the
-//! database's commit between any two of them, and a crash at the end of each life. What somebody was
-//! promised is then looked for in the ledger. `TOLLGATE_SIM_SEEDS=10000` runs more of it.
+//! The embedded engine on a disk that loses what was not synced, from one number: holds, ends,
+//! marks, extensions, tasks and credits in any order, with the steps of the journal's sync and of
+//! the database's commit between any two of them, and a crash at the end of each life. What
+//! somebody was promised is then looked for in the ledger. `TOLLGATE_SIM_SEEDS=10000` runs more of
+//! it.
 
 use std::future::{Future, ready};
 use std::sync::Arc;

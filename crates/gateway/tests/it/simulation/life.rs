@@ -92,8 +92,7 @@ impl House {
         let ended = runtime.block_on(async {
             let (parts, steps, began) = (Vec::new(), 0, self.outside.event());
             let (failing, syncing, full) = (None, None, false);
-            let mut life =
-                Life { house: self, dir, number, simulated, parts, steps, began, failing, syncing, full };
+            let mut life = Life { house: self, dir, number, simulated, parts, steps, began, failing, syncing, full };
             let ended = life.run(ends).await;
             if let Some(how) = ended {
                 life.die(how, next);

@@ -1,7 +1,7 @@
-//! Holds that a crash left in the journal only: made again in the books, in the order of the records,
-//! as they were decided. The money is there, for a record rests on nothing but what is before it in
-//! the journal and in the database. Where it is not after all (records were lost that nobody had been
-//! promised), less is held, and no pot goes below zero.
+//! Holds that a crash left in the journal only: made again in the books, in the order of the
+//! records, as they were decided. The money is there, for a record rests on nothing but what is
+//! before it in the journal and in the database. Where it is not after all (records were lost that
+//! nobody had been promised), less is held, and no pot goes below zero.
 
 use crate::account::limits::Used;
 use crate::account::lots::Parts;
@@ -106,5 +106,69 @@ impl AccountBalance {
         self.available = self.available.minus(pots);
         self.held = self.held.plus(pots);
         (pots, lots)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::limits::Limits;
+    use crate::account::lots::{Lot, Lots};
+
+    fn account(trial: i64, paid: i64, lots: &[(u8, i64)]) -> AccountBalance {
+        let lot = |&(name, free): &(u8, i64)| Lot {
+            credit: [name; 16],
+            reference: name.to_string().into(),
+            expires_at: i64::from(name),
+            free,
+            held: 0,
+            lapses: 0,
+        };
+        AccountBalance {
+            available: Pots { trial, paid },
+            held: Pots::default(),
+            suspended: false,
+            topped_up: false,
+            released: 0,
+            limits: Limits::default(),
+            used: Used::default(),
+            lots: Lots::new(lots.iter().map(lot)),
+        }
+    }
+
+    /// What is there, in pots and in lots; what a record took; whether only paid money may be; and
+    /// what is taken now.
+    #[test]
+    fn as_much_is_held_again_as_there_is() {
+        type Case<'a> = ((i64, i64), &'a [(u8, i64)], (i64, i64), &'a [(u8, i64)], bool, (i64, i64), &'a [(u8, i64)]);
+        let table: [Case<'_>; 8] = [
+            ((10, 90), &[], (10, 20), &[], false, (10, 20), &[]),
+            ((10, 90), &[(1, 4), (2, 6)], (5, 0), &[(2, 5)], false, (5, 0), &[(2, 5)]),
+            ((10, 90), &[(1, 4)], (8, 0), &[(1, 4)], false, (8, 0), &[(1, 4)]),
+            // The lot does not have it any more, or what never expires is not enough.
+            ((10, 90), &[(1, 4), (2, 6)], (7, 0), &[(2, 7)], false, (7, 0), &[(1, 4), (2, 3)]),
+            ((10, 90), &[(1, 4), (2, 6)], (8, 0), &[(2, 6)], false, (8, 0), &[(1, 4), (2, 4)]),
+            // One pot for the other, and no more than there is.
+            ((10, 90), &[(1, 10)], (20, 5), &[(1, 20)], false, (10, 15), &[(1, 10)]),
+            ((10, 5), &[], (0, 30), &[], false, (10, 5), &[]),
+            ((10, 5), &[], (0, 30), &[], true, (0, 5), &[]),
+        ];
+        let parts = |of: &[(u8, i64)]| of.iter().map(|&(name, part)| ([name; 16], part)).collect::<Parts>();
+        let pots = |(trial, paid)| Pots { trial, paid };
+        for (has, lots, wanted, took, paid_only, taken, from) in table {
+            let mut account = account(has.0, has.1, lots);
+            let again = account.take_again(pots(wanted), parts(took), paid_only);
+            assert_eq!(again, (pots(taken), parts(from)), "{wanted:?} of {has:?}");
+            assert_eq!(account.available, pots(has).minus(pots(taken)));
+            assert_eq!(account.held, pots(taken));
+            assert!(account.lots.iter().all(|lot| lot.free >= 0));
+        }
+    }
+
+    #[test]
+    fn a_replay_is_neither_before_the_ledger_nor_after_now() {
+        let books = Books::new(100);
+        assert_eq!([90, 100, 150, 300].map(|at| books.replay_time(at, 200)), [100, 100, 150, 200]);
+        assert_eq!(books.replay_time(90, 50), 50, "the ledger is ahead of the clock");
     }
 }

@@ -41,7 +41,8 @@ impl SqliteEngine {
                         replayed.insert(close.call, ());
                         count(
                             &mut recovered,
-                            self.close_in_books(*close, price_id, CloseRecord::Read).map(|(closed, ..)| closed.captured),
+                            self.close_in_books(*close, price_id, CloseRecord::Read)
+                                .map(|(closed, ..)| closed.captured),
                         );
                     } else if !replayed.contains_key(&close.call) {
                         lost.insert(close.call, *close);
