@@ -118,8 +118,9 @@ impl ChatQuirks {
 
     /// What a report of usage says that the call cost, as it is written there.
     pub fn reported_cost(&self, usage: &str) -> Option<String> {
+        let place = self.cost_at.as_ref()?;
         let whole = Node::read(usage).ok()?;
-        let found = self.cost_at.as_ref()?.split('.').try_fold(&whole, |node, name| node.get(name))?;
+        let found = place.split('.').try_fold(&whole, |node, name| node.get(name))?;
         found.decimal().map(|_| found.raw.trim().to_owned())
     }
 
