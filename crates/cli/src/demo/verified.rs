@@ -31,7 +31,7 @@ pub async fn verify(app: &App) -> anyhow::Result<()> {
     let payer = payer(app).await?;
     let mut begun = Vec::new();
     for bound in shipped.iter().filter_map(|slug| serving.workflows.get(*slug)) {
-        let done = || Attribution { actor: "demo".to_owned(), reason: "a start of the demo".to_owned() };
+        let done = || Attribution::by("demo".to_owned(), "a start of the demo".to_owned());
         let id = app.new_run_id();
         let most = Money::from_usd(MOST_USD).context("an amount")?;
         let locked = bound.planned(WorkflowVerb::Lock, None, done(), now);

@@ -98,7 +98,9 @@ async fn the_socket_does_what_the_store_does() {
         tokio::task::yield_now().await;
     }
     let new = NewAccount { name: "Ada".into(), ..NewAccount::default() };
-    let made = admin::call(&path, &AdminCommand::AccountCreate { account: new }).await.expect("an account");
+    let made = admin::call(&path, &AdminCommand::AccountCreate { account: new, done: Default::default() })
+        .await
+        .expect("an account");
     let account = made["account_id"].as_str().expect("an id").parse().expect("an account id");
     let credit = Credit {
         id: "pay-1".into(),

@@ -25,6 +25,12 @@ fn rows() -> Vec<Row> {
         LIST.get(of_account, "The keys of an account").gives(named("KeyPage")),
         CHANGE.patch("/api/admin/keys/{key}", "Changes what a key may do").gives(named("Key")),
         REVOKE.post("/api/admin/keys/{key}/revoke", "Ends a key for good").gives(named("Key")),
+        ROTATE
+            .post(
+                "/api/admin/keys/{key}/rotate",
+                "A new secret of a key, shown once; the one before works a while longer",
+            )
+            .gives(named("NewKey")),
         ADMIN_CREATE.post(admin, "A new admin key; its secret is shown once").gives(named("NewKey")),
         ADMIN_LIST.get(admin, "The admin keys").gives(named("KeyPage")),
         ADMIN_REVOKE
@@ -53,9 +59,9 @@ const fn lifted(field: &VerbField) -> VerbField {
     may_be_null(field.name, field.kind, field.about)
 }
 
-static CREATE: OperatorVerb = OperatorVerb {
+pub(in crate::endpoints) static CREATE: OperatorVerb = OperatorVerb {
     command: "key_create",
-    fields: &[ACCOUNT, NAME, SCOPE, EXPIRES, MODELS, CIDRS, TOTAL, DAY, MONTH],
+    fields: &[ACCOUNT, NAME, SCOPE, EXPIRES, MODELS, CIDRS, TOTAL, DAY, MONTH, REASON],
     plan: |asked| {
         let (models, cidrs): (Option<Vec<String>>, Option<Vec<String>>) =
             (asked.may(MODELS.name)?, asked.may(CIDRS.name)?);
@@ -71,7 +77,7 @@ static CREATE: OperatorVerb = OperatorVerb {
             scope: asked.or(SCOPE.name, KeyScope::Call)?,
         };
         let secret = operator::new_secret(operator::KEY_PREFIX, |bytes| asked.app.world.fill(bytes));
-        Ok(PlannedCommand::from(AdminCommand::KeyCreate { key, secret: secret.clone() })
+        Ok(PlannedCommand::from(AdminCommand::KeyCreate { key, secret: secret.clone(), done: asked.done()? })
             .telling(secret)
             .then(Then::Keys))
     },
@@ -86,7 +92,7 @@ fn restricted(asked: &OperatorRequest<'_>, models: Option<&[String]>, cidrs: Opt
     }
 }
 
-static LIST: OperatorVerb = OperatorVerb {
+pub(in crate::endpoints) static LIST: OperatorVerb = OperatorVerb {
     command: "key_list",
     fields: &[ACCOUNT, may("after", FieldKind::Id("key_"), "`next_after` of the page before"), super::PAGE],
     plan: |asked| {
@@ -97,7 +103,7 @@ static LIST: OperatorVerb = OperatorVerb {
     },
 };
 
-static CHANGE: OperatorVerb = OperatorVerb {
+pub(in crate::endpoints) static CHANGE: OperatorVerb = OperatorVerb {
     command: "key_change",
     fields: &[
         KEY,
@@ -122,8 +128,8 @@ static CHANGE: OperatorVerb = OperatorVerb {
             expires_at: asked.change(EXPIRES.name)?,
             limits: NewLimits { total, day, month },
         };
-        Ok(PlannedCommand::from(AdminCommand::KeyChange { key: asked.get("key")?, change, done: asked.done()? })
-            .then(Then::Keys))
+        let (key, done, seen) = (asked.get("key")?, asked.done()?, asked.seen());
+        Ok(PlannedCommand::from(AdminCommand::KeyChange { key, change, done, seen }).then(Then::Keys))
     },
 };
 
@@ -131,10 +137,36 @@ fn listed(change: &Change<Vec<String>>) -> Option<&[String]> {
     if let Change::Set(list) = change { Some(list) } else { None }
 }
 
-static REVOKE: OperatorVerb = OperatorVerb {
+pub(in crate::endpoints) static REVOKE: OperatorVerb = OperatorVerb {
     command: "key_revoke",
-    fields: &[KEY],
-    plan: |asked| Ok(PlannedCommand::from(AdminCommand::KeyRevoke { key: asked.get("key")? }).then(Then::Keys)),
+    fields: &[KEY, REASON],
+    plan: |asked| {
+        let command = AdminCommand::KeyRevoke { key: asked.get("key")?, done: asked.done()? };
+        Ok(PlannedCommand::from(command).then(Then::Keys))
+    },
+};
+
+/// How long the secret of before works, unless said otherwise.
+const GRACE: i64 = 86_400;
+
+pub(in crate::endpoints) static ROTATE: OperatorVerb = OperatorVerb {
+    command: "key_rotate",
+    fields: &[
+        KEY,
+        may(
+            "grace_seconds",
+            FieldKind::Number(0, 30 * 86_400),
+            "How long the secret of before works; a day unless said otherwise, 0: it ends at once",
+        ),
+        REASON,
+    ],
+    plan: |asked| {
+        let grace: i64 = asked.or("grace_seconds", GRACE)?;
+        let (key, done) = (asked.get("key")?, asked.done()?);
+        let secret = operator::new_secret(operator::KEY_PREFIX, |bytes| asked.app.world.fill(bytes));
+        let command = AdminCommand::KeyRotate { key, secret: secret.clone(), grace_ms: grace * 1_000, done };
+        Ok(PlannedCommand::from(command).telling(secret).then(Then::Keys))
+    },
 };
 
 static ADMIN_CREATE: OperatorVerb = OperatorVerb {

@@ -23,7 +23,7 @@ struct Office {
 impl Office {
     async fn new(database: String) -> Office {
         let house = House::with(Plan { database, ..Plan::default() }).await;
-        let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
+        let done = Attribution::by("test".to_owned(), "a test".to_owned());
         let new = NewAdminKey { name: "night shift".to_owned(), expires_at: None, done };
         house.running().app.store.create_admin_key(new, SECRET).await.expect("a key");
         Office { house, asked: Mutex::default(), answers: Mutex::default() }

@@ -44,7 +44,7 @@ async fn paths_with_a_key_refuse_a_missing_and_a_wrong_one() {
 async fn paid_paths_refuse_bad_and_too_large_bodies() {
     let config = "[limits]\nbody_bytes = \"10KiB\"\nupload_bytes = \"10KiB\"\n".to_owned();
     let house = House::with(Plan { config, ..Plan::default() }).await;
-    let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
+    let done = Attribution::by("test".to_owned(), "a test".to_owned());
     let admin = NewAdminKey { name: "operator".to_owned(), expires_at: None, done };
     house.running().app.store.create_admin_key(admin, ADMIN).await.expect("a key");
     for row in rows() {
