@@ -1,5 +1,6 @@
-//! What whoever manages an account asks for beside its records: a new secret of a key, the answer to
-//! a change that is repeated, tries of webhooks, and rows of the usage log by what they are about.
+//! What whoever manages an account asks for beside its records: a new secret of a key, the answer
+//! to a change that is repeated, tries of webhooks, and rows of the usage log by what they are
+//! about.
 
 use serde::Serialize;
 

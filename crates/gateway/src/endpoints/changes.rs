@@ -1,6 +1,6 @@
-//! What changes over HTTP have in common: they can be repeated with an `Idempotency-Key`, they say by
-//! `If-Match` which version they were made for, and their replies carry the request id that stands in
-//! the log and the `ETag` of what is there now.
+//! What changes over HTTP have in common: they can be repeated with an `Idempotency-Key`, they say
+//! by `If-Match` which version they were made for, and their replies carry the request id that
+//! stands in the log and the `ETag` of what is there now.
 //!
 //! A secret is shown once: the reply that is given again has none.
 

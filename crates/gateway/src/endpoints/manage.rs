@@ -217,7 +217,7 @@ async fn resend_one(State(app): State<Arc<App>>, Path(id): Path<String>, request
             if !found.state.is_final() {
                 return Err(Refusal::new(Code::CallInProgress, "The task has not ended yet: there is no news of it."));
             }
-            let url = webhooks::of_account(&app.video, &holder.account).or(found.webhook_url);
+            let url = found.webhook_url.or_else(|| webhooks::of_account(&app.video, &holder.account));
             let nowhere =
                 || Refusal::new(Code::Conflict, "Nobody is to hear of it: the account has no webhook address.");
             let url = url.ok_or_else(nowhere)?;

@@ -55,6 +55,7 @@ pub(super) const FAMILIES: &[Family] = &[
     admin::keys::FAMILY,
     admin::books::FAMILY,
     admin::house::FAMILY,
+    admin::overview::FAMILY,
     admin::social::FAMILY,
     admin::routes::FAMILY,
     admin::workflows::FAMILY,

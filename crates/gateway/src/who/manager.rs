@@ -1,4 +1,4 @@
-//! Who manages an account over `/api/account/*`: which account is meant, and what may be done there.
+//! Who manages an account over `/api/account/*`: which one is meant, and what may be done there.
 //!
 //! Today that is a key made with the scope `manage`, which may what an owner may. Whoever signs in
 //! as a person comes in at the same place, with the role of a membership: [`authenticate`] is the

@@ -34,8 +34,8 @@ impl PostgresEngine {
         let now = self.now();
         let until = now.saturating_add(grace);
         let detail = format!("prefix: {} -> {prefix}; former_until_ms: {until}", before.prefix);
-        // The row of the key is locked first: of two who change it at once, the second finds what the
-        // first made.
+        // The row of the key is locked first: of two who change it at once, the second finds what
+        // the first made.
         let sql = "WITH own AS (SELECT id, account_id, hash, prefix FROM key WHERE id = $1 AND revoked_at IS NULL FOR UPDATE), \
              room AS (SELECT count(*) < $5 AS free FROM key_former f WHERE f.key_id = $1 AND f.until > $4), \
              taken AS (SELECT 1 FROM key WHERE hash = $2 UNION ALL SELECT 1 FROM key_former WHERE hash = $2), \

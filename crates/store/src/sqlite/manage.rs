@@ -1,5 +1,5 @@
-//! What managing an account needs on the embedded engine: secrets of keys that were changed, replies
-//! to changes, tries of webhooks, rows of the usage log by what they are about.
+//! What managing an account needs on the embedded engine: secrets of keys that were changed,
+//! replies to changes, tries of webhooks, rows of the usage log by what they are about.
 
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params, params_from_iter};

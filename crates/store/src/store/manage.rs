@@ -32,8 +32,8 @@ impl Store {
         on_engine!(self, e => e.claim_change(key).await)
     }
 
-    /// What became of a change that was claimed: an answer to be given again, or nothing, and it may
-    /// be tried anew.
+    /// What became of a change that was claimed: an answer to be given again, or nothing, and it
+    /// may be tried anew.
     pub async fn end_change(&self, key: &ChangeKey, reply: Option<(u16, String)>) -> Result<(), StoreError> {
         on_engine!(self, e => e.end_change(key, reply).await)
     }
