@@ -2,7 +2,6 @@
 //! is large, longer than anybody holds a connection open. Jobs live in this process; the newest are
 //! remembered, and a restart forgets them.
 
-use crate::world::Millis;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -26,8 +25,8 @@ pub struct OperatorJob {
     pub kind: &'static str,
     pub state: JobState,
     pub actor: String,
-    pub started_at_ms: Millis,
-    pub ended_at_ms: Option<Millis>,
+    pub started_at_ms: i64,
+    pub ended_at_ms: Option<i64>,
     /// The last entry of the ledger when it began: how much there is to do.
     pub entries: i64,
     /// What it found; nothing while it runs.
@@ -53,7 +52,7 @@ impl Jobs {
         true
     }
 
-    pub fn end(&self, id: &str, state: JobState, at: Millis, result: Value) {
+    pub fn end(&self, id: &str, state: JobState, at: i64, result: Value) {
         if let Some(job) = self.all().iter_mut().find(|job| job.job_id == id) {
             (job.state, job.ended_at_ms, job.result) = (state, Some(at), result);
         }

@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::endpoints::changes;
 use crate::endpoints::openapi::shapes::{named, number};
 use crate::endpoints::row::{Family, Row};
-use crate::jobs::{OperatorJob, JobState};
+use crate::jobs::{JobState, OperatorJob};
 use crate::refusal::Refusal;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
