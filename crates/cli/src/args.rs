@@ -329,6 +329,9 @@ pub enum KeyCommand {
         /// A name for people.
         #[arg(long, default_value = "")]
         name: String,
+        /// What it is for: `call`, or `manage` for /api/account, which buys nothing.
+        #[arg(long, default_value = "call", value_parser = ["call", "manage"])]
+        scope: String,
         /// Stop working after this time, such as 12h or 30d.
         #[arg(long, value_name = "DURATION")]
         expires: Option<String>,
@@ -340,6 +343,17 @@ pub enum KeyCommand {
         ips: Vec<String>,
         #[command(flatten)]
         limits: KeyLimits,
+        #[command(flatten)]
+        done: ActorArgs,
+    },
+    /// Give a key a new secret, shown once; the one before works a while longer.
+    Rotate {
+        key: String,
+        /// How long the secret before works, such as 1h or 7d.
+        #[arg(long, default_value = "1d", value_name = "DURATION")]
+        grace: String,
+        #[command(flatten)]
+        done: ActorArgs,
     },
     /// Change what a key may do; `none` lifts a restriction. Limits are in force with its next
     /// call, the rest within seconds.
@@ -366,7 +380,11 @@ pub enum KeyCommand {
     /// The keys of an account.
     List { account: String },
     /// Stop a key; it is refused within seconds on every replica.
-    Revoke { key: String },
+    Revoke {
+        key: String,
+        #[command(flatten)]
+        done: ActorArgs,
+    },
 }
 
 #[derive(Args)]

@@ -264,6 +264,7 @@ async fn funded_key(store: &Store) -> anyhow::Result<String> {
         models: None,
         cidrs: None,
         limits: Limits::default(),
+        scope: Default::default(),
     };
     store.create_key(key, &secret).await?;
     Ok(secret)
@@ -271,7 +272,7 @@ async fn funded_key(store: &Store) -> anyhow::Result<String> {
 
 /// The same for the operator's API: a new one at each start, and the old ones stop.
 async fn admin_key(store: &Store) -> anyhow::Result<String> {
-    let done = Attribution { actor: "demo".to_owned(), reason: "a start of the demo".to_owned() };
+    let done = Attribution::by("demo".to_owned(), "a start of the demo".to_owned());
     let mut old = store.admin_keys().await?;
     old.retain(|key| key.name == ACCOUNT && key.revoked_at.is_none());
     for key in old {

@@ -5,6 +5,7 @@ use crate::door::bodies::Bodies;
 use crate::door::server::ServerContext;
 use crate::door::spool::SpoolDisk;
 use crate::exports::Exports;
+use crate::jobs::Jobs;
 use crate::published::Published;
 use crate::sale::WorkflowBoard;
 use crate::sale::price_list::PriceList;
@@ -50,6 +51,8 @@ pub struct App {
     pub(crate) sockets: Arc<Semaphore>,
     /// Who writes out the usage log.
     pub(crate) exports: Arc<Exports>,
+    /// What operators began.
+    pub(crate) jobs: Arc<Jobs>,
 }
 
 impl App {

@@ -13,6 +13,7 @@ pub mod door;
 pub mod endpoints;
 mod exports;
 pub mod fetcher;
+mod jobs;
 pub mod machine;
 pub mod margin_report;
 mod margins;

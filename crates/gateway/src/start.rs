@@ -268,6 +268,7 @@ pub(crate) fn build(
         spool,
         sockets: Arc::new(Semaphore::new(settings.limits.connections)),
         exports: Arc::default(),
+        jobs: Arc::default(),
         settings,
         till,
     })

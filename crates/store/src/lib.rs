@@ -19,6 +19,7 @@ mod error;
 pub mod ids;
 mod journal;
 mod ledger;
+mod manage;
 mod margin;
 mod migration;
 mod operator;
@@ -44,7 +45,7 @@ pub use account::change::{AccountChange, KeyChange};
 pub use account::limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date, next_day, next_month};
 pub use account::{
     Account, BalanceEvent, ChangedKeys, Charged, Credit, CreditKind, Credited, EventPage, Expiring, Key, KeyAndAccount,
-    NewAccount, NewKey, Pot, hash_secret,
+    KeyScope, NewAccount, NewKey, Pot, hash_secret,
 };
 pub use call::counters::{Counter, Counters, Side};
 pub use call::group::{Closing, Held};
@@ -60,10 +61,11 @@ pub use error::StoreError;
 pub use ids::{AccountId, AdminKeyId, CallId, KeyId, RunId, TaskId};
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use ledger::entries::{Entry, EntryPage};
+pub use manage::{AccountSearch, ChangeClaim, ChangeKey, UsageSearch, WebhookTry};
 pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};
 pub use operator::workflow::{WorkflowMove, WorkflowVerb};
-pub use operator::{AdminKey, Attribution, NewAdminKey, OperatorEvent};
+pub use operator::{AdminKey, Attribution, AuditPage, NewAdminKey, OperatorEvent};
 pub use probe::{ProbeClaim, ProbeDay, ProbeLimits, ProbeTurn};
 pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};
 pub use response::quota::{NoRoom, Quota, ROW_BYTES, StorageUsed};

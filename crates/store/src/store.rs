@@ -16,6 +16,8 @@ use crate::{postgres, sqlite};
 pub struct Store {
     engine: Engine,
     refusals: Arc<Refusals>,
+    /// Changes of accounts and keys take turns, so that none is lost that was not seen.
+    changing: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Clone)]
@@ -60,6 +62,7 @@ mod calls;
 mod client_secrets;
 mod keys;
 mod ledger;
+mod manage;
 mod operators;
 mod probes;
 mod receipts;
@@ -83,7 +86,7 @@ impl Store {
         } else {
             return Err(StoreError::broken("the database must be `sqlite` or `postgres://…`"));
         };
-        Ok(OpenedStore { store: Self { engine, refusals: Arc::default() }, recovered })
+        Ok(OpenedStore { store: Self { engine, refusals: Arc::default(), changing: Arc::default() }, recovered })
     }
 
     /// Commits all that is queued and stops. Calls still open stay open; the next start resolves

@@ -31,7 +31,7 @@ pub async fn verify(app: &App) -> anyhow::Result<()> {
     let payer = payer(app).await?;
     let mut begun = Vec::new();
     for bound in shipped.iter().filter_map(|slug| serving.workflows.get(*slug)) {
-        let done = || Attribution { actor: "demo".to_owned(), reason: "a start of the demo".to_owned() };
+        let done = || Attribution::by("demo".to_owned(), "a start of the demo".to_owned());
         let id = app.new_run_id();
         let most = Money::from_usd(MOST_USD).context("an amount")?;
         let locked = bound.planned(WorkflowVerb::Lock, None, done(), now);
@@ -76,6 +76,7 @@ async fn payer(app: &App) -> anyhow::Result<(AccountId, KeyId)> {
         models: None,
         cidrs: None,
         limits: Limits::default(),
+        scope: Default::default(),
     };
     Ok((account, store.create_key(key, &real::new_secret()).await?.id))
 }

@@ -212,6 +212,7 @@ fn keys(tried: &mut Tried) {
     let id = text(&all[0]["account_id"]);
     let key = tried.run("key create", &[&id, "--limit-total", "5"]);
     tried.run("key update", &[&text(&key["key_id"]), "--name", "phone"]);
+    tried.run("key rotate", &[&text(&key["key_id"]), "--grace", "1h"]);
     tried.run("key list", &[&id]);
     tried.run("key revoke", &[&text(&key["key_id"])]);
     let admin = tried.run("admin-key create", &["night shift", "--expires", "30d"]);

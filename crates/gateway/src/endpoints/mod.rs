@@ -5,7 +5,8 @@
 pub mod account;
 pub mod admin;
 mod auth_tokens;
-pub mod chat;
+pub mod changes;
+mod chat;
 pub mod client_secrets;
 pub mod conversations;
 pub mod count;
@@ -17,6 +18,7 @@ pub mod gemini;
 mod gemini_live;
 pub mod health;
 pub mod images;
+pub mod manage;
 pub mod mcp;
 pub mod metrics;
 pub mod models;

@@ -5,9 +5,9 @@
 
 use super::row::{Access, Family, Row};
 use super::{
-    account, admin, chat, client_secrets, conversations, decisions, embeddings, gemini, health, images, mcp, models,
-    music, openapi, pricing, quote, realtime, receipts, rerank, responses, root, runs, social, speech, transcriptions,
-    usage_sums, videos, webhooks, workflows,
+    account, admin, chat, client_secrets, conversations, decisions, embeddings, gemini, health, images, manage, mcp,
+    models, music, openapi, pricing, quote, realtime, receipts, rerank, responses, root, runs, social, speech,
+    transcriptions, usage_sums, videos, webhooks, workflows,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -49,11 +49,13 @@ pub(super) const FAMILIES: &[Family] = &[
     account::FAMILY,
     usage_sums::FAMILY,
     receipts::FAMILY,
+    manage::FAMILY,
     // operators
     admin::accounts::FAMILY,
     admin::keys::FAMILY,
     admin::books::FAMILY,
     admin::house::FAMILY,
+    admin::overview::FAMILY,
     admin::social::FAMILY,
     admin::routes::FAMILY,
     admin::workflows::FAMILY,

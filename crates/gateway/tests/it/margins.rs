@@ -46,7 +46,7 @@ async fn as_operator(house: &House, path: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_cost_is_noted_for_operators_and_hidden_from_customers() {
     let mut house = House::with(Plan { catalog: CATALOG, ..Plan::default() }).await;
-    let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
+    let done = Attribution::by("test".to_owned(), "a test".to_owned());
     let new = NewAdminKey { name: "night shift".to_owned(), expires_at: None, done };
     house.running().app.store.create_admin_key(new, SECRET).await.expect("a key");
     // Three tokens in, two out.

@@ -12,6 +12,7 @@ mod clock;
 mod connect;
 mod events;
 mod functions;
+mod manage;
 mod migrate;
 mod operator;
 mod probes;

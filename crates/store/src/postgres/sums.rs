@@ -14,7 +14,7 @@ use crate::margin::first_id;
 use crate::store::sums::ExportPage;
 use crate::sums::{MOST_GROUPS, SUMS, SumColumn, SumGroup, SumQuery, UsageFilter, UsageSum, Wanted};
 
-type Owned = Box<dyn ToSql + Sync + Send>;
+pub(super) type Owned = Box<dyn ToSql + Sync + Send>;
 
 impl PostgresEngine {
     pub async fn fill_sums(&self, most: i64) -> Result<bool, StoreError> {
@@ -66,7 +66,7 @@ impl PostgresEngine {
 }
 
 /// The conditions on a table, each with AND after it; their values are added.
-fn conditions(table: &str, filter: &UsageFilter, values: &mut Vec<Owned>) -> String {
+pub(super) fn conditions(table: &str, filter: &UsageFilter, values: &mut Vec<Owned>) -> String {
     let mut text = String::new();
     if let Some(account) = filter.account {
         values.push(Box::new(account.0.to_vec()));

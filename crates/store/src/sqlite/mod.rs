@@ -7,6 +7,7 @@ mod calls;
 mod changes;
 mod client_secrets;
 mod clock;
+pub(crate) mod manage;
 mod open;
 mod operator;
 mod probes;

@@ -331,9 +331,9 @@ fn answer(op: Op, outcome: Outcome) {
         (
             Op::Account(_, reply)
             | Op::Key(_, reply)
-            | Op::Revoke(_, _, reply)
+            | Op::Revoke(_, reply)
             | Op::Change(_, reply)
-            | Op::Webhook(_, _, _, reply)
+            | Op::Webhook(_, reply)
             | Op::Social(_, reply)
             | Op::RouteHealth(_, reply)
             | Op::Task(_, reply)
@@ -356,6 +356,7 @@ fn answer(op: Op, outcome: Outcome) {
             Op::ForgetIdem { reply, .. }
             | Op::FillSums(_, reply)
             | Op::ClientSecret(_, reply)
+            | Op::Manage(_, reply)
             | Op::WorkflowRun(_, reply)
             | Op::Probe(_, reply),
             outcome,

@@ -6,11 +6,12 @@
 
 pub mod accounts;
 pub mod books;
-mod field;
+pub(super) mod field;
 pub mod house;
 pub mod keys;
+pub mod overview;
 pub mod routes;
-mod schemas;
+pub(super) mod schemas;
 pub mod social;
 mod verb;
 pub mod workflows;
@@ -62,6 +63,19 @@ fn known(
 
 fn missing(field: &str, wanted: &str) -> Refusal {
     Refusal::about(Code::MissingParameter, field, format!("`{field}` is required: {wanted}."))
+}
+
+/// The words of a query as these fields have them; none is unknown or said twice.
+pub(super) fn query(parts: &http::request::Parts, fields: &[VerbField]) -> Result<Map<String, Value>, Refusal> {
+    let mut given = Map::new();
+    for (name, value) in Query::read(parts.uri.query().unwrap_or(""))?.0 {
+        let field = fields.iter().find(|field| field.name == name).ok_or_else(|| unknown(&name))?;
+        if given.insert(name, field.kind.parsed(value)).is_some() {
+            return Err(wrong(field.name, "given twice"));
+        }
+    }
+    field::check(&fields.iter().collect::<Vec<_>>(), &given)?;
+    Ok(given)
 }
 
 /// A body that is a JSON object.

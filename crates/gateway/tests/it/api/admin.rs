@@ -23,7 +23,7 @@ struct Office {
 impl Office {
     async fn new(database: String) -> Office {
         let house = House::with(Plan { database, ..Plan::default() }).await;
-        let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
+        let done = Attribution::by("test".to_owned(), "a test".to_owned());
         let new = NewAdminKey { name: "night shift".to_owned(), expires_at: None, done };
         house.running().app.store.create_admin_key(new, SECRET).await.expect("a key");
         Office { house, asked: Mutex::default(), answers: Mutex::default() }
@@ -117,10 +117,13 @@ async fn every_verb_does_what_it_says() {
 
 /// Accounts, and money that moves once for each reference.
 async fn money(office: &Office) -> String {
-    let body = json!({ "name": "ada", "groups": ["default"], "limit_day_nano_usd": 5_000_000_000_i64 });
+    let body =
+        json!({ "name": "ada", "groups": ["default"], "limit_day_nano_usd": 5_000_000_000_i64, "reason": "signed" });
     let made = office.send("POST", "/api/admin/accounts", body).await;
     let id = text(&made["account_id"]);
-    let again = office.send("POST", "/api/admin/accounts", json!({ "name": "other", "account_id": id })).await;
+    let again = office
+        .send("POST", "/api/admin/accounts", json!({ "name": "other", "account_id": id, "reason": "again" }))
+        .await;
     assert_eq!(
         (&again["account_id"], &again["name"]),
         (&made["account_id"], &json!("ada")),
@@ -138,10 +141,16 @@ async fn money(office: &Office) -> String {
     let change = json!({ "name": "ada l.", "limit_day_nano_usd": null, "suspended": false, "reason": "asked for it" });
     let changed = office.send("PATCH", &path, change).await;
     assert_eq!((&changed["name"], &changed["limits"]["day_nano_usd"]), (&json!("ada l."), &json!(null)));
-    let hook = office.send("PUT", &format!("{path}/webhook"), json!({ "webhook_url": "https://a.example/hook" })).await;
+    let hook = office
+        .send(
+            "PUT",
+            &format!("{path}/webhook"),
+            json!({ "webhook_url": "https://a.example/hook", "reason": "asked for" }),
+        )
+        .await;
     assert_eq!(hook["webhook_url"], "https://a.example/hook");
     assert_eq!(
-        office.send("PUT", &format!("{path}/webhook"), json!({ "webhook_url": null })).await["webhook_url"],
+        office.send("PUT", &format!("{path}/webhook"), json!({ "webhook_url": null, "reason": "asked for" })).await["webhook_url"],
         json!(null)
     );
 
@@ -181,7 +190,8 @@ async fn money(office: &Office) -> String {
 async fn keys_and_calls(office: &Office, account: &str) -> (String, String) {
     let house = &office.house;
     let keys = format!("/api/admin/accounts/{account}/keys");
-    let wanted = json!({ "name": "app", "models": ["plain"], "limit_total_nano_usd": 1_000_000_000 });
+    let wanted =
+        json!({ "name": "app", "models": ["plain"], "limit_total_nano_usd": 1_000_000_000, "reason": "signed" });
     let made = office.send("POST", &keys, wanted).await;
     let (id, secret) = (text(&made["key_id"]), text(&made["secret"]));
     assert!(secret.starts_with("sk-") && secret.len() == 51, "48 letters and digits");
@@ -216,8 +226,18 @@ async fn keys_and_calls(office: &Office, account: &str) -> (String, String) {
     assert_eq!((&listed["data"][0]["name"], &listed["has_more"]), (&json!("app 2"), &json!(false)));
     assert_eq!(office.get(&format!("{keys}?after={id}")).await["data"], json!([]));
     assert_eq!(call().await.status(), 200);
-    let (status, revoked) = office.try_it("POST", &format!("/api/admin/keys/{id}/revoke"), None).await;
-    assert!(status == 200 && revoked["revoked_at_ms"].is_i64(), "{revoked}");
+    let rotate = json!({ "grace_seconds": 0, "reason": "leaked" });
+    let rotated = office.send("POST", &format!("/api/admin/keys/{id}/rotate"), rotate).await;
+    assert_eq!(call().await.status(), 401, "the secret of before, at once");
+    office.answers.lock().expect("a lock").pop();
+    let secret = text(&rotated["secret"]);
+    let call = async || {
+        let url = house.url("/v1/chat/completions");
+        house.http.post(url).bearer_auth(&secret).json(&chat("[[sim:tokens=2]]")).send().await.expect("a reply")
+    };
+    assert_eq!(call().await.status(), 200);
+    let revoked = office.send("POST", &format!("/api/admin/keys/{id}/revoke"), json!({ "reason": "over" })).await;
+    assert!(revoked["revoked_at_ms"].is_i64(), "{revoked}");
     assert_eq!(call().await.status(), 401, "at once");
     house.quiet().await;
     for answer in office.answers.lock().expect("a lock").iter() {
@@ -253,8 +273,7 @@ async fn books(office: &Office, account: &str, call: &str, price: &str) {
     assert_eq!(whole["data"].as_array().map(Vec::len), Some(seen), "all pages together");
     assert!(whole["data"].as_array().is_some_and(|rows| rows.iter().any(|row| row["call_id"] == call)));
     let keys = office.get("/api/admin/receipts/keys").await;
-    let (status, rotated) = office.try_it("POST", "/api/admin/receipts/keys/rotate", None).await;
-    assert_eq!(status, 200);
+    let rotated = office.send("POST", "/api/admin/receipts/keys/rotate", json!({ "reason": "a year" })).await;
     assert_ne!(keys["keys"][0]["kid"], rotated["keys"][0]["kid"]);
 }
 
@@ -326,7 +345,7 @@ async fn the_house(office: &Office) {
     let provider = json!({ "kind": "provider", "name": "nowhere", "paused": true, "reason": "x" });
     assert_eq!(office.refused("POST", "/api/admin/pauses", Some(provider)).await.2, "name");
     assert!(office.get("/api/admin/clock").await["now_ms"].is_i64());
-    assert_eq!(office.try_it("POST", "/api/admin/clock/accept", None).await.0, 200);
+    office.send("POST", "/api/admin/clock/accept", json!({ "reason": "looked at" })).await;
     office.get("/api/admin/social/days").await;
 }
 
