@@ -15,6 +15,7 @@ pub mod admin;
 mod call;
 mod client_secret;
 mod clock;
+mod code_batch;
 mod error;
 pub mod ids;
 mod journal;
@@ -23,6 +24,7 @@ mod margin;
 mod migration;
 mod operator;
 mod owner;
+mod payment;
 mod postgres;
 mod probe;
 pub mod receipt;
@@ -56,14 +58,19 @@ pub use call::{
 };
 pub use client_secret::{ClientSecret, ClientSecretLimits, ClientSecretsFull, NewClientSecret};
 pub use clock::{Clock, ClockStanding, ClockState};
+pub use code_batch::{CODES_AT_ONCE, CodeBatch, CodeRefused, NewCodeBatch, Redeemed};
 pub use error::StoreError;
-pub use ids::{AccountId, AdminKeyId, CallId, KeyId, RunId, TaskId};
+pub use ids::{AccountId, AdminKeyId, BatchId, CallId, KeyId, OrderId, RunId, TaskId};
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use ledger::entries::{Entry, EntryPage};
 pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};
 pub use operator::workflow::{WorkflowMove, WorkflowVerb};
 pub use operator::{AdminKey, Attribution, NewAdminKey, OperatorEvent};
+pub use payment::plan::{OrderTruth, PaymentStanding};
+pub use payment::{
+    NewOrder, OrderFilter, OrderIdem, OrderLimits, OrderMade, OrderState, OrderSettled, PayEvent, PayOrder,
+};
 pub use probe::{ProbeClaim, ProbeDay, ProbeLimits, ProbeTurn};
 pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};
 pub use response::quota::{NoRoom, Quota, ROW_BYTES, StorageUsed};

@@ -53,6 +53,7 @@ mod client_secrets;
 mod keys;
 mod ledger;
 mod operators;
+mod payments;
 mod probes;
 mod receipts;
 mod responses;

@@ -38,6 +38,7 @@ mod signing;
 mod sniff;
 mod social;
 mod speech;
+mod stripe;
 pub mod transcription;
 pub mod video;
 
@@ -77,4 +78,7 @@ pub use rerank::Rerank;
 pub use secret::Secret;
 pub use signing::Signing;
 pub use social::{SocialAsk, SocialData};
+pub use stripe::{
+    CheckoutSession, CheckoutWish, SIGNED_WITHIN, StripeAccount, StripeEvent, StripeFault, StripeSignature, Unsigned,
+};
 pub use speech::{AudioReader, SpeechAsk, SpeechMaker};

@@ -144,7 +144,7 @@ impl SqliteEngine {
     }
 
     /// Money that an adjustment takes away must not be spent by a hold in the meantime.
-    fn take_in_advance(&self, credit: Credit, now: i64) -> Result<Result<CreditOp, CreditOp>, StoreError> {
+    pub(super) fn take_in_advance(&self, credit: Credit, now: i64) -> Result<Result<CreditOp, CreditOp>, StoreError> {
         let wanted = (-credit.amount.nano()).max(0);
         let taken = match credit.pot {
             Pot::Trial => Pots { trial: wanted, paid: 0 },

@@ -11,6 +11,7 @@ mod idem;
 mod margins;
 mod operator;
 mod partial;
+mod payments;
 mod receipts;
 mod responses;
 mod route_health;
@@ -48,6 +49,7 @@ use crate::common::{Customer, House, idem, reply};
 
 pub use margins::*;
 pub use partial::*;
+pub use payments::*;
 pub use receipts::*;
 pub use responses::*;
 pub use route_health::*;
