@@ -329,6 +329,9 @@ pub enum KeyCommand {
         /// A name for people.
         #[arg(long, default_value = "")]
         name: String,
+        /// What it is for: `call`, or `manage` for /api/account, which buys nothing.
+        #[arg(long, default_value = "call", value_parser = ["call", "manage"])]
+        scope: String,
         /// Stop working after this time, such as 12h or 30d.
         #[arg(long, value_name = "DURATION")]
         expires: Option<String>,

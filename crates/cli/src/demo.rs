@@ -264,6 +264,7 @@ async fn funded_key(store: &Store) -> anyhow::Result<String> {
         models: None,
         cidrs: None,
         limits: Limits::default(),
+        scope: Default::default(),
     };
     store.create_key(key, &secret).await?;
     Ok(secret)

@@ -18,13 +18,14 @@ use tollgate_gateway::start::{admin_socket, place};
 use tollgate_gateway::who::caller::network;
 use tollgate_store::admin::{self, AdminCommand, CallError};
 use tollgate_store::{
-    AccountId, CallId, Change, KeyChange, KeyId, Limits, NewKey, NewLimits, Options, Store, UsagePage,
+    AccountId, CallId, Change, KeyChange, KeyId, KeyScope, Limits, NewKey, NewLimits, Options, Store, UsagePage,
 };
 
 pub const KEY_COLUMNS: &[&str] = &[
     "key_id",
     "key_prefix",
     "name",
+    "scope",
     "created_at_ms",
     "expires_at_ms",
     "revoked_at_ms",
@@ -55,7 +56,7 @@ const USAGE_COLUMNS: &[&str] = &[
 
 pub async fn key(config: &Path, command: args::KeyCommand, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
-        args::KeyCommand::Create { account, name, expires, models, ips, limits } => {
+        args::KeyCommand::Create { account, name, scope, expires, models, ips, limits } => {
             networks(&ips)?;
             in_catalog(config, &models, Snapshot::unknown_model)?;
             let expires_at = expires.as_deref().map(moment).transpose()?;
@@ -70,6 +71,7 @@ pub async fn key(config: &Path, command: args::KeyCommand, out: &Output) -> anyh
                     day: first_limit("--limit-day", limits.limit_day.as_deref())?,
                     month: first_limit("--limit-month", limits.limit_month.as_deref())?,
                 },
+                scope: if scope == "manage" { KeyScope::Manage } else { KeyScope::Call },
             };
             let secret = real::new_secret();
             let mut made = ask(config, AdminCommand::KeyCreate { key, secret: secret.clone() }).await?;

@@ -111,6 +111,35 @@ pub struct Key {
     pub held: Money,
     /// What counts against the limits by day and month now.
     pub used: Used,
+    /// What it is for.
+    #[serde(default)]
+    pub scope: KeyScope,
+}
+
+/// What a key is for. One that manages its account buys nothing, and one that buys changes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyScope {
+    /// Calls, which are charged.
+    #[default]
+    Call,
+    /// The account: its keys, figures and settings.
+    Manage,
+}
+
+impl KeyScope {
+    /// As it is written down; a key from before there were scopes has none.
+    pub(crate) fn word(self) -> Option<&'static str> {
+        match self {
+            KeyScope::Call => None,
+            KeyScope::Manage => Some("manage"),
+        }
+    }
+
+    /// A word of a later version opens nothing that costs money.
+    pub(crate) fn of(word: Option<&str>) -> KeyScope {
+        if word.is_some() { KeyScope::Manage } else { KeyScope::Call }
+    }
 }
 
 /// Wish for a new key.
@@ -126,6 +155,8 @@ pub struct NewKey {
     pub cidrs: Option<Vec<String>>,
     #[serde(default)]
     pub limits: Limits,
+    #[serde(default)]
+    pub scope: KeyScope,
 }
 
 /// What authentication needs to know.

@@ -46,7 +46,7 @@ pub use account::change::{AccountChange, KeyChange};
 pub use account::limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date, next_day, next_month};
 pub use account::{
     Account, BalanceEvent, ChangedKeys, Charged, Credit, CreditKind, Credited, EventPage, Expiring, Key, KeyAndAccount,
-    NewAccount, NewKey, Pot, hash_secret,
+    KeyScope, NewAccount, NewKey, Pot, hash_secret,
 };
 pub use call::counters::{Counter, Counters, Side};
 pub use call::group::{Closing, Held};

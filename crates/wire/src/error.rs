@@ -77,6 +77,8 @@ table! {
     AccountSuspended = 403 "account_suspended", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The operator has suspended the account: nothing new is begun for it.";
     ModelNotAllowed = 403 "model_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not use this model.";
     IpNotAllowed = 403 "ip_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not be used from this address.";
+    KeyScope = 403 "key_scope", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key was made for something else: those of scope `manage` open `/api/account`, all others make calls.";
+    RoleNotAllowed = 403 "role_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The role in this account does not allow this.";
     StorageQuotaExceeded = 403 "storage_quota_exceeded", "permission_error", "permission_error", "RESOURCE_EXHAUSTED", Retry::Never, "The account stores as many responses, conversations or items as it may; the message says what is used and allowed. Deleting makes room.";
     LinkInvalid = 403 "link_invalid", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "A signed link has ended, or was not signed by this gateway.";
     ModelNotFound = 404 "model_not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such model, or none visible to this account.";
@@ -93,8 +95,10 @@ table! {
     ConfirmationRequired = 409 "confirmation_required", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "A run needs a confirmation that the request does not carry; `details` has the quote, the privacy sheet and what to confirm. Nothing was begun.";
     WorkflowNotExecutable = 409 "workflow_not_executable", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "The workflow exists and cannot be run now; `details` says why.";
     ContractChanged = 409 "contract_changed", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "The workflow is another one than was quoted: its contract has changed since. Nothing was begun.";
+    PreconditionFailed = 412 "precondition_failed", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "Somebody changed it since it was read: `If-Match` names another version. Nothing was changed; read it again.";
     BodyTooLarge = 413 "body_too_large", "invalid_request_error", "request_too_large", "INVALID_ARGUMENT", Retry::Never, "The body exceeds the endpoint's limit.";
     UnsupportedMediaType = 415 "unsupported_media_type", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The content type or encoding is not accepted here.";
+    PreconditionRequired = 428 "precondition_required", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "A change needs `If-Match` with the `ETag` that was read.";
     RateLimitExceeded = 429 "rate_limit_exceeded", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED", Retry::After(5), "Too many requests; wait as Retry-After says.";
     SocialDataCapacityReached = 429 "social_data_capacity_reached", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED", Retry::After(60), "The day's capacity for social data is used up, or the platform is busy; the reason says which.";
     ClientClosed = 499 "client_closed", "invalid_request_error", "invalid_request_error", "CANCELLED", Retry::Never, "The client left before the answer; only seen in logs.";

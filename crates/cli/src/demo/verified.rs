@@ -76,6 +76,7 @@ async fn payer(app: &App) -> anyhow::Result<(AccountId, KeyId)> {
         models: None,
         cidrs: None,
         limits: Limits::default(),
+        scope: Default::default(),
     };
     Ok((account, store.create_key(key, &real::new_secret()).await?.id))
 }

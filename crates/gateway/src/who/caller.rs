@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tollgate_catalog::Money;
-use tollgate_store::{Account, HoldRefused, Key, KeyAndAccount};
+use tollgate_store::{Account, HoldRefused, Key, KeyAndAccount, KeyScope};
 use tollgate_wire::error::Code;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -95,6 +95,18 @@ pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Arc<
         // Where the run was asked for was looked at then.
         return if caller.works_at(register.world.now_ms()) { Ok(caller.clone()) } else { Err(no_such_key()) };
     }
+    let caller = known(register, parts).await?;
+    match caller.key.scope {
+        KeyScope::Call => Ok(caller),
+        KeyScope::Manage => Err(Refusal::new(
+            Code::KeyScope,
+            "This key manages its account (`/api/account`) and opens nothing else; calls take a key without a scope.",
+        )),
+    }
+}
+
+/// The key behind a request, whatever it is for, or why there is none.
+pub(super) async fn known(register: &Register<'_>, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
     let key = presented(parts)?;
     let found = register.keys.find(register.store, key, register.world).await;
     if matches!(found, KeyLookup::Unknown) && client_secret::secret_in(key).is_some() {

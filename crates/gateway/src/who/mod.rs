@@ -3,6 +3,7 @@
 pub mod caller;
 pub mod client_secret;
 pub mod key_cache;
+pub mod manager;
 pub mod operator;
 
 use crate::world::World;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use tollgate_gateway::endpoints::{Access, AccessRole, Row, rows};
+use tollgate_gateway::who::manager::AccountRole;
 
 const PAGE: &str = "../../docs/endpoints.md";
 
@@ -25,6 +26,7 @@ fn written() -> String {
          | anybody | without a key |\n\
          | key | a key of an account; free of charge |\n\
          | paid | a key of an account; held and charged, and [quoted](billing.md) before |\n\
+         | viewer, member, owner | a key made with `--scope manage` ([the account API](account.md)), which may what an owner may |\n\
          | operator | an admin key ([the operator's API](operating.md#the-operators-api)) |\n\
          | this machine | requests made on this machine ([health](operating.md#health)) |\n",
     );
@@ -48,6 +50,9 @@ fn who(row: &Row) -> &'static str {
         Access::Local => "this machine",
         Access::Key => "key",
         Access::Paid => "paid",
+        Access::Account(AccountRole::Viewer) => "viewer",
+        Access::Account(AccountRole::Member) => "member",
+        Access::Account(AccountRole::Owner) => "owner",
         Access::Role(AccessRole::Operator) => "operator",
     }
 }

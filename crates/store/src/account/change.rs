@@ -142,6 +142,7 @@ fn listed(what: &str, list: Option<&[String]>) -> Result<(), StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::KeyScope;
     use crate::account::limits::Used;
     use crate::ids::{AccountId, KeyId};
     use tollgate_catalog::Money;
@@ -163,6 +164,7 @@ mod tests {
             spent: Money::ZERO,
             held: Money::ZERO,
             used: Used::default(),
+            scope: KeyScope::Call,
         }
     }
 

@@ -178,15 +178,16 @@ impl PostgresEngine {
             spent: Money::ZERO,
             held: Money::ZERO,
             used: Used::default().at(now),
+            scope: new.scope,
         };
         if self.account(key.account).await?.is_none() {
             return Err(StoreError::NotFound(key.account.to_string()));
         }
         let list = |l: &Option<Vec<String>>| l.as_ref().and_then(|l| serde_json::to_string(l).ok());
         let sql = "INSERT INTO key (id, account_id, hash, prefix, name, created_at, changed_at, expires_at, models, \
-                   cidrs, cap, day_limit, month_limit) VALUES ($1, $2, $3, $4, $5, $6, tollgate_now(), $7, $8, $9, $10, $11, \
-                   $12) ON CONFLICT DO NOTHING RETURNING changed_at";
-        let params: [SqlParam<'_>; 12] = [
+                   cidrs, cap, day_limit, month_limit, scope) VALUES ($1, $2, $3, $4, $5, $6, tollgate_now(), $7, $8, $9, $10, $11, \
+                   $12, $13) ON CONFLICT DO NOTHING RETURNING changed_at";
+        let params: [SqlParam<'_>; 13] = [
             &key.id.0.as_slice(),
             &key.account.0.as_slice(),
             &key.hash.as_slice(),
@@ -199,6 +200,7 @@ impl PostgresEngine {
             &key.limits.total.map(Money::nano),
             &key.limits.day.map(Money::nano),
             &key.limits.month.map(Money::nano),
+            &key.scope.word(),
         ];
         let made = self.rows(sql, &params).await?;
         let Some(row) = made.first() else {

@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 use tollgate_catalog::Money;
 
 use crate::account::limits::{Limits, Used};
-use crate::account::{Account, Key, KeyAndAccount, in_groups};
+use crate::account::{Account, Key, KeyAndAccount, KeyScope, in_groups};
 use crate::call::counters::{Columns, Counter, Counters};
 use crate::call::{Ending, UsageRow};
 use crate::error::StoreError;
@@ -16,8 +16,8 @@ pub(super) const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.tr
      a.month_used, a.webhook_url";
 pub(super) const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, \
      k.revoked_at, k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, \
-     k.month_used";
-const KEY_COLUMNS: usize = 20;
+     k.month_used, k.scope";
+const KEY_COLUMNS: usize = 21;
 pub(super) const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
      u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.tools, u.cost";
@@ -86,6 +86,7 @@ pub(super) fn key(r: &Row, now: i64) -> Result<Key, StoreError> {
         spent: money(r, 12)?,
         held: money(r, 13)?,
         used: used(r, 16)?.at(now),
+        scope: KeyScope::of(r.try_get(20)?),
     })
 }
 

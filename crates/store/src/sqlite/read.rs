@@ -16,7 +16,7 @@ use tollgate_catalog::Money;
 use super::lock;
 use crate::account::limits::{Limits, Used};
 use crate::account::lots::{Lot, Lots};
-use crate::account::{Account, Key, KeyAndAccount, in_groups};
+use crate::account::{Account, Key, KeyAndAccount, KeyScope, in_groups};
 use crate::call::counters::{COUNTERS, Columns, Counter, Counters};
 use crate::call::wish::{CallEntry, end_of_entries};
 use crate::call::{Ending, StoredReply, UsagePage, UsageRow};
@@ -285,8 +285,9 @@ const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_availab
      a.paid_held, a.topped_up, a.groups, a.closed_at, a.day_limit, a.month_limit, a.day, a.day_used, a.month, a.month_used, \
      a.webhook_url";
 const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, k.revoked_at, \
-     k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, k.month_used";
-const KEY_COLUMNS: usize = 20;
+     k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, k.month_used, \
+     k.scope";
+const KEY_COLUMNS: usize = 21;
 pub(super) const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
      u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.tools, u.cost";
@@ -345,6 +346,7 @@ fn read_key(r: &Row<'_>, at: usize) -> rusqlite::Result<Key> {
         spent: money(r, at + 12)?,
         held: money(r, at + 13)?,
         used: used(r, at + 16)?,
+        scope: KeyScope::of(r.get::<_, Option<String>>(at + 20)?.as_deref()),
     })
 }
 

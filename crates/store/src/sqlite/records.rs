@@ -183,6 +183,7 @@ impl SqliteEngine {
             spent: Money::ZERO,
             held: Money::ZERO,
             used: Used::default().at(now),
+            scope: new.scope,
         };
         let made = key.clone();
         self.ask(|reply| Op::Key(Box::new(key), reply)).await?;

@@ -14,7 +14,7 @@ use crate::who::operator;
 use serde_json::{Value, json};
 use tollgate_catalog::Snapshot;
 use tollgate_store::admin::AdminCommand;
-use tollgate_store::{Change, KeyChange, Limits, NewAdminKey, NewKey, NewLimits};
+use tollgate_store::{Change, KeyChange, KeyScope, Limits, NewAdminKey, NewKey, NewLimits};
 
 pub const FAMILY: Family = Family { tag: "operators: keys", rows, schemas };
 
@@ -36,6 +36,11 @@ fn rows() -> Vec<Row> {
 const KEY: VerbField = must("key", FieldKind::Id("key_"), "The key");
 const ADMIN_KEY: VerbField = must("key", FieldKind::Id("adm_"), "The admin key");
 const NAME: VerbField = must("name", TEXT, "For people");
+const SCOPE: VerbField = may(
+    "scope",
+    FieldKind::Word(&["call", "manage"]),
+    "`manage`: it opens `/api/account` and buys nothing; `call` unless said otherwise",
+);
 const EXPIRES: VerbField = may("expires_at_ms", TIME, "When it stops working");
 const MODELS: VerbField = may("models", FieldKind::Names, "The only models it may use");
 const CIDRS: VerbField = may("cidrs", FieldKind::Names, "The only networks it may be used from, such as 10.0.0.0/8");
@@ -50,7 +55,7 @@ const fn lifted(field: &VerbField) -> VerbField {
 
 static CREATE: OperatorVerb = OperatorVerb {
     command: "key_create",
-    fields: &[ACCOUNT, NAME, EXPIRES, MODELS, CIDRS, TOTAL, DAY, MONTH],
+    fields: &[ACCOUNT, NAME, SCOPE, EXPIRES, MODELS, CIDRS, TOTAL, DAY, MONTH],
     plan: |asked| {
         let (models, cidrs): (Option<Vec<String>>, Option<Vec<String>>) =
             (asked.may(MODELS.name)?, asked.may(CIDRS.name)?);
@@ -63,6 +68,7 @@ static CREATE: OperatorVerb = OperatorVerb {
             models,
             cidrs,
             limits: Limits { total, day, month },
+            scope: asked.or(SCOPE.name, KeyScope::Call)?,
         };
         let secret = operator::new_secret(operator::KEY_PREFIX, |bytes| asked.app.world.fill(bytes));
         Ok(PlannedCommand::from(AdminCommand::KeyCreate { key, secret: secret.clone() })

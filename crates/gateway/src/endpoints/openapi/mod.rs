@@ -52,6 +52,7 @@ pub fn document<'a>(cells: impl Iterator<Item = &'a Arc<Cell>>) -> Value {
         "components": {
             "securitySchemes": {
                 "key": { "type": "http", "scheme": "bearer" },
+                "manage_key": { "type": "http", "scheme": "bearer", "description": "made with `tollgate key create --scope manage`" },
                 "admin_key": { "type": "http", "scheme": "bearer", "description": "made with `tollgate admin-key create`" },
             },
             "schemas": schemas(),
@@ -140,6 +141,7 @@ fn described(row: &Row) -> Value {
     });
     let security = match row.access {
         Access::Key | Access::Paid => Some("key"),
+        Access::Account(_) => Some("manage_key"),
         Access::Role(AccessRole::Operator) => Some("admin_key"),
         Access::Public | Access::Local => None,
     };
@@ -202,7 +204,7 @@ fn refusals(row: &Row) -> BTreeSet<u16> {
     let mut all: BTreeSet<u16> = match row.access {
         Access::Public => [503].into(),
         Access::Local => [404].into(),
-        Access::Role(_) | Access::Key => [401, 403, 500, 503].into(),
+        Access::Role(_) | Access::Account(_) | Access::Key => [401, 403, 500, 503].into(),
         Access::Paid => Code::ALL.iter().map(|code| code.status()).filter(|status| *status != 499).collect(),
     };
     if row.in_path().next().is_some() {

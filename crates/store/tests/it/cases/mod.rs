@@ -436,6 +436,7 @@ pub async fn accounts_and_keys(h: House) {
         models: Some(vec!["m".into()]),
         cidrs: Some(vec!["10.0.0.0/8".into()]),
         limits: Limits { total: Some(Money::from_nano(9)), ..Limits::default() },
+        scope: Default::default(),
     };
     let key = h.store.create_key(new.clone(), secret).await.expect("a key");
     assert_eq!(key.prefix, "sk-abcd");

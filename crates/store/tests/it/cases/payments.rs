@@ -98,8 +98,7 @@ pub async fn what_was_refunded_is_taken_back(h: House) {
     let (first, second) = (order(&h, c.account).await, order(&h, c.account).await);
     h.store.settle_order(first.id, &truth(&first, PaymentStanding::Paid)).await.expect("settled");
     let spent = h.wish(&c, 2 * USD);
-    let call = spent.call;
-    assert!(h.store.hold(spent).is_ok());
+    assert!(h.hold(spent).await.is_ok());
     let mut said = truth(&first, PaymentStanding::Paid);
     said.refunded_minor = 500;
     let settled = h.store.settle_order(first.id, &said).await.expect("settled");
@@ -110,7 +109,6 @@ pub async fn what_was_refunded_is_taken_back(h: House) {
     assert_eq!((settled.order.owed.nano(), settled.account.paid_available.nano()), (0, 3 * USD));
     let forgiven = h.store.forgive_order(first.id).await.expect("asked");
     assert_eq!(forgiven.forgiven.nano(), 0, "nothing is owed");
-    let _ = call;
     h.store.sweep(i64::MAX / 2).await.expect("swept");
     h.close().await;
 }

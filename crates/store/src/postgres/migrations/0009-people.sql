@@ -1,0 +1,1 @@
+-- The number of another change, which brings its own words.

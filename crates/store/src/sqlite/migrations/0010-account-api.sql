@@ -1,0 +1,2 @@
+-- What a key is for: null are calls.
+ALTER TABLE key ADD COLUMN scope TEXT;
