@@ -3,6 +3,7 @@
 mod admin;
 mod init;
 mod models;
+mod money;
 mod pauses;
 mod prices;
 mod providers;
@@ -14,6 +15,7 @@ mod workflows;
 pub use admin::{ActorArgs, AdminKeyCommand};
 pub use init::InitArgs;
 pub use models::{EnableArgs, ImportArgs, UpdateArgs};
+pub use money::{CodesCommand, OrderCommand};
 pub use pauses::{LogArgs, PauseCommand, PauseNames};
 pub use prices::{CatalogCommand, QuoteArgs};
 pub use providers::{ProviderAddArgs, ProviderCommand, ProviderTestArgs};
@@ -86,6 +88,16 @@ pub enum Command {
     AdminKey {
         #[command(subcommand)]
         command: AdminKeyCommand,
+    },
+    /// Redemption codes: credit for whoever types one in.
+    Codes {
+        #[command(subcommand)]
+        command: CodesCommand,
+    },
+    /// Orders: what customers pay in by themselves.
+    Order {
+        #[command(subcommand)]
+        command: OrderCommand,
     },
     /// Models: stop selling one for a while without deleting it.
     Model {

@@ -5,6 +5,7 @@ use crate::door::bodies::Bodies;
 use crate::door::server::ServerContext;
 use crate::door::spool::SpoolDisk;
 use crate::exports::Exports;
+use crate::payments::PaymentDesk;
 use crate::published::Published;
 use crate::sale::WorkflowBoard;
 use crate::sale::price_list::PriceList;
@@ -32,6 +33,7 @@ pub struct App {
     pub video: Arc<VideoDesk>,
     pub images: Arc<ImageDesk>,
     pub realtime: Arc<RealtimeDesk>,
+    pub payments: Arc<PaymentDesk>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) published: Published,
     pub(crate) price_list: PriceList,

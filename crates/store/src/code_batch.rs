@@ -49,7 +49,29 @@ pub struct NewCodeBatch {
     pub actor: String,
     pub reason: String,
     /// What the codes are known by ([`hash_secret`](crate::hash_secret) of their letters).
+    #[serde(with = "hex_list")]
     pub hashes: Vec<[u8; 32]>,
+}
+
+/// Hashes as text: a list of numbers would be three times as long.
+mod hex_list {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(hashes: &[[u8; 32]], s: S) -> Result<S::Ok, S::Error> {
+        let text = |hash: &[u8; 32]| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        hashes.iter().map(text).collect::<Vec<_>>().serialize(s)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<[u8; 32]>, D::Error> {
+        let texts = Vec::<String>::deserialize(d)?;
+        let hash = |text: &String| {
+            let byte = |at: usize| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok();
+            let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
+            bytes.filter(|_| text.len() == 64).and_then(|bytes| bytes.try_into().ok())
+        };
+        let hashes: Option<Vec<[u8; 32]>> = texts.iter().map(hash).collect();
+        hashes.ok_or_else(|| serde::de::Error::custom("not a list of hashes"))
+    }
 }
 
 impl NewCodeBatch {

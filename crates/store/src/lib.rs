@@ -69,7 +69,7 @@ pub use operator::workflow::{WorkflowMove, WorkflowVerb};
 pub use operator::{AdminKey, Attribution, NewAdminKey, OperatorEvent};
 pub use payment::plan::{OrderTruth, PaymentStanding};
 pub use payment::{
-    NewOrder, OrderFilter, OrderIdem, OrderLimits, OrderMade, OrderState, OrderSettled, PayEvent, PayOrder,
+    NewOrder, OrderFilter, OrderIdem, OrderLimits, OrderMade, OrderSettled, OrderState, PayEvent, PayOrder,
 };
 pub use probe::{ProbeClaim, ProbeDay, ProbeLimits, ProbeTurn};
 pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};

@@ -78,7 +78,7 @@ pub use rerank::Rerank;
 pub use secret::Secret;
 pub use signing::Signing;
 pub use social::{SocialAsk, SocialData};
+pub use speech::{AudioReader, SpeechAsk, SpeechMaker};
 pub use stripe::{
     CheckoutSession, CheckoutWish, SIGNED_WITHIN, StripeAccount, StripeEvent, StripeFault, StripeSignature, Unsigned,
 };
-pub use speech::{AudioReader, SpeechAsk, SpeechMaker};

@@ -382,7 +382,8 @@ impl StripeEvent {
         let event: serde_json::Value = serde_json::from_slice(body).ok()?;
         let word = |value: &serde_json::Value| {
             let text = value.as_str()?;
-            (!text.is_empty() && text.len() <= 255 && text.bytes().all(|b| b.is_ascii_graphic())).then(|| text.to_owned())
+            (!text.is_empty() && text.len() <= 255 && text.bytes().all(|b| b.is_ascii_graphic()))
+                .then(|| text.to_owned())
         };
         let (id, kind) = (word(&event["id"])?, word(&event["type"])?);
         let object = &event["data"]["object"];
@@ -450,7 +451,8 @@ mod tests {
     #[test]
     fn an_event_names_what_it_is_about() {
         let read = |text: &str| StripeEvent::read(text.as_bytes());
-        let one = r#"{"id":"evt_1","type":"checkout.session.completed","livemode":false,"data":{"object":{"id":"cs_1"}}}"#;
+        let one =
+            r#"{"id":"evt_1","type":"checkout.session.completed","livemode":false,"data":{"object":{"id":"cs_1"}}}"#;
         assert_eq!(read(one).and_then(|event| event.subject).as_deref(), Some("cs_1"));
         let refund = r#"{"id":"evt_2","type":"charge.refunded","livemode":true,"data":{"object":{"id":"ch","payment_intent":"pi_1"}}}"#;
         assert_eq!(read(refund).and_then(|event| event.subject).as_deref(), Some("pi_1"));

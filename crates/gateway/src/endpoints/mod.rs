@@ -39,6 +39,7 @@ pub mod speech;
 mod stored_file;
 pub mod table;
 mod tagged;
+mod topups;
 mod transcription_quote;
 pub mod transcriptions;
 mod unpack;

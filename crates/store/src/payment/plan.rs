@@ -241,7 +241,9 @@ mod tests {
         let mut balance = 0;
         let (paid, entries) = run(order(), &truth(PaymentStanding::Paid), &mut balance);
         assert_eq!((entries.len(), balance, paid.state), (1, 10_000_000_000, OrderState::Credited));
-        for standing in [PaymentStanding::Paid, PaymentStanding::Open, PaymentStanding::Failed, PaymentStanding::Expired] {
+        for standing in
+            [PaymentStanding::Paid, PaymentStanding::Open, PaymentStanding::Failed, PaymentStanding::Expired]
+        {
             let (again, entries) = run(paid.clone(), &truth(standing), &mut balance);
             assert_eq!((entries.len(), again.state), (0, OrderState::Credited), "{standing:?}");
         }

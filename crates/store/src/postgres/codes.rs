@@ -47,8 +47,9 @@ impl PostgresEngine {
     }
 
     pub async fn code_batches(&self, before: Option<BatchId>, limit: u32) -> Result<Vec<CodeBatch>, StoreError> {
-        let sql =
-            format!("SELECT {BATCH} FROM code_batch b WHERE ($1::bytea IS NULL OR b.id < $1) ORDER BY b.id DESC LIMIT $2");
+        let sql = format!(
+            "SELECT {BATCH} FROM code_batch b WHERE ($1::bytea IS NULL OR b.id < $1) ORDER BY b.id DESC LIMIT $2"
+        );
         let before = before.map(|id| id.0.to_vec());
         self.rows(&sql, &[&before, &i64::from(limit)]).await?.iter().map(batch).collect()
     }

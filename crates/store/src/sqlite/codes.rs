@@ -36,7 +36,8 @@ impl SqliteEngine {
     }
 
     pub async fn code_batches(&self, before: Option<BatchId>, limit: u32) -> Result<Vec<CodeBatch>, StoreError> {
-        let sql = format!("SELECT {BATCH} FROM code_batch b WHERE (?1 IS NULL OR b.id < ?1) ORDER BY b.id DESC LIMIT ?2");
+        let sql =
+            format!("SELECT {BATCH} FROM code_batch b WHERE (?1 IS NULL OR b.id < ?1) ORDER BY b.id DESC LIMIT ?2");
         let before = before.map(|id| id.0);
         self.readers
             .read(move |c| {
@@ -61,7 +62,8 @@ impl SqliteEngine {
         actor: String,
     ) -> Result<(u64, Option<(CodeBatch, Account)>), StoreError> {
         let sql = format!("SELECT {BATCH} FROM code k JOIN code_batch b ON b.id = k.batch_id WHERE k.hash = ?1");
-        let found = self.readers.read(move |c| Ok(c.prepare_cached(&sql)?.query_row([hash], batch).optional()?)).await?;
+        let found =
+            self.readers.read(move |c| Ok(c.prepare_cached(&sql)?.query_row([hash], batch).optional()?)).await?;
         let Some(batch) = found else { return Ok((0, None)) };
         let credit = code_batch::credit_of(&batch, &hash, account, actor);
         let now = self.now();

@@ -17,14 +17,36 @@ use crate::sqlite::codes::CodeOp;
 
 /// What the writer is asked to write.
 pub(super) enum MoneyOp {
-    NewOrder { order: Box<PayOrder>, idem: Option<OrderIdem>, limits: OrderLimits },
+    NewOrder {
+        order: Box<PayOrder>,
+        idem: Option<OrderIdem>,
+        limits: OrderLimits,
+    },
     /// The order afterwards, and what enters the ledger with it.
-    Step { after: Box<PayOrder>, credit: Option<CreditOp> },
+    Step {
+        after: Box<PayOrder>,
+        credit: Option<CreditOp>,
+    },
     Event(PayEvent),
     /// Taken by somebody until then, where nobody else was faster.
-    TakeEvent { provider: String, id: String, seen: i64, until: i64 },
-    EndEvent { provider: String, id: String, outcome: String, again_at: Option<i64>, at: i64 },
-    TakeOrder { id: OrderId, seen: i64, until: i64 },
+    TakeEvent {
+        provider: String,
+        id: String,
+        seen: i64,
+        until: i64,
+    },
+    EndEvent {
+        provider: String,
+        id: String,
+        outcome: String,
+        again_at: Option<i64>,
+        at: i64,
+    },
+    TakeOrder {
+        id: OrderId,
+        seen: i64,
+        until: i64,
+    },
     ForgetEvents(i64),
     Code(CodeOp),
 }
@@ -97,7 +119,9 @@ impl SqliteEngine {
         let found = self
             .readers
             .read(move |c| {
-                Ok(c.prepare_cached(sql)?.query_row(params![provider, subject], |r| r.get::<_, String>(0)).optional()?)
+                Ok(c.prepare_cached(sql)?
+                    .query_row(params![provider, subject], |r| r.get::<_, String>(0))
+                    .optional()?)
             })
             .await?;
         found.map(|text| of_text(&text)).transpose()
@@ -107,7 +131,9 @@ impl SqliteEngine {
         let sql = format!("SELECT record FROM pay_order WHERE {which}");
         let found = self
             .readers
-            .read(move |c| Ok(c.prepare_cached(&sql)?.query_row(params![id, rest], |r| r.get::<_, String>(0)).optional()?))
+            .read(move |c| {
+                Ok(c.prepare_cached(&sql)?.query_row(params![id, rest], |r| r.get::<_, String>(0)).optional()?)
+            })
             .await?;
         found.map(|text| of_text(&text)).transpose()
     }
@@ -294,7 +320,8 @@ impl Apply<'_> {
     ) -> rusqlite::Result<MoneyDone> {
         if let Some(idem) = idem {
             let sql = "SELECT EXISTS (SELECT 1 FROM pay_order WHERE account_id = ?1 AND idem = ?2)";
-            let known = self.statement(sql)?.query_row(params![order.account.0, idem.key_hash], |r| r.get::<_, bool>(0))?;
+            let known =
+                self.statement(sql)?.query_row(params![order.account.0, idem.key_hash], |r| r.get::<_, bool>(0))?;
             if known {
                 return Ok(MoneyDone::of(2));
             }
@@ -302,7 +329,8 @@ impl Apply<'_> {
         let sql = "SELECT coalesce(sum(state IN ('new', 'pending') AND json_extract(record, '$.expires_at_ms') > ?2), 0), \
                    coalesce(sum(created_at > ?2 - ?3), 0) FROM pay_order WHERE account_id = ?1";
         let count = |r: &Row<'_>| Ok((r.get::<_, u32>(0)?, r.get::<_, u32>(1)?));
-        let (open, hour) = self.statement(sql)?.query_row(params![order.account.0, order.created_at, HOUR_MS], count)?;
+        let (open, hour) =
+            self.statement(sql)?.query_row(params![order.account.0, order.created_at, HOUR_MS], count)?;
         if open >= limits.open {
             return Ok(MoneyDone::of(3));
         }
@@ -337,7 +365,8 @@ impl Apply<'_> {
         credit: Option<&CreditOp>,
     ) -> rusqlite::Result<Result<MoneyDone, StoreError>> {
         let sql = "SELECT EXISTS (SELECT 1 FROM pay_order WHERE id = ?1 AND version = ?2)";
-        let current = self.statement(sql)?.query_row(params![after.id.0, after.version - 1], |r| r.get::<_, bool>(0))?;
+        let current =
+            self.statement(sql)?.query_row(params![after.id.0, after.version - 1], |r| r.get::<_, bool>(0))?;
         if !current {
             return Ok(Ok(MoneyDone::of(0)));
         }

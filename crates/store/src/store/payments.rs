@@ -84,12 +84,17 @@ impl Store {
     }
 
     /// What is still owed for an order is let go of.
-    pub async fn forgive_order(&self, id: OrderId) -> Result<PayOrder, StoreError> {
-        self.change_order(id, |order| {
-            let sum = order.forgiven.checked_add(order.owed);
-            (order.forgiven, order.owed) = (sum.unwrap_or(order.forgiven), Money::ZERO);
-        })
-        .await
+    pub async fn forgive_order(&self, id: OrderId, done: Attribution) -> Result<PayOrder, StoreError> {
+        let after = self
+            .change_order(id, |order| {
+                let sum = order.forgiven.checked_add(order.owed);
+                (order.forgiven, order.owed) = (sum.unwrap_or(order.forgiven), Money::ZERO);
+                order.note = format!("forgiven by {}: {}", done.actor, done.reason);
+                // The account is reopened at the next look.
+                order.next_look_at = Some(order.created_at);
+            })
+            .await?;
+        Ok(after)
     }
 
     /// Nothing new was heard: looked at again later.
@@ -103,20 +108,28 @@ impl Store {
     }
 
     /// Brings an order, and the ledger, in line with what its payment provider says. Repeating it
-    /// changes nothing; one that was interrupted goes on.
-    pub async fn settle_order(&self, id: OrderId, truth: &OrderTruth) -> Result<OrderSettled, StoreError> {
+    /// changes nothing; one that was interrupted goes on. `seen` is the order as it was before the
+    /// payment provider was asked. `None`: somebody else has changed it since, perhaps by newer
+    /// words; it has to be asked again.
+    pub async fn settle_order(&self, seen: &PayOrder, truth: &OrderTruth) -> Result<Option<OrderSettled>, StoreError> {
         let (mut changed, mut credited) = (false, false);
+        let (id, mut version) = (seen.id, seen.version);
         for _ in 0..TRIES {
             let order = self.order(id).await?.ok_or_else(|| StoreError::NotFound(id.to_string()))?;
+            if order.version != version {
+                return Ok(None);
+            }
             let found = on_engine!(self, e => e.order_account(order.account).await)?;
             let (account, available) = found.ok_or_else(|| StoreError::broken("an account is gone"))?;
             let now = on_engine!(self, e => e.now());
             let Some(step) = order.next_step(truth, available, now) else {
-                return Ok(OrderSettled { order, account, changed, credited });
+                return Ok(Some(OrderSettled { order, account, changed, credited }));
             };
+            let next = step.after.version;
             let first = order.credited_at.is_none() && step.after.credited_at.is_some();
             match on_engine!(self, e => e.order_step(step).await) {
-                Ok(true) => (changed, credited) = (true, credited || first),
+                Ok(true) => (changed, credited, version) = (true, credited || first, next),
+                // Not changed by anybody: the money was spent meanwhile, and the rest is owed.
                 Ok(false) => {}
                 // The account is full: paid, and to be credited once there is room.
                 Err(StoreError::Conflict(why)) if first => {

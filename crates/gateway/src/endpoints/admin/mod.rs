@@ -9,6 +9,7 @@ pub mod books;
 mod field;
 pub mod house;
 pub mod keys;
+pub mod money;
 pub mod routes;
 mod schemas;
 pub mod social;

@@ -2,4 +2,5 @@
 
 mod admin;
 mod admin_social;
+mod payments;
 mod workflows;

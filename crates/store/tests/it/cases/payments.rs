@@ -2,8 +2,8 @@
 
 use tollgate_catalog::Money;
 use tollgate_store::{
-    AccountId, Attribution, CodeRefused, NewCodeBatch, NewOrder, OrderIdem, OrderLimits, OrderMade, OrderState,
-    OrderTruth, PayEvent, PayOrder, PaymentStanding, Pot, hash_secret,
+    AccountId, Attribution, CodeRefused, NewCodeBatch, NewOrder, OrderIdem, OrderLimits, OrderMade, OrderSettled,
+    OrderState, OrderTruth, PayEvent, PayOrder, PaymentStanding, Pot, hash_secret,
 };
 
 use crate::common::House;
@@ -33,6 +33,12 @@ async fn order(h: &House, account: AccountId) -> PayOrder {
         OrderMade::Made(order) => *order,
         other => panic!("{other:?}"),
     }
+}
+
+/// As the order is now.
+async fn settle(h: &House, order: &PayOrder, said: &OrderTruth) -> OrderSettled {
+    let seen = h.store.order(order.id).await.expect("asked").expect("there");
+    h.store.settle_order(&seen, said).await.expect("settled").expect("nobody else changes it")
 }
 
 fn truth(order: &PayOrder, standing: PaymentStanding) -> OrderTruth {
@@ -78,8 +84,8 @@ pub async fn an_order_is_credited_once(h: House) {
     let one = order(&h, c.account).await;
     let mut asked = tokio::task::JoinSet::new();
     for _ in 0..20 {
-        let (store, said, id) = (h.store.clone(), truth(&one, PaymentStanding::Paid), one.id);
-        asked.spawn(async move { store.settle_order(id, &said).await.expect("settled").credited });
+        let (store, said, one) = (h.store.clone(), truth(&one, PaymentStanding::Paid), one.clone());
+        asked.spawn(async move { store.settle_order(&one, &said).await.expect("settled").is_some_and(|s| s.credited) });
     }
     let credited = asked.join_all().await.into_iter().filter(|credited| *credited).count();
     assert_eq!(credited, 1);
@@ -96,18 +102,22 @@ pub async fn an_order_is_credited_once(h: House) {
 pub async fn what_was_refunded_is_taken_back(h: House) {
     let c = h.customer(0, 0).await;
     let (first, second) = (order(&h, c.account).await, order(&h, c.account).await);
-    h.store.settle_order(first.id, &truth(&first, PaymentStanding::Paid)).await.expect("settled");
+    settle(&h, &first, &truth(&first, PaymentStanding::Paid)).await;
     let spent = h.wish(&c, 2 * USD);
     assert!(h.hold(spent).await.is_ok());
     let mut said = truth(&first, PaymentStanding::Paid);
     said.refunded_minor = 500;
-    let settled = h.store.settle_order(first.id, &said).await.expect("settled");
+    let settled = settle(&h, &first, &said).await;
     assert_eq!((settled.order.state, settled.order.owed.nano()), (OrderState::Refunded, 2 * USD));
     assert_eq!(settled.account.paid_available.nano(), 0);
-    h.store.settle_order(second.id, &truth(&second, PaymentStanding::Paid)).await.expect("settled");
-    let settled = h.store.settle_order(first.id, &said).await.expect("settled");
+    settle(&h, &second, &truth(&second, PaymentStanding::Paid)).await;
+    let settled = settle(&h, &first, &said).await;
     assert_eq!((settled.order.owed.nano(), settled.account.paid_available.nano()), (0, 3 * USD));
-    let forgiven = h.store.forgive_order(first.id).await.expect("asked");
+    let forgiven = h
+        .store
+        .forgive_order(first.id, Attribution { actor: "test".into(), reason: "test".into() })
+        .await
+        .expect("asked");
     assert_eq!(forgiven.forgiven.nano(), 0, "nothing is owed");
     h.store.sweep(i64::MAX / 2).await.expect("swept");
     h.close().await;
@@ -163,7 +173,8 @@ pub async fn a_code_is_good_once(h: House) {
     let mut asked = tokio::task::JoinSet::new();
     for n in 0..200 {
         let (store, account) = (h.store.clone(), if n % 2 == 0 { c.account } else { d.account });
-        asked.spawn(async move { store.redeem(hash_secret("a"), account, "test".into()).await.expect("asked").is_ok() });
+        asked
+            .spawn(async move { store.redeem(hash_secret("a"), account, "test".into()).await.expect("asked").is_ok() });
     }
     assert_eq!(asked.join_all().await.into_iter().filter(|good| *good).count(), 1);
     let mut sum = 0;
