@@ -237,6 +237,17 @@ pub enum AccountCommand {
     },
     /// Correct a balance: add credit, or take it away with a negative amount. Never below zero.
     Adjust(AdjustArgs),
+    /// What an account had, what came and went, and what it has, for a month such as 2026-10.
+    Statement {
+        account: String,
+        month: String,
+        /// The time zone of the month and its days.
+        #[arg(long, default_value = "UTC")]
+        tz: String,
+        /// csv, html or pdf; with --json the record.
+        #[arg(long, default_value = "csv", value_parser = ["csv", "html", "pdf"])]
+        format: String,
+    },
     /// Top-ups, adjustments, refunds and expired credit, newest first, with who did it and why.
     History {
         account: String,

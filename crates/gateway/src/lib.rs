@@ -28,6 +28,7 @@ pub mod secrets;
 pub mod settings;
 pub mod shutdown;
 pub mod start;
+pub mod statements;
 pub mod trial;
 pub mod who;
 pub mod work;

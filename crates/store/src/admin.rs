@@ -26,6 +26,7 @@ use crate::operator::pause::PauseChange;
 use crate::operator::workflow::WorkflowMove;
 use crate::operator::{Attribution, NewAdminKey};
 use crate::payment::OrderFilter;
+use crate::statement::StatementSpan;
 use crate::store::{Receipted, Store};
 use crate::sums::SumAsk;
 use crate::workflow_run::{NewWorkflowRun, WorkflowRunLimits};
@@ -76,6 +77,7 @@ pub enum AdminCommand {
     ClockShow,
     ClockAccept,
     SocialDays { day: i64 },
+    Statement { account: AccountId, month: String, tz: Option<String> },
     OrderList { filter: OrderFilter },
     OrderShow { order: OrderId },
     OrderForgive { order: OrderId, done: Attribution },
@@ -199,6 +201,11 @@ impl Store {
             ),
             AdminCommand::ReceiptKeys => value(self.receipt_keys().await?),
             AdminCommand::ReceiptRotate => value(self.rotate_receipt_key().await?),
+            AdminCommand::Statement { account, month, tz } => {
+                let span = StatementSpan::read(&month, tz.as_deref());
+                let span = span.map_err(|what| StoreError::Conflict(format!("`{what}` is not one")))?;
+                value(self.statement(account, span).await?.ok_or_else(|| missing(account.to_string()))?)
+            }
             AdminCommand::OrderList { filter } => value(self.orders(filter).await?),
             AdminCommand::OrderShow { order } => {
                 value(self.order(order).await?.ok_or_else(|| missing(order.to_string()))?)

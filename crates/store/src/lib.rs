@@ -33,6 +33,7 @@ mod response;
 mod route_health;
 mod social;
 mod sqlite;
+mod statement;
 mod store;
 mod sums;
 mod task;
@@ -79,6 +80,7 @@ pub use response::{
 };
 pub use route_health::{CountedRoute, RouteCounts, quarter_of};
 pub use social::{SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
+pub use statement::{STATEMENT_EVENTS, Statement, StatementLine, StatementSpan};
 pub use store::sums::{ExportPage, USAGE_EXPORT_PAGE};
 pub use store::{OpenedStore, Receipted, Store};
 pub use sums::{FILL_STEP, MOST_GROUPS, SumAsk, SumFault, SumQuery, SumViewer, UsageFilter, UsageSum, WrongSum};

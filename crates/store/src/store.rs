@@ -59,6 +59,7 @@ mod receipts;
 mod responses;
 mod route_health;
 mod social;
+mod statements;
 pub(crate) mod sums;
 mod tasks;
 mod workflow_runs;

@@ -36,6 +36,7 @@ pub mod row;
 pub mod runs;
 pub mod social;
 pub mod speech;
+mod statements;
 mod stored_file;
 pub mod table;
 mod tagged;

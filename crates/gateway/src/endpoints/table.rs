@@ -6,8 +6,8 @@
 use super::row::{Access, Family, Row};
 use super::{
     account, admin, chat, client_secrets, conversations, decisions, embeddings, gemini, health, images, mcp, models,
-    music, openapi, pricing, quote, realtime, receipts, rerank, responses, root, runs, social, speech, topups,
-    transcriptions, usage_sums, videos, webhooks, workflows,
+    music, openapi, pricing, quote, realtime, receipts, rerank, responses, root, runs, social, speech, statements,
+    topups, transcriptions, usage_sums, videos, webhooks, workflows,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -50,6 +50,7 @@ pub(super) const FAMILIES: &[Family] = &[
     usage_sums::FAMILY,
     receipts::FAMILY,
     topups::FAMILY,
+    statements::FAMILY,
     // operators
     admin::accounts::FAMILY,
     admin::keys::FAMILY,

@@ -13,7 +13,7 @@ use tollgate_store::{AccountId, hash_secret};
 /// Without letters that look like digits.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const LETTERS: usize = 26;
-/// How many groups of what length a code is shown in; the last letter of the last checks the others.
+/// The groups a code is shown in; the last letter of the last one checks the others.
 const GROUPS: [usize; 5] = [6, 5, 5, 5, 6];
 
 /// A code as it is shown, once.

@@ -38,6 +38,10 @@ pub(super) async fn answer(world: &StripeWorld, request: Request<Incoming>) -> A
     if let Some(session) = path.strip_prefix("/pay/") {
         return page::answer(world, &head.method, session).await;
     }
+    if let "/done" | "/back" = path.as_str() {
+        let text = if path == "/done" { "Paid. The credit is there in a moment.\n" } else { "Not paid.\n" };
+        return made(200, "text/plain", text.to_owned());
+    }
     let query: BTreeMap<String, String> = pairs(head.uri.query().unwrap_or_default());
     {
         let mut book = world.book();

@@ -2,10 +2,10 @@
 //! them. Written from Stripe's published interface, and as strict: form-encoded bodies, a key, an
 //! `Idempotency-Key` that gives the first answer again and refuses another body.
 //!
-//! Whoever holds a [`StripeSim`] plays the customer and the bank ([`StripeSim::pay`], `refund`,
+//! Whoever holds a [`StripeSim`] plays the customer and the bank ([`StripeBook::pay`], `refund`,
 //! `dispute` …). News are made on demand ([`StripeSim::event`]) and sent by the test, as often and
-//! in whatever order it likes; with an address ([`StripeSim::tell`]) they are sent at once. The page
-//! of a session (`/pay/{session}`) has a button that pays.
+//! in whatever order it likes; with an address ([`StripeSim::tell`]) they are sent at once. The
+//! page of a session (`/pay/{session}`) has a button that pays.
 
 mod ask;
 mod book;

@@ -25,6 +25,7 @@ mod responses;
 mod route_health;
 mod rows;
 mod social;
+mod statement;
 mod sums;
 mod tasks;
 mod tls;

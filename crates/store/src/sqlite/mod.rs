@@ -18,6 +18,7 @@ mod records;
 mod responses;
 mod route_health;
 mod social;
+mod statement;
 mod stored;
 pub(crate) mod sums;
 mod tasks;

@@ -30,6 +30,7 @@ suite!(
     news_of_payments_are_one_workers_at_a_time,
     a_code_is_good_once,
     codes_end_and_are_revoked,
+    statements_add_up,
     settle_below_the_hold,
     void_gives_all_back,
     charge_above_the_hold_is_extended_then_written_off,

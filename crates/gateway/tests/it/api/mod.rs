@@ -2,5 +2,5 @@
 
 mod admin;
 mod admin_social;
-mod payments;
+pub mod payments;
 mod workflows;

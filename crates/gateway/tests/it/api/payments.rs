@@ -133,8 +133,7 @@ async fn an_order_is_paid_and_credited_once() {
 }
 
 /// Nobody called: the worker asks by itself.
-#[tokio::test]
-async fn a_payment_that_nobody_told_of_is_found() {
+pub async fn a_payment_that_nobody_told_of_is_found() {
     let shop = Shop::open("").await;
     let order = shop.order(500).await;
     shop.stripe.book().pay(&shop.session());
@@ -145,8 +144,7 @@ async fn a_payment_that_nobody_told_of_is_found() {
 
 /// Stripe is down when the order is made: the same wish makes the same order later, and one
 /// session.
-#[tokio::test]
-async fn an_order_whose_page_was_lost_gets_it_later() {
+pub async fn an_order_whose_page_was_lost_gets_it_later() {
     let shop = Shop::open("").await;
     shop.stripe.book().break_down(1);
     let refused = shop.order_as(&shop.key, json!({ "amount_minor": 700 }), Some("k1")).await;
@@ -163,8 +161,7 @@ async fn an_order_whose_page_was_lost_gets_it_later() {
     assert_eq!(shop.stripe.book().sessions().len(), 1);
 }
 
-#[tokio::test]
-async fn what_is_forged_is_refused_and_what_is_wrong_is_not_credited() {
+pub async fn what_is_forged_is_refused_and_what_is_wrong_is_not_credited() {
     let shop = Shop::open("").await;
     let (order, session) = (shop.order(500).await, shop.session());
     shop.stripe.book().pay(&session);
@@ -212,8 +209,7 @@ async fn what_is_forged_is_refused_and_what_is_wrong_is_not_credited() {
     assert_eq!(shop.paid().await, 0);
 }
 
-#[tokio::test]
-async fn refunds_and_disputes_take_back_and_a_debt_stops_the_account() {
+pub async fn refunds_and_disputes_take_back_and_a_debt_stops_the_account() {
     let shop = Shop::open("").await;
     let (order, session) = (shop.order(1_000).await, shop.session());
     let id = &order["order_id"];
@@ -270,6 +266,33 @@ async fn refunds_and_disputes_take_back_and_a_debt_stops_the_account() {
     }
     assert!(!suspended().await);
     assert_eq!(shop.paid().await, 1_100 * CENT);
+}
+
+/// News are faster than the answer to our own question: they name a session that nobody here knows,
+/// and Stripe says whose it is.
+pub async fn a_payment_reported_before_its_session_is_known() {
+    let shop = Shop::open("").await;
+    shop.stripe.book().break_down(1);
+    let lost = shop.order_as(&shop.key, json!({ "amount_minor": 900 }), Some("k")).await;
+    assert_eq!(lost.status(), 502);
+    let app = &shop.house.running().app;
+    let filter = OrderFilter { state: Some(OrderState::New), limit: 10, ..OrderFilter::default() };
+    let order = app.store.orders(filter).await.expect("read").pop().expect("an order");
+    let (id, expires) = (order.id.to_string(), order.expires_at / 1_000);
+    let form = format!(
+        "mode=payment&client_reference_id={id}&metadata[order]={id}&payment_intent_data[metadata][order]={id}\
+         &line_items[0][quantity]=1&line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=900\
+         &line_items[0][price_data][product_data][name]=Credit&success_url=x&cancel_url=y&expires_at={expires}"
+    );
+    let made = shop.house.http.post(format!("{}/v1/checkout/sessions", shop.stripe.url())).bearer_auth(STRIPE_KEY);
+    let made = made.header("Stripe-Version", "2024-06-20").header("Idempotency-Key", &id);
+    let made = made.header("Content-Type", "application/x-www-form-urlencoded").body(form).send().await;
+    assert_eq!(made.expect("a reply").status(), 200);
+    let session = shop.session();
+    shop.stripe.book().pay(&session);
+    shop.hear("checkout.session.completed", &session).await;
+    shop.until(&json!(id), |order| order.state == OrderState::Credited).await;
+    assert_eq!(shop.paid().await, 900 * CENT);
 }
 
 #[tokio::test]
