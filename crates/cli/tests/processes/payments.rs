@@ -90,7 +90,7 @@ impl Shop {
 
     async fn paid(&self, account: &str) -> i64 {
         let shown = self.house.cli(&["account", "show", account]).await;
-        shown["paid_available_nano_usd"].as_i64().unwrap_or_else(|| panic!("{shown}"))
+        shown["account"]["paid_available_nano_usd"].as_i64().unwrap_or_else(|| panic!("{shown}"))
     }
 }
 

@@ -13,10 +13,11 @@ impl PostgresEngine {
                        ELSE x.trial + x.paid END AS change \
                      FROM entry x LEFT JOIN usage u ON x.kind = 1 AND u.account_id = x.account_id \
                        AND u.call_id = substring(x.op_id FROM 1 FOR 16) \
-                     WHERE x.account_id = $1 AND x.kind IN (1, 6, 7, 8, 9) AND x.at < $3) \
+                     WHERE x.account_id = $1 AND x.kind IN (1, 6, 7, 8, 9)) \
                    SELECT CASE WHEN at < $2 THEN -1 ELSE (at - $2) / 900000 END, kind, CASE WHEN at < $2 THEN '' ELSE model END, \
-                     count(*), sum(change)::bigint FROM e GROUP BY 1, 2, 3 \
-                   UNION ALL SELECT -2, 0, '', 0, coalesce(sum(change), 0)::bigint FROM e ORDER BY 1, 2, 3";
+                     count(*), sum(change)::bigint FROM e WHERE at < $3 GROUP BY 1, 2, 3 \
+                   UNION ALL SELECT -2, 0, '', 0, (SELECT trial_available + paid_available + trial_held + paid_held \
+                     FROM account WHERE id = $1) - coalesce((SELECT sum(change) FROM e WHERE at >= $3), 0)::bigint ORDER BY 1, 2, 3";
         let rows = self.rows(sql, &[&account.0.as_slice(), &span.from, &span.to]).await?;
         let mut read = StatementRows { groups: Vec::with_capacity(rows.len()), closing: 0 };
         for r in &rows {

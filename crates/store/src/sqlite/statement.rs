@@ -9,7 +9,7 @@ use crate::ids::AccountId;
 use crate::statement::{StatementGroup, StatementRows, StatementSpan};
 
 const ENTRIES: &str = "SELECT e.at AS at, 1 AS kind, u.model AS model, -(e.take_trial + e.take_paid) AS change \
-       FROM usage u CROSS JOIN entry e ON e.op_id IN (u.call_id || x'01', u.call_id || x'04') AND e.kind = 1 \
+       FROM usage u CROSS JOIN entry e ON e.op_id IN (CAST(u.call_id || x'01' AS BLOB), CAST(u.call_id || x'04' AS BLOB)) AND e.kind = 1 \
        WHERE u.account_id = ?1 \
      UNION ALL SELECT at, kind, '', CASE WHEN kind = 9 THEN -(trial + paid) ELSE trial + paid END \
        FROM entry INDEXED BY entry_event WHERE account_id = ?1 AND kind BETWEEN 6 AND 9";
@@ -21,7 +21,11 @@ impl SqliteEngine {
             "SELECT CASE WHEN at < ?2 THEN -1 ELSE (at - ?2) / 900000 END, kind, CASE WHEN at < ?2 THEN '' ELSE model END, \
              count(*), sum(change) FROM ({ENTRIES}) WHERE at < ?3 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
         );
-        let closing = format!("SELECT coalesce(sum(change), 0) FROM ({ENTRIES}) WHERE at < ?2");
+        // From what the account has: entries that were not found above make a difference here.
+        let closing = format!(
+            "SELECT (SELECT trial_available + paid_available + trial_held + paid_held FROM account WHERE id = ?1) \
+             - coalesce((SELECT sum(change) FROM ({ENTRIES}) WHERE at >= ?2), 0)"
+        );
         self.readers
             .read(move |c| {
                 let snapshot = c.unchecked_transaction()?;

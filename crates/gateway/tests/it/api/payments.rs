@@ -88,7 +88,7 @@ impl Shop {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_order_is_paid_and_credited_once() {
     let shop = Shop::open("").await;
     let order = shop.order(2_500).await;
@@ -295,7 +295,7 @@ pub async fn a_payment_reported_before_its_session_is_known() {
     assert_eq!(shop.paid().await, 900 * CENT);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn orders_are_bounded_and_belong_to_their_account() {
     let shop = Shop::open("open_orders = 2\nmin_amount = 500\nmax_amount = 900\n").await;
     for (body, status) in [
@@ -320,7 +320,7 @@ async fn orders_are_bounded_and_belong_to_their_account() {
     assert_eq!(seen.status(), 404);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn codes_are_made_once_and_redeemed_once() {
     let shop = Shop::open("[payments]\nwrong_codes_per_account = 3\n").await;
     let app = &shop.house.running().app;
