@@ -136,7 +136,8 @@ async fn an_order_is_paid_and_credited_once() {
 pub async fn a_payment_that_nobody_told_of_is_found() {
     let shop = Shop::open("").await;
     let order = shop.order(500).await;
-    shop.stripe.book().pay(&shop.session());
+    let session = shop.session();
+    shop.stripe.book().pay(&session);
     shop.house.later(61_000).await;
     shop.until(&order["order_id"], |order| order.state == OrderState::Credited).await;
     assert_eq!(shop.paid().await, 500 * CENT);
