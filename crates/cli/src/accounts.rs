@@ -8,13 +8,14 @@ use crate::catalog::in_catalog;
 use crate::keys::{KEY_COLUMNS, ask};
 use crate::real;
 use crate::serve::settings;
-use crate::show::{Output, print_line};
+use crate::show::{Output, print, print_line};
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::{Money, Snapshot};
 use tollgate_gateway::settings::webhook_address;
+use tollgate_gateway::statements::StatementForm;
 use tollgate_store::admin::{AdminCommand, Refund};
 use tollgate_store::{
     AccountChange, AccountId, Attribution, CallId, Change, Credit, CreditKind, EventPage, Limits, NewAccount,
@@ -119,6 +120,17 @@ pub async fn account(config: &Path, command: args::AccountCommand, out: &Output)
             let changed =
                 ask(config, AdminCommand::AccountWebhook { account: id, url, done: by_command_line() }).await?;
             out.record(&changed, ACCOUNT_COLUMNS);
+        }
+        args::AccountCommand::Statement { account, month, tz, format } => {
+            let account = account.parse().context("account")?;
+            let found = ask(config, AdminCommand::Statement { account, month, tz: Some(tz) }).await?;
+            if out.json {
+                out.say(&found, String::new);
+            } else {
+                let statement: tollgate_store::Statement = serde_json::from_value(found)?;
+                let form = StatementForm::of(&format).unwrap_or(StatementForm::Csv);
+                print(&String::from_utf8_lossy(&form.write(&statement)));
+            }
         }
         args::AccountCommand::History { account, limit, before } => {
             let id: AccountId = account.parse().context("account")?;

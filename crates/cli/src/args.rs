@@ -3,6 +3,7 @@
 mod admin;
 mod init;
 mod models;
+mod money;
 mod pauses;
 mod prices;
 mod providers;
@@ -14,6 +15,7 @@ mod workflows;
 pub use admin::{ActorArgs, AdminKeyCommand};
 pub use init::InitArgs;
 pub use models::{EnableArgs, ImportArgs, UpdateArgs};
+pub use money::{CodesCommand, OrderCommand};
 pub use pauses::{LogArgs, PauseCommand, PauseNames};
 pub use prices::{CatalogCommand, QuoteArgs};
 pub use providers::{ProviderAddArgs, ProviderCommand, ProviderTestArgs};
@@ -86,6 +88,16 @@ pub enum Command {
     AdminKey {
         #[command(subcommand)]
         command: AdminKeyCommand,
+    },
+    /// Redemption codes: credit for whoever types one in.
+    Codes {
+        #[command(subcommand)]
+        command: CodesCommand,
+    },
+    /// Orders: what customers pay in by themselves.
+    Order {
+        #[command(subcommand)]
+        command: OrderCommand,
     },
     /// Models: stop selling one for a while without deleting it.
     Model {
@@ -225,6 +237,17 @@ pub enum AccountCommand {
     },
     /// Correct a balance: add credit, or take it away with a negative amount. Never below zero.
     Adjust(AdjustArgs),
+    /// What an account had, what came and went, and what it has, for a month such as 2026-10.
+    Statement {
+        account: String,
+        month: String,
+        /// The time zone of the month and its days.
+        #[arg(long, default_value = "UTC")]
+        tz: String,
+        /// csv, html or pdf; with --json the record.
+        #[arg(long, default_value = "csv", value_parser = ["csv", "html", "pdf"])]
+        format: String,
+    },
     /// Top-ups, adjustments, refunds and expired credit, newest first, with who did it and why.
     History {
         account: String,

@@ -6,6 +6,7 @@ use crate::door::server::ServerContext;
 use crate::door::spool::SpoolDisk;
 use crate::exports::Exports;
 use crate::jobs::Jobs;
+use crate::payments::PaymentDesk;
 use crate::published::Published;
 use crate::sale::WorkflowBoard;
 use crate::sale::price_list::PriceList;
@@ -33,6 +34,7 @@ pub struct App {
     pub video: Arc<VideoDesk>,
     pub images: Arc<ImageDesk>,
     pub realtime: Arc<RealtimeDesk>,
+    pub payments: Arc<PaymentDesk>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) published: Published,
     pub(crate) price_list: PriceList,

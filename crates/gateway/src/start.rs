@@ -13,6 +13,7 @@ use crate::door::tls::TlsDoor;
 use crate::endpoints::{router, table};
 use crate::fetcher::Fetcher;
 use crate::metrics::Metrics;
+use crate::payments::PaymentDesk;
 use crate::published::Published;
 use crate::routes::Routes;
 use crate::sale::WorkflowBoard;
@@ -30,7 +31,7 @@ use crate::work::realtime::{RealtimeDesk, SessionPlaces};
 use crate::work::run_files::RunFiles;
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
-use crate::workers::{poller, probes, reload, runs, settler, upkeep, webhooks};
+use crate::workers::{payments, poller, probes, reload, runs, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
@@ -89,6 +90,7 @@ pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: Wo
     let settling = keep(settler::run(app.till.clone(), inbox));
     upkeep(&app);
     app.tracker.spawn(webhooks::run(app.clone()));
+    app.tracker.spawn(payments::run(app.clone()));
     Ok(Indoors { app, recovered: opened.recovered, settling })
 }
 
@@ -252,6 +254,7 @@ pub(crate) fn build(
     };
     Arc::new(App {
         realtime: Arc::new(realtime),
+        payments: Arc::new(PaymentDesk::new(till.clone(), settings.payments.clone())),
         images: Arc::new(images),
         conversations: Arc::new(conversations),
         social: Arc::new(social),

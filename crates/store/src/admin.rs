@@ -18,12 +18,15 @@ use tollgate_catalog::Money;
 use crate::account::change::{AccountChange, KeyChange};
 use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey, Pot};
 use crate::call::UsagePage;
+use crate::code_batch::NewCodeBatch;
 use crate::error::StoreError;
-use crate::ids::{AccountId, AdminKeyId, CallId, KeyId, RunId};
+use crate::ids::{AccountId, AdminKeyId, BatchId, CallId, KeyId, OrderId, RunId};
 use crate::ledger::entries::EntryPage;
 use crate::operator::pause::PauseChange;
 use crate::operator::workflow::WorkflowMove;
 use crate::operator::{Attribution, AuditPage, NewAdminKey};
+use crate::payment::OrderFilter;
+use crate::statement::StatementSpan;
 use crate::store::{Receipted, Store};
 use crate::sums::SumAsk;
 use crate::workflow_run::{NewWorkflowRun, WorkflowRunLimits};
@@ -180,6 +183,32 @@ pub enum AdminCommand {
     SocialDays {
         day: i64,
     },
+    Statement {
+        account: AccountId,
+        month: String,
+        tz: Option<String>,
+    },
+    OrderList {
+        filter: OrderFilter,
+    },
+    OrderShow {
+        order: OrderId,
+    },
+    OrderForgive {
+        order: OrderId,
+        done: Attribution,
+    },
+    CodesCreate {
+        batch: Box<NewCodeBatch>,
+    },
+    CodesList {
+        before: Option<BatchId>,
+        limit: u32,
+    },
+    CodesRevoke {
+        batch: BatchId,
+        done: Attribution,
+    },
 }
 
 /// Runs that operators begin are counted with all others of their account, and have more room.
@@ -304,6 +333,21 @@ impl Store {
                 let rotated = self.rotate_receipt_key().await?;
                 self.note_audit(&done, "receipt_key.rotate", "receipts", None, "").await?;
                 value(rotated)
+            }
+            AdminCommand::Statement { account, month, tz } => {
+                let span = StatementSpan::read(&month, tz.as_deref());
+                let span = span.map_err(|what| StoreError::Conflict(format!("`{what}` is not one")))?;
+                value(self.statement(account, span).await?.ok_or_else(|| missing(account.to_string()))?)
+            }
+            AdminCommand::OrderList { filter } => value(self.orders(filter).await?),
+            AdminCommand::OrderShow { order } => {
+                value(self.order(order).await?.ok_or_else(|| missing(order.to_string()))?)
+            }
+            AdminCommand::OrderForgive { order, done } => value(self.forgive_order(order, done).await?),
+            AdminCommand::CodesCreate { batch } => value(self.create_codes(*batch).await?),
+            AdminCommand::CodesList { before, limit } => value(self.code_batches(before, limit).await?),
+            AdminCommand::CodesRevoke { batch, done } => {
+                value(self.revoke_codes(batch, done).await?.ok_or_else(|| missing(batch.to_string()))?)
             }
             AdminCommand::ClockShow => value(self.clock_state()),
             AdminCommand::ClockAccept { done } => {

@@ -87,6 +87,16 @@ id_type!(
     "acct_"
 );
 id_type!(
+    /// One payment of a customer: what is to be paid, and what became of it.
+    OrderId,
+    "ord_"
+);
+id_type!(
+    /// Redemption codes that were made together.
+    BatchId,
+    "batch_"
+);
+id_type!(
     /// One API key of an account.
     KeyId,
     "key_"
@@ -203,6 +213,14 @@ impl Maker {
 
     pub fn call(&self) -> CallId {
         CallId(self.next())
+    }
+
+    pub fn order(&self) -> OrderId {
+        OrderId(self.next())
+    }
+
+    pub fn batch(&self) -> BatchId {
+        BatchId(self.next())
     }
 
     pub fn run(&self) -> RunId {

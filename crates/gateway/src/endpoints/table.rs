@@ -7,7 +7,7 @@ use super::row::{Access, Family, Row};
 use super::{
     account, admin, chat, client_secrets, conversations, decisions, embeddings, gemini, health, images, manage, mcp,
     models, music, openapi, pricing, quote, realtime, receipts, rerank, responses, root, runs, social, speech,
-    transcriptions, usage_sums, videos, webhooks, workflows,
+    statements, topups, transcriptions, usage_sums, videos, webhooks, workflows,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -50,12 +50,15 @@ pub(super) const FAMILIES: &[Family] = &[
     usage_sums::FAMILY,
     receipts::FAMILY,
     manage::FAMILY,
+    topups::FAMILY,
+    statements::FAMILY,
     // operators
     admin::accounts::FAMILY,
     admin::keys::FAMILY,
     admin::books::FAMILY,
     admin::house::FAMILY,
     admin::overview::FAMILY,
+    admin::money::FAMILY,
     admin::social::FAMILY,
     admin::routes::FAMILY,
     admin::workflows::FAMILY,

@@ -5,8 +5,8 @@
 //! environment comes in as a value, read once by the executable.
 
 use super::{
-    CopyTo, FetchSettings, ImageSettings, Pages, PriceListSettings, ProbeSettings, RealtimeSettings, RunSettings,
-    ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings, TlsFiles, VideoSettings,
+    CopyTo, FetchSettings, ImageSettings, Pages, PaymentSettings, PriceListSettings, ProbeSettings, RealtimeSettings,
+    RunSettings, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings, TlsFiles, VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::BTreeMap;
@@ -80,6 +80,7 @@ impl ConfigSource {
             price_list: PriceListSettings::read(form),
             probes: ProbeSettings::read(form),
             storage: StorageSettings::read(form),
+            payments: PaymentSettings::read(form, self),
             public_url: public_url(form),
             secrets_file: PathBuf::new(),
             new_secrets: false,

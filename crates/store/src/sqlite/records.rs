@@ -145,7 +145,7 @@ impl SqliteEngine {
     }
 
     /// Money that an adjustment takes away must not be spent by a hold in the meantime.
-    fn take_in_advance(
+    pub(super) fn take_in_advance(
         &self,
         credit: Credit,
         now: i64,

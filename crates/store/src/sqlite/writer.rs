@@ -350,6 +350,8 @@ fn answer(op: Op, outcome: Outcome) {
         }
         (Op::Credit(_, reply), Outcome::Credit(value)) => send(reply, value),
         (Op::Credit(_, reply), _) => send(reply, Err(refused())),
+        (Op::Money(_, reply), Outcome::Money(value)) => send(reply, value),
+        (Op::Money(_, reply), _) => send(reply, Err(refused())),
         (Op::TakeWebhooks { reply, .. }, Outcome::Webhooks(taken)) => send(reply, Ok(taken)),
         (Op::TakeWebhooks { reply, .. }, _) => send(reply, Err(refused())),
         (

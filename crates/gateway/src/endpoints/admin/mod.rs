@@ -9,6 +9,7 @@ pub mod books;
 pub(super) mod field;
 pub mod house;
 pub mod keys;
+pub mod money;
 pub mod overview;
 pub mod routes;
 pub(super) mod schemas;

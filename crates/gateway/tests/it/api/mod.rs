@@ -4,4 +4,5 @@ mod admin;
 mod admin_social;
 mod manage;
 mod matrix;
+pub mod payments;
 mod workflows;

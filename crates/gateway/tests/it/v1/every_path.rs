@@ -47,9 +47,10 @@ async fn paid_paths_refuse_bad_and_too_large_bodies() {
     let done = Attribution::by("test".to_owned(), "a test".to_owned());
     let admin = NewAdminKey { name: "operator".to_owned(), expires_at: None, done };
     house.running().app.store.create_admin_key(admin, ADMIN).await.expect("a key");
-    let manage = house.new_key(|key| key.scope = KeyScope::Manage).await;
+    let manage = house.new_key(|key| key.scope = tollgate_store::KeyScope::Manage).await;
     for row in rows() {
-        let Some(body) = &row.body else { continue };
+        // News of a payment provider are signed, and of no use without one.
+        let Some(body) = row.body.as_ref().filter(|_| !row.path.starts_with("/api/payments/")) else { continue };
         let key = match row.access {
             Access::Role(_) => ADMIN,
             Access::Account(_) => manage.as_str(),

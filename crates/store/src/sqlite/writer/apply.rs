@@ -17,6 +17,7 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::chain::{ChainLink, Content, Hash};
 use crate::ledger::{self, EntryKind, Pots, op_id};
+use crate::sqlite::payments::MoneyDone;
 use crate::sqlite::writer::entries::ENTRY;
 use crate::sqlite::writer::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
 use crate::sums::{SumKey, SummedUntil, UsageSum};
@@ -45,6 +46,7 @@ pub(in crate::sqlite) enum Outcome {
     Credit(Result<CreditDone, StoreError>),
     Count(u64),
     Webhooks(Vec<Webhook>),
+    Money(Result<MoneyDone, StoreError>),
 }
 
 #[derive(Default)]
@@ -165,6 +167,7 @@ impl<'a> Apply<'a> {
             Op::TakeWebhooks { now, until, wish, .. } => {
                 return self.take_webhooks(*now, *until, wish).map(Outcome::Webhooks);
             }
+            Op::Money(money, _) => return Ok(Outcome::Money(self.money(money)?)),
             Op::Operator(operator, _) => return Ok(Outcome::Done(self.operator(operator)?)),
             Op::Key(new, _) => return Ok(Outcome::Done(self.key(&new.0, &new.1)?)),
             Op::Revoke(revoke, _) => {

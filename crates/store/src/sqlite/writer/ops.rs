@@ -23,6 +23,7 @@ use crate::sqlite::changes::ChangeOp;
 use crate::sqlite::client_secrets::ClientSecretOp;
 use crate::sqlite::manage::ManageOp;
 use crate::sqlite::operator::OperatorOp;
+use crate::sqlite::payments::{MoneyDone, MoneyOp};
 use crate::sqlite::probes::ProbeOp;
 use crate::sqlite::route_health::RouteHealthOp;
 use crate::sqlite::social::SocialOp;
@@ -63,6 +64,7 @@ pub(in crate::sqlite) enum Op {
         reply: CommitReply<Vec<Webhook>>,
     },
     Operator(Box<OperatorOp>, CommitReply<()>),
+    Money(Box<MoneyOp>, CommitReply<MoneyDone>),
     /// So many rows of the usage log from before there were sums.
     FillSums(i64, CommitReply<u64>),
     ForgetIdem {
