@@ -20,7 +20,9 @@ use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::start;
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 use tollgate_sim::{Sim, SimSettings};
-use tollgate_store::{AccountId, Attribution, Credit, CreditKind, Limits, NewAccount, NewAdminKey, NewKey, Pot, Store};
+use tollgate_store::{
+    AccountId, Attribution, Credit, CreditKind, KeyId, Limits, NewAccount, NewAdminKey, NewKey, Pot, Store,
+};
 
 /// The catalog of the demo is the commented example of the format.
 const CATALOG: &str = include_str!("../../../catalog/demo.toml");
@@ -241,32 +243,35 @@ async fn funded_key(store: &Store) -> anyhow::Result<String> {
         Some(account) => account,
         None => store.create_account(NewAccount { name: ACCOUNT.to_owned(), ..NewAccount::default() }).await?.id,
     };
-    let usd = |amount| Money::from_usd(amount).context("an amount");
-    for (id, pot, amount) in [("demo-trial", Pot::Trial, usd(5)?), ("demo-paid", Pot::Paid, usd(95)?)] {
-        let reason = "demo credit".to_owned();
+    let credits = [("demo-trial", Pot::Trial, 5), ("demo-paid", Pot::Paid, 95)];
+    let (_, secret) = funded(store, account, ACCOUNT, &credits).await?;
+    Ok(secret)
+}
+
+/// Gives an account of the demo its credits in USD, each once, and a new key.
+async fn funded(
+    store: &Store,
+    account: AccountId,
+    name: &str,
+    credits: &[(&str, Pot, i64)],
+) -> anyhow::Result<(KeyId, String)> {
+    for (id, pot, usd) in credits {
         let credit = Credit {
-            id: id.to_owned(),
+            id: (*id).to_owned(),
             account,
             kind: CreditKind::TopUp,
-            pot,
-            amount,
+            pot: *pot,
+            amount: Money::from_usd(*usd).context("an amount")?,
             expires_at: None,
-            reason,
+            reason: "demo credit".to_owned(),
             actor: "demo".to_owned(),
         };
         store.credit(credit).await?;
     }
     let secret = real::new_secret();
-    let key = NewKey {
-        account,
-        name: ACCOUNT.to_owned(),
-        expires_at: None,
-        models: None,
-        cidrs: None,
-        limits: Limits::default(),
-    };
-    store.create_key(key, &secret).await?;
-    Ok(secret)
+    let (name, limits) = (name.to_owned(), Limits::default());
+    let key = NewKey { account, name, expires_at: None, models: None, cidrs: None, limits };
+    Ok((store.create_key(key, &secret).await?.id, secret))
 }
 
 /// The same for the operator's API: a new one at each start, and the old ones stop.

@@ -171,6 +171,10 @@ impl Way<'_> {
         if let Some(error) = &facts.error {
             return Err(self.chat.error_inside(error));
         }
+        let body = match self.provider.settings.quirks.hidden_costs() {
+            None => body,
+            Some(hidden) => hidden.answer(body),
+        };
         let body = match self.conversation.reshape {
             None => body,
             Some(reshape) => reshape(call.id, &body).ok_or_else(unusable)?,
@@ -275,7 +279,12 @@ impl Way<'_> {
         call.note_dropped(reader.dropped());
         let content_type = if self.conversation.array { JSON } else { EVENTS };
         let completion = self.conversation.completion.clone();
-        let reader = Box::new(ConversationReader(reader));
+        let hidden = self.provider.settings.quirks.hidden_costs();
+        let first = match &hidden {
+            None => first,
+            Some(hidden) => hidden.events(first),
+        };
+        let reader = Box::new(ConversationReader::new(reader, hidden));
         Begun::Stream(Box::new(Started { first, fault, body, reader, content_type, completion }))
     }
 }

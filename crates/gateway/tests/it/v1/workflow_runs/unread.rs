@@ -36,12 +36,12 @@ async fn a_model_that_drops_a_field_of_a_step_is_no_candidate() {
     assert!(house.house.sim.received().is_empty(), "nobody was asked");
 
     // Where another model will do, it is picked though it costs more.
-    record["runtime_binding"]["model_ids"] = json!([DROPS, "kling-v3"]);
+    record["runtime_binding"]["model_ids"] = json!([DROPS, "MiniMax-H3"]);
     house.put("storyboard-to-shots.json", &record.to_string()).await;
     house.operate(SLUG, "lock", json!({ "reason": "reviewed" })).await;
     let (status, quote) = house.ask("/v1/workflows/storyboard-to-shots/quote", &body).await;
     let steps = quote["steps"].as_array().unwrap_or_else(|| panic!("{status} {quote}"));
-    assert_eq!(steps.last().expect("a step")["model"], "kling-v3");
+    assert_eq!(steps.last().expect("a step")["model"], "MiniMax-H3");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,7 +63,7 @@ async fn a_named_model_that_drops_a_field_is_not_verified_and_nothing_is_bought(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_field_that_was_dropped_is_shown_in_the_run_which_proves_nothing() {
     let house = RunHouse::shipped().await;
-    house.put("storyboard-to-shots/package.toml", &package("kling-v3")).await;
+    house.put("storyboard-to-shots/package.toml", &package("MiniMax-H3")).await;
     house.operate(SLUG, "lock", json!({ "reason": "reviewed" })).await;
     house.house.sim.shut("/v1/chat/completions");
     let waited = house.house.sim.waited();
@@ -74,8 +74,8 @@ async fn a_field_that_was_dropped_is_shown_in_the_run_which_proves_nothing() {
         }
         let file = house.house.dir.join("catalog/video.toml");
         let text = std::fs::read_to_string(&file).expect("a catalog");
-        let text = text.replace("[model.\"kling-v3\"", "[model.\"other\"");
-        std::fs::write(file, text.replace("[model.\"MiniMax-Hailuo-02\"", "[model.\"kling-v3\"")).expect("written");
+        let text = text.replace("[model.\"MiniMax-H3\"", "[model.\"other\"");
+        std::fs::write(file, text.replace("[model.\"MiniMax-Hailuo-02\"", "[model.\"MiniMax-H3\"")).expect("written");
         let app = &house.house.running().app;
         reload(app, &house.house.source).await.unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
         house.house.sim.open();
