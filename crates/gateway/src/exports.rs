@@ -1,9 +1,9 @@
 //! How many may write out the usage log at once: some in all, and fewer of one account, so that
-//! nobody who reads slowly is in the way of the others. Operators have places of their own. A reader
-//! who has taken nothing for a while loses its place to whoever asks for one: the door drops those
-//! who take nothing at all, not those who take a byte now and then.
+//! nobody who reads slowly is in the way of the others. Operators have places of their own.
+//!
+//! A reader who has taken nothing for a while loses its place to whoever asks for one: the door
+//! drops those who take nothing at all, not those who take a byte now and then.
 
-use crate::world::Millis;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +31,7 @@ struct ExportPlace {
 }
 
 impl ExportPlace {
-    fn is_stalled(&self, now: Millis) -> bool {
+    fn is_stalled(&self, now: i64) -> bool {
         let waited = now.saturating_sub(self.taken_at.load(Ordering::Relaxed));
         u128::try_from(waited).is_ok_and(|waited| waited > SLOWEST_PIECE.as_millis())
     }
@@ -46,7 +46,7 @@ pub struct Exporting {
 
 impl Exports {
     /// `None`: too many run.
-    pub fn begin(self: &Arc<Self>, of: Option<AccountId>, now: Millis) -> Option<Exporting> {
+    pub fn begin(self: &Arc<Self>, of: Option<AccountId>, now: i64) -> Option<Exporting> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = |running: &HashMap<Option<AccountId>, Vec<Arc<ExportPlace>>>| {
             let own = running.get(&of).map_or(0, Vec::len);
@@ -78,7 +78,7 @@ impl Exports {
 impl Exporting {
     /// Its reader wants the next piece. `false`: it came too late, and its place is somebody
     /// else's.
-    pub fn goes_on(&self, now: Millis) -> bool {
+    pub fn goes_on(&self, now: i64) -> bool {
         self.place.taken_at.store(now, Ordering::Relaxed);
         !self.place.lost.load(Ordering::Relaxed)
     }

@@ -212,8 +212,8 @@ async fn pings_without_end_are_read_at_a_pace() {
     let house = house_with(Plan { config, ..Plan::default() }).await;
     let mut talker = Talker::open(&house).await;
     talker.until("session.created").await;
-    // A burst of twenty is read at once, and then one in a second: what is sent behind them cannot be
-    // read before that time, however slow all else is.
+    // A burst of twenty is read at once, and then one in a second: what is sent behind them cannot
+    // be read before that time, however slow all else is.
     let begun = std::time::Instant::now();
     for _ in 0..23 {
         talker.socket.send(Message::Ping(Vec::new().into())).await.expect("sent");
