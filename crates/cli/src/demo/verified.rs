@@ -10,9 +10,7 @@ use tokio::time::Instant;
 use tollgate_catalog::Money;
 use tollgate_gateway::app::App;
 use tollgate_gateway::endpoints::admin::workflows::fixture_run;
-use tollgate_store::{
-    AccountId, Attribution, KeyId, NewAccount, Pot, RunId, WorkflowRunLimits, WorkflowVerb,
-};
+use tollgate_store::{AccountId, Attribution, KeyId, NewAccount, Pot, RunId, WorkflowRunLimits, WorkflowVerb};
 
 const ACCOUNT: &str = "proofs of workflows";
 /// Whoever is not verified by then is left as it is.

@@ -289,6 +289,7 @@ async fn a_song_and_a_video_are_made_for_a_test() {
     let (good, rows) = tested(&dir, &["--media", "--yes"]);
     assert_eq!(shown(&rows), expected("answered"), "{rows:?}");
     assert!(good && sim.videos() == 1, "{rows:?}");
-    let paid = |row: &Value, usd: &str| row["said"].as_str().is_some_and(|said| said.contains(&format!("paid {usd} USD")));
+    let paid =
+        |row: &Value, usd: &str| row["said"].as_str().is_some_and(|said| said.contains(&format!("paid {usd} USD")));
     assert!(paid(&rows[0], "0.03") && paid(&rows[1], "0.278"), "{rows:?}");
 }

@@ -193,7 +193,7 @@ async fn what_a_call_cost_the_operator_is_in_no_answer() {
     }
     catalog.push_str(
         "[model.\"vectors\"]\ntype = \"embedding\"\nsupported_endpoint_types = [\"embeddings\"]\n\
-         price = { input = 2_000_000 }\nroute = [{ provider = \"chat\", upstream_model = \"sim-priced\" }]\n",
+         price = { input = 2_000_000, output = 0 }\nroute = [{ provider = \"chat\", upstream_model = \"sim-priced\" }]\n",
     );
     let house = House::with(Plan { catalog: Box::leak(catalog.into_boxed_str()), config, ..Plan::default() }).await;
     let said = json!([{ "role": "user", "content": "hello" }]);

@@ -163,7 +163,9 @@ mod tests {
             for (to, _) in of {
                 let (shown, ..) = passed(reader(from, to, false), text, 0);
                 assert_eq!(shown.contains("0.95"), from == to, "{from:?} to {to:?}: {shown}");
-                for cut in 0..=text.len() {
+                // Between two dialects a writer makes the events, and the report with them.
+                let step = if from == to { 1 } else { 50 };
+                for cut in (0..=text.len()).step_by(step) {
                     let (events, raw, answer) = passed(reader(from, to, true), text, cut);
                     let clean = |text: &str| !text.contains("cost\":") && !text.contains("cost_details");
                     assert!(clean(&events) && events.contains("the cost"), "{from:?} to {to:?} at {cut}: {events}");
