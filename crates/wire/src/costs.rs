@@ -2,8 +2,8 @@
 //! where the report of usage is, and taken out of what a client gets: one member of one object,
 //! while every other byte stays as it is.
 
-use crate::ChatQuirks;
 use crate::json::{Edit, Node, lossy, quoted, splice};
+use crate::{ChatQuirks, Dropped};
 use bytes::Bytes;
 
 /// Where an answer or an event has its report: itself, Responses' events, Claude's first event.
@@ -40,6 +40,14 @@ impl HiddenCosts {
 
     fn has(&self, name: &str) -> bool {
         self.0.iter().any(|hidden| hidden == name)
+    }
+
+    /// A list of what a translation left out, without the names of what is hidden anyway.
+    pub fn unnamed(&self, dropped: &Dropped) -> Dropped {
+        let mut rest = Dropped::default();
+        let named = |field: &&String| field.starts_with("answer.") && field.split('.').any(|part| self.has(part));
+        dropped.fields().iter().filter(|field| !named(field)).for_each(|field| rest.add(field));
+        rest
     }
 
     fn may_stand_in(&self, text: &[u8]) -> bool {
@@ -176,6 +184,9 @@ mod tests {
             costs.answer(Bytes::from(r#"{"usage":{"cost":{"total_cost":1,"request_cost":2}}}"#)),
             r#"{"usage":{}}"#
         );
+        let mut dropped = Dropped::default();
+        ["cost", "answer.usage.cost", "answer.usage.cost.total_cost", "answer.id"].map(|name| dropped.add(name));
+        assert_eq!(costs.unnamed(&dropped).to_string(), "cost,answer.id", "fields of a request stay");
         let known = HiddenCosts::known();
         assert_eq!(
             known.report(r#"{"total_tokens":1,"cost_in_usd_ticks":7}"#).as_deref(),

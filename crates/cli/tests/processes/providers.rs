@@ -240,7 +240,7 @@ type = "music"
 billing_unit = "per_call"
 supported_endpoint_types = ["music-generation"]
 price = { per_call = 30_000 }
-music = { formats = ["mp3"], instrumental = true }
+music = { formats = ["mp3"], max_prompt = 2_000, max_lyrics = 3_500, instrumental = true }
 route = [{ provider = "own", upstream_model = "music-2.0" }]
 
 [model."clip"]

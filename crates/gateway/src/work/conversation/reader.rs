@@ -13,11 +13,19 @@ pub struct ConversationReader {
     hidden: Option<HiddenCosts>,
     /// All of the answer without what is hidden.
     shown: Option<String>,
+    /// What the client has no form for, where something is hidden.
+    dropped: Option<Dropped>,
 }
 
 impl ConversationReader {
     pub fn new(stream: ReplyStream, hidden: Option<HiddenCosts>) -> ConversationReader {
-        ConversationReader { stream, hidden, shown: None }
+        let mut reader = ConversationReader { stream, hidden, shown: None, dropped: None };
+        reader.note_dropped();
+        reader
+    }
+
+    fn note_dropped(&mut self) {
+        self.dropped = self.hidden.as_ref().zip(self.stream.dropped()).map(|(hidden, all)| hidden.unnamed(all));
     }
 
     fn shown(&self, events: Bytes) -> Bytes {
@@ -30,7 +38,9 @@ impl ConversationReader {
 
 impl EventReader for ConversationReader {
     fn feed(&mut self, chunk: Bytes) -> Result<Bytes, BrokenEvents> {
-        match self.stream.feed(chunk) {
+        let fed = self.stream.feed(chunk);
+        self.note_dropped();
+        match fed {
             Ok(events) => Ok(self.shown(events)),
             Err(broken) => Err(BrokenEvents { before: self.shown(broken.before), fault: broken.fault }),
         }
@@ -38,6 +48,7 @@ impl EventReader for ConversationReader {
 
     fn finish(&mut self) -> EventsEnd {
         let end = self.stream.finish();
+        self.note_dropped();
         if let (Some(hidden), Some(answer)) = (&self.hidden, self.stream.response_object()) {
             let shown = hidden.answer(Bytes::copy_from_slice(answer.as_bytes()));
             self.shown = String::from_utf8(shown.into()).ok();
@@ -106,12 +117,13 @@ impl EventReader for ConversationReader {
     }
 
     fn dropped(&self) -> Option<&Dropped> {
-        self.stream.dropped()
+        if self.hidden.is_some() { self.dropped.as_ref() } else { self.stream.dropped() }
     }
 
     fn take(&mut self) -> Box<dyn EventReader> {
         let stream = std::mem::replace(&mut self.stream, ReplyStream::spent());
-        Box::new(ConversationReader { stream, hidden: self.hidden.take(), shown: self.shown.take() })
+        let (hidden, shown, dropped) = (self.hidden.take(), self.shown.take(), self.dropped.take());
+        Box::new(ConversationReader { stream, hidden, shown, dropped })
     }
 }
 

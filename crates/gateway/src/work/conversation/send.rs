@@ -2,7 +2,7 @@
 
 use super::reader::ConversationReader;
 use super::{Conversation, ConversationCall};
-use crate::call::{Begun, Call, Meter, Priced, Started, WholeAnswer, Work, note};
+use crate::call::{Begun, Call, EventReader as _, Meter, Priced, Started, WholeAnswer, Work, note};
 use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
@@ -165,7 +165,9 @@ impl Way<'_> {
         } else {
             let converted = convert(self.from, to, bytes, self.names, &self.conversation.voice(call));
             let converted = converted.map_err(|_| Fault::garbage())?;
-            call.dropped.extend(&converted.dropped);
+            let hidden = self.provider.settings.quirks.hidden_costs();
+            let unnamed = hidden.map(|hidden| hidden.unnamed(&converted.dropped));
+            call.dropped.extend(unnamed.as_ref().unwrap_or(&converted.dropped));
             (converted.body, converted.facts, converted.counted)
         };
         if let Some(error) = &facts.error {
@@ -276,7 +278,6 @@ impl Way<'_> {
         body: ReplyBody,
         reader: ReplyStream,
     ) -> Begun {
-        call.note_dropped(reader.dropped());
         let content_type = if self.conversation.array { JSON } else { EVENTS };
         let completion = self.conversation.completion.clone();
         let hidden = self.provider.settings.quirks.hidden_costs();
@@ -285,6 +286,7 @@ impl Way<'_> {
             Some(hidden) => hidden.events(first),
         };
         let reader = Box::new(ConversationReader::new(reader, hidden));
+        call.note_dropped(reader.dropped());
         Begun::Stream(Box::new(Started { first, fault, body, reader, content_type, completion }))
     }
 }
