@@ -54,10 +54,15 @@ impl HiddenCosts {
         self.0.iter().any(|name| text.windows(name.len()).any(|part| part == name.as_bytes()))
     }
 
-    /// A report of usage by itself.
+    /// A report of usage by itself, or a list of several.
     pub fn report(&self, usage: &str) -> Option<String> {
         let node = Node::read(usage).ok()?;
-        self.shorter(&node)
+        if node.items().is_empty() {
+            return self.shorter(&node);
+        }
+        let of = |one: &Node<'_>| self.shorter(one).unwrap_or_else(|| one.raw.to_owned());
+        let all: Vec<String> = node.items().iter().map(of).collect();
+        Some(format!("[{}]", all.join(",")))
     }
 
     /// An object of usage without what is hidden; nothing where it has none of it.
@@ -193,5 +198,9 @@ mod tests {
             Some(r#"{"total_tokens":1}"#)
         );
         assert_eq!(known.report(r#"{"total_tokens":1}"#), None);
+        let both = r#"[{"input_tokens":3,"cost":0.1},{"output_tokens":2, "cost":0.95}]"#;
+        assert_eq!(known.report(both).as_deref(), Some(r#"[{"input_tokens":3},{"output_tokens":2}]"#));
+        let quirks = ChatQuirks { cost_at: Some("cost".into()), ..ChatQuirks::default() };
+        assert_eq!(quirks.reported_cost(both).as_deref(), Some("0.95"));
     }
 }

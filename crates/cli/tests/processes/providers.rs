@@ -247,18 +247,13 @@ route = [{ provider = "own", upstream_model = "music-2.0" }]
 type = "video"
 input_modalities = ["text", "image"]
 output_modalities = ["video"]
-resolutions = ["768P", "2K"]
-max_duration_seconds = 15
+resolutions = ["768P"]
+max_duration_seconds = 10
 supported_endpoint_types = ["openai-video"]
-billing_unit = "per_second"
-video = { variant = "d-native-audio" }
-price = { video_second = 69_500 }
-route = [{ provider = "own", upstream_model = "MiniMax-H3" }]
-
-[[model."clip".tier]]
-name = "2K"
-when = [{ dim = "request_attr", path = "resolution", equals = "2K" }]
-price = { video_second = 111_200 }
+billing_unit = "per_call"
+video = { variant = "d-legacy-02", sold = { resolution = ["768P"] } }
+price = { per_call = 278_000 }
+route = [{ provider = "own", upstream_model = "MiniMax-Hailuo-02" }]
 "#;
 
 /// A song and a video, which is a task that is waited for.
@@ -278,7 +273,6 @@ async fn a_song_and_a_video_are_made_for_a_test() {
         let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
         rows.iter().map(|row| (text(row, "endpoint"), text(row, "most_usd"), text(row, "outcome"))).collect()
     };
-    // Four seconds at the lower resolution are the least that the model makes.
     let expected = |outcome: &str| {
         [("music", "0.03"), ("video", "0.278")]
             .map(|(endpoint, usd)| (endpoint.to_owned(), usd.to_owned(), outcome.to_owned()))
