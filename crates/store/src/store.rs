@@ -38,7 +38,15 @@ pub enum Receipted {
     NoSuchCall,
 }
 
+/// What is awaited of PostgreSQL is apart: its futures have 5 KB, and every call would carry and move
+/// room for them, on SQLite too.
 macro_rules! on_engine {
+    ($self:ident, $engine:ident => $same:ident.$verb:ident($($word:tt)*).await) => {
+        match &$self.engine {
+            Engine::Sqlite($engine) => $same.$verb($($word)*).await,
+            Engine::Postgres($engine) => Box::pin($same.$verb($($word)*)).await,
+        }
+    };
     ($self:ident, $engine:ident => $body:expr) => {
         match &$self.engine {
             Engine::Sqlite($engine) => $body,

@@ -122,10 +122,11 @@ impl ChatQuirks {
 
     /// What a report of usage says that the call cost, as it is written there.
     pub fn reported_cost(&self, usage: &str) -> Option<String> {
+        let place = self.cost_at.as_ref()?;
         let whole = Node::read(usage).ok()?;
         // Of several reports, as Claude's streams have them, the last one counts.
         let last = whole.items().last().unwrap_or(&whole);
-        let found = self.cost_at.as_ref()?.split('.').try_fold(last, |node, name| node.get(name))?;
+        let found = place.split('.').try_fold(last, |node, name| node.get(name))?;
         found.decimal().map(|_| found.raw.trim().to_owned())
     }
 
