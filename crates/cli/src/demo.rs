@@ -21,7 +21,7 @@ use tollgate_gateway::start::start;
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
 use tollgate_sim::{STRIPE_KEY, STRIPE_WEBHOOK_SECRET, Sim, SimSettings, StripeSim};
 use tollgate_store::{
-    AccountId, Attribution, Credit, CreditKind, KeyScope, Limits, NewAccount, NewAdminKey, NewKey, Pot, Store,
+    AccountId, Attribution, Credit, CreditKind, KeyId, KeyScope, Limits, NewAccount, NewAdminKey, NewKey, Pot, Store,
 };
 
 /// The catalog of the demo is the commented example of the format.
@@ -264,28 +264,45 @@ async fn funded_keys(store: &Store) -> anyhow::Result<[String; 2]> {
         Some(account) => account,
         None => store.create_account(NewAccount { name: ACCOUNT.to_owned(), ..NewAccount::default() }).await?.id,
     };
-    let usd = |amount| Money::from_usd(amount).context("an amount");
-    for (id, pot, amount) in [("demo-trial", Pot::Trial, usd(5)?), ("demo-paid", Pot::Paid, usd(95)?)] {
-        let reason = "demo credit".to_owned();
+    let credits = [("demo-trial", Pot::Trial, 5), ("demo-paid", Pot::Paid, 95)];
+    let (_, calls) = funded(store, account, ACCOUNT, &credits).await?;
+    let (_, manages) = new_key(store, account, ACCOUNT, KeyScope::Manage).await?;
+    Ok([calls, manages])
+}
+
+/// Gives an account of the demo its credits in USD, each once, and a new key.
+async fn funded(
+    store: &Store,
+    account: AccountId,
+    name: &str,
+    credits: &[(&str, Pot, i64)],
+) -> anyhow::Result<(KeyId, String)> {
+    for (id, pot, usd) in credits {
         let credit = Credit {
-            id: id.to_owned(),
+            id: (*id).to_owned(),
             account,
             kind: CreditKind::TopUp,
-            pot,
-            amount,
+            pot: *pot,
+            amount: Money::from_usd(*usd).context("an amount")?,
             expires_at: None,
-            reason,
+            reason: "demo credit".to_owned(),
             actor: "demo".to_owned(),
         };
         store.credit(credit).await?;
     }
-    let secrets = [real::new_secret(), real::new_secret()];
-    for (secret, scope) in secrets.iter().zip([KeyScope::Call, KeyScope::Manage]) {
-        let name = ACCOUNT.to_owned();
-        let (expires_at, models, cidrs, limits) = (None, None, None, Limits::default());
-        store.create_key(NewKey { account, name, expires_at, models, cidrs, limits, scope }, secret).await?;
-    }
-    Ok(secrets)
+    new_key(store, account, name, KeyScope::Call).await
+}
+
+async fn new_key(
+    store: &Store,
+    account: AccountId,
+    name: &str,
+    scope: KeyScope,
+) -> anyhow::Result<(KeyId, String)> {
+    let secret = real::new_secret();
+    let (name, limits) = (name.to_owned(), Limits::default());
+    let key = NewKey { account, name, expires_at: None, models: None, cidrs: None, limits, scope };
+    Ok((store.create_key(key, &secret).await?.id, secret))
 }
 
 /// The same for the operator's API: a new one at each start, and the old ones stop.

@@ -18,6 +18,7 @@ use tollgate_store::{
     AccountId, CallEntry, CallId, Counters, Ending, Expiring, KeyAndAccount, Limits, Quota, StorageUsed, StoreError,
     UsagePage, UsageRow, Used, next_day, next_month,
 };
+use tollgate_wire::HiddenCosts;
 use tollgate_wire::error::{Code, ErrorFormat};
 
 const PAGE: u32 = 50;
@@ -226,8 +227,19 @@ pub(super) fn row_json(row: &UsageRow) -> Value {
             "price" | "raw_usage" => whole,
             name => SHOWN.contains(&name),
         });
+        // What a provider says of its own price is for operators.
+        if let Some(report) = object.get_mut("raw_usage") {
+            let text = report.as_str().map_or_else(|| report.to_string(), str::to_owned);
+            if let Some(shorter) = HiddenCosts::known().report(&text) {
+                *report = if report.is_string() { Value::from(shorter) } else { json_of(&shorter) };
+            }
+        }
     }
     value
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 fn page(query: &str) -> Result<UsagePage, Refusal> {

@@ -214,7 +214,7 @@ struct Export {
     /// Rows that are read and not written.
     rows: Vec<UsageRow>,
     begun: bool,
-    _place: Exporting,
+    place: Exporting,
 }
 
 async fn export(app: &Arc<App>, ask: &SumAsk, form: ExportForm, viewer: SumViewer) -> Result<Response, Refusal> {
@@ -224,13 +224,13 @@ async fn export(app: &Arc<App>, ask: &SumAsk, form: ExportForm, viewer: SumViewe
         SumViewer::Operator => None,
     };
     let busy = || Refusal::new(Code::Overloaded, "Too many exports are being read; try again when one has ended.");
-    let place = app.exports.begin(of).ok_or_else(|| busy().after(10))?;
+    let place = app.exports.begin(of, app.world.now_ms()).ok_or_else(|| busy().after(10))?;
     let (from_ms, to_ms) = query.range_ms();
     let page = ExportPage { filter: query.filter().clone(), from_ms, to_ms, after: None, limit: USAGE_EXPORT_PAGE };
     // A store that is away is said with a status, while there is none yet.
     let rows = app.store.usage_export(page.clone()).await?;
     let for_operator = viewer == SumViewer::Operator;
-    let export = Export { app: app.clone(), page, form, for_operator, rows, begun: false, _place: place };
+    let export = Export { app: app.clone(), page, form, for_operator, rows, begun: false, place };
     let pieces = stream::try_unfold(Some(export), async |export| match export {
         Some(export) => export.piece().await,
         None => Ok(None),
@@ -252,6 +252,9 @@ impl Export {
     /// The next piece, and what is left to write. A store that goes away breaks the stream off:
     /// what was read of it does not look whole.
     async fn piece(mut self) -> Result<Option<(Bytes, Option<Export>)>, StoreError> {
+        if !self.place.goes_on(self.app.world.now_ms()) {
+            return Err(StoreError::Conflict("the export was read too slowly, and another has its place".to_owned()));
+        }
         let last = (self.rows.len() as u64) < u64::from(self.page.limit);
         let rows = std::mem::take(&mut self.rows);
         let mut text = String::new();

@@ -188,7 +188,7 @@ impl SqliteEngine {
         if !self.load_account(credit.account).await? {
             return Err(StoreError::NotFound(credit.account.to_string()));
         }
-        match self.take_in_advance(credit, now)? {
+        match self.take_in_advance(credit, now, None)? {
             Ok(op) => Ok(Some(op)),
             // Taken before, by a step whose answer was lost.
             Err(op) if self.readers.entry_exists(ledger::credit_op_id(&op.credit.id)).await? => Ok(Some(op)),

@@ -7,6 +7,7 @@ mod confirmed;
 pub mod money;
 pub mod room;
 mod shipped;
+mod unread;
 
 use crate::house::{House, Plan};
 use reqwest::RequestBuilder;
