@@ -4,6 +4,7 @@ mod admin;
 mod init;
 mod models;
 mod pauses;
+mod people;
 mod prices;
 mod providers;
 mod social;
@@ -15,6 +16,7 @@ pub use admin::{ActorArgs, AdminKeyCommand};
 pub use init::InitArgs;
 pub use models::{EnableArgs, ImportArgs, UpdateArgs};
 pub use pauses::{LogArgs, PauseCommand, PauseNames};
+pub use people::{PersonCommand, PersonCreateArgs};
 pub use prices::{CatalogCommand, QuoteArgs};
 pub use providers::{ProviderAddArgs, ProviderCommand, ProviderTestArgs};
 pub use social::{McpArgs, SocialCallArgs, SocialChangeArgs, SocialCommand, SocialExportArgs};
@@ -86,6 +88,11 @@ pub enum Command {
     AdminKey {
         #[command(subcommand)]
         command: AdminKeyCommand,
+    },
+    /// People: who signs in, and what they may do.
+    Person {
+        #[command(subcommand)]
+        command: PersonCommand,
     },
     /// Models: stop selling one for a while without deleting it.
     Model {

@@ -2,6 +2,7 @@
 //! alone).
 
 mod certificate;
+mod people;
 mod verified;
 mod workflows;
 
@@ -55,6 +56,14 @@ data_dir = \".\"
 [tasks]
 look_every = \"200ms\"
 refresh_after = \"200ms\"
+
+# People sign in, and their mail is a file each.
+[people]
+enabled = true
+sign_up = \"open\"
+
+[people.mail]
+folder = \"mail\"
 
 # Receivers on this machine may be notified.
 [webhooks]
@@ -169,10 +178,12 @@ pub async fn demo(demo: args::DemoArgs, out: &Output) -> anyhow::Result<()> {
     let base_url = format!("{}://{}", running.app.settings.scheme(), running.address);
     let mut line =
         json!({ "base_url": base_url, "dash_url": base_url, "key": secret, "admin_key": admin, "sim_url": sim_url });
+    let links = people::links(&running.app.store, &base_url).await?;
+    line["people"] = json!(links);
     if let Some(authority) = &authority {
         line["ca_file"] = json!(authority);
     }
-    out.say(&line, || welcome(&base_url, &secret, &admin, authority.as_deref()));
+    out.say(&line, || welcome(&base_url, &secret, &admin, authority.as_deref()) + &people::shown(&links));
     stopped.await;
     stop(running).await;
     sim.stop().await;

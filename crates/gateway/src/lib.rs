@@ -18,6 +18,7 @@ pub mod margin_report;
 mod margins;
 pub mod media_trial;
 pub mod metrics;
+pub mod people;
 mod published;
 pub mod quotes;
 pub mod refusal;

@@ -2,6 +2,8 @@
 //! its data directory: one JSON command per line, one JSON answer per line. Only the owner of the
 //! files may connect.
 
+mod people;
+
 use std::future::Future;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -16,14 +18,16 @@ use tokio::task::JoinSet;
 use tollgate_catalog::Money;
 
 use crate::account::change::{AccountChange, KeyChange};
+use crate::account::limits::Change;
 use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey, Pot};
 use crate::call::UsagePage;
 use crate::error::StoreError;
-use crate::ids::{AccountId, AdminKeyId, CallId, KeyId, RunId};
+use crate::ids::{AccountId, AdminKeyId, CallId, InviteId, KeyId, PersonId, RunId};
 use crate::ledger::entries::EntryPage;
 use crate::operator::pause::PauseChange;
 use crate::operator::workflow::WorkflowMove;
 use crate::operator::{Attribution, NewAdminKey};
+use crate::person::{AccountRole, HouseRole, NewInvite, NewMailToken, NewPerson};
 use crate::store::{Receipted, Store};
 use crate::sums::SumAsk;
 use crate::workflow_run::{NewWorkflowRun, WorkflowRunLimits};
@@ -52,6 +56,16 @@ pub enum AdminCommand {
     AdminKeyList,
     AdminKeyRevoke { key: AdminKeyId, done: Attribution },
     OperatorEvents { limit: u32 },
+    PersonCreate { new: Box<NewPerson>, done: Attribution },
+    PersonList { after: Option<PersonId>, limit: u32 },
+    PersonShow { person: PersonId },
+    PersonChange { person: PersonId, house_role: Change<HouseRole>, disabled: Option<bool>, done: Attribution },
+    PersonLink { email: String, token: NewMailToken, done: Attribution },
+    PersonSignOut { person: PersonId, done: Attribution },
+    MembershipPut { account: AccountId, person: PersonId, role: AccountRole, done: Attribution },
+    InviteCreate { new: NewInvite, done: Attribution },
+    InviteList,
+    InviteRevoke { invite: InviteId, done: Attribution },
     UsageList { account: Option<AccountId>, page: UsagePage },
     UsageShow { account: AccountId, call: CallId },
     Margins { from_ms: i64, to_ms: i64 },
@@ -155,6 +169,16 @@ impl Store {
                 value(self.revoke_admin_key(key, done).await?.ok_or_else(|| missing(key.to_string()))?)
             }
             AdminCommand::OperatorEvents { limit } => value(self.operator_events(limit).await?),
+            AdminCommand::PersonCreate { .. }
+            | AdminCommand::PersonList { .. }
+            | AdminCommand::PersonShow { .. }
+            | AdminCommand::PersonChange { .. }
+            | AdminCommand::PersonLink { .. }
+            | AdminCommand::PersonSignOut { .. }
+            | AdminCommand::MembershipPut { .. }
+            | AdminCommand::InviteCreate { .. }
+            | AdminCommand::InviteList
+            | AdminCommand::InviteRevoke { .. } => self.execute_about_people(command).await,
             AdminCommand::UsageList { account, page } => {
                 let rows = self.usage(account, page).await?;
                 value(self.records(&rows).await?)

@@ -23,6 +23,7 @@ mod margin;
 mod migration;
 mod operator;
 mod owner;
+mod person;
 mod postgres;
 mod probe;
 pub mod receipt;
@@ -57,13 +58,18 @@ pub use call::{
 pub use client_secret::{ClientSecret, ClientSecretLimits, ClientSecretsFull, NewClientSecret};
 pub use clock::{Clock, ClockStanding, ClockState};
 pub use error::StoreError;
-pub use ids::{AccountId, AdminKeyId, CallId, KeyId, RunId, TaskId};
+pub use ids::{AccountId, AdminKeyId, CallId, InviteId, KeyId, PersonId, RunId, SessionId, TaskId};
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use ledger::entries::{Entry, EntryPage};
 pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};
 pub use operator::workflow::{WorkflowMove, WorkflowVerb};
 pub use operator::{AdminKey, Attribution, NewAdminKey, OperatorEvent};
+pub use person::{
+    AccountMember, AccountRole, CredentialKind, DueMail, FoundSession, HouseRole, InviteRecord, InvitedInto,
+    Membership, NewInvite, NewMailToken, NewPerson, NewSession, NotARole, PasswordHash, PersonRecord, SessionRecord,
+    StoredCredential, TokenPurpose, UsedCode, folded_email,
+};
 pub use probe::{ProbeClaim, ProbeDay, ProbeLimits, ProbeTurn};
 pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};
 pub use response::quota::{NoRoom, Quota, ROW_BYTES, StorageUsed};

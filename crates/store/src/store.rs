@@ -50,13 +50,17 @@ macro_rules! on_engine {
 mod accounts;
 mod calls;
 mod client_secrets;
+mod invites;
 mod keys;
 mod ledger;
 mod operators;
+mod outbox;
+mod people;
 mod probes;
 mod receipts;
 mod responses;
 mod route_health;
+mod sessions;
 mod social;
 pub(crate) mod sums;
 mod tasks;

@@ -29,13 +29,15 @@ pub enum Access {
     Key,
     /// A key of an account; held and charged.
     Paid,
+    /// Somebody who is signed in, by the cookie of a session.
+    Session,
     /// Somebody who has this role.
     Role(AccessRole),
 }
 
-/// What somebody may do beside what the key of an account may. Admin keys have the only role there
-/// is so far. An auditor, who reads what an operator sees, and the roles that people have in an
-/// account (owner, member, viewer) are one more variant each.
+/// What somebody may do beside what the key of an account may. Admin keys have it, and sessions of
+/// people who are operators in the house; auditors read. What people may do in an account (owner,
+/// member, viewer) is asked by the endpoints themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessRole {
     Operator,

@@ -6,6 +6,7 @@ mod fetch;
 mod fit;
 mod images;
 mod pages;
+mod people;
 mod price_list;
 mod probes;
 mod providers;
@@ -24,6 +25,7 @@ pub use fetch::FetchSettings;
 pub use fit::METRICS_CONNECTIONS;
 pub use images::ImageSettings;
 pub use pages::{Origin, Pages};
+pub use people::{MailPassword, MailSettings, MailSink, MailTls, PeopleSettings, SignUp, origin_of};
 pub use price_list::PriceListSettings;
 pub use probes::ProbeSettings;
 pub use read::{ConfigSource, catalog_files, catalog_paths};
@@ -82,6 +84,7 @@ pub struct Settings {
     pub price_list: PriceListSettings,
     pub probes: ProbeSettings,
     pub storage: StorageSettings,
+    pub people: PeopleSettings,
 }
 
 impl Settings {

@@ -178,7 +178,7 @@ fn key_in_query(uri: &Uri) -> Option<&str> {
 }
 
 /// The client's address: the peer, or what a trusted proxy in front of us says.
-fn client_address(trusted: &[IpNet], parts: &Parts) -> Option<IpAddr> {
+pub fn client_address(trusted: &[IpNet], parts: &Parts) -> Option<IpAddr> {
     let peer = parts.extensions.get::<Peer>()?.ip();
     if trusted.is_empty() || !trusted.iter().any(|net| net.contains(&peer)) {
         return Some(peer);

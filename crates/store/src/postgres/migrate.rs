@@ -22,6 +22,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0006-usage-cost", include_str!("migrations/0006-usage-cost.sql")),
     Migration::new("0007-probes", include_str!("migrations/0007-probes.sql")),
     Migration::new("0008-usage-sums", include_str!("migrations/0008-usage-sums.sql")),
+    Migration::new("0009-people", include_str!("migrations/0009-people.sql")),
 ];
 /// A migration after which earlier versions cannot go on has a line that begins so. It is refused
 /// while one of them runs, and none of them starts afterwards.

@@ -14,6 +14,7 @@ mod events;
 mod functions;
 mod migrate;
 mod operator;
+mod people;
 mod probes;
 mod queue;
 mod receipts;

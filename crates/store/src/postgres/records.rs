@@ -24,7 +24,7 @@ use crate::ledger::{self, EntryKind, Pots, op_id};
 use crate::margin::{MarginRow, first_id};
 
 /// The longest a statement of its own may take; what sweeps a large table needs some of it.
-const READ_TIME: Duration = Duration::from_secs(30);
+pub(super) const READ_TIME: Duration = Duration::from_secs(30);
 
 pub(super) type SqlParam<'a> = &'a (dyn ToSql + Sync);
 

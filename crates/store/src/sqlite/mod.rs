@@ -9,6 +9,7 @@ mod client_secrets;
 mod clock;
 mod open;
 mod operator;
+mod people;
 mod probes;
 mod read;
 mod receipts;

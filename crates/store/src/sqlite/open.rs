@@ -44,6 +44,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0006-usage-cost", include_str!("migrations/0006-usage-cost.sql")),
     Migration::new("0007-probes", include_str!("migrations/0007-probes.sql")),
     Migration::new("0008-usage-sums", include_str!("migrations/0008-usage-sums.sql")),
+    Migration::new("0009-people", include_str!("migrations/0009-people.sql")),
 ];
 
 impl SqliteEngine {

@@ -357,6 +357,7 @@ fn answer(op: Op, outcome: Outcome) {
             | Op::FillSums(_, reply)
             | Op::ClientSecret(_, reply)
             | Op::WorkflowRun(_, reply)
+            | Op::People(_, reply)
             | Op::Probe(_, reply),
             outcome,
         ) => {

@@ -49,6 +49,10 @@ async fn paid_paths_refuse_bad_and_too_large_bodies() {
     house.running().app.store.create_admin_key(admin, ADMIN).await.expect("a key");
     for row in rows() {
         let Some(body) = &row.body else { continue };
+        // People do not sign in here, and nothing about them is there.
+        if row.tag.starts_with("people") {
+            continue;
+        }
         let key = if matches!(row.access, Access::Role(_)) { ADMIN } else { house.key.as_str() };
         let takes_forms = body.get("multipart/form-data").is_some() && !row.path.ends_with("/remix");
         let path = &filled(row.path).replace("/v1/quote", "/v1/quote?endpoint=/v1/chat/completions");

@@ -17,6 +17,7 @@ use crate::clock::Saved;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{Pots, Settlement};
+use crate::person::statement::PersonStatement;
 use crate::receipt::KeyRecord;
 use crate::sqlite::changes::ChangeOp;
 use crate::sqlite::client_secrets::ClientSecretOp;
@@ -60,6 +61,7 @@ pub(in crate::sqlite) enum Op {
         reply: CommitReply<Vec<Webhook>>,
     },
     Operator(Box<OperatorOp>, CommitReply<()>),
+    People(Vec<PersonStatement>, CommitReply<u64>),
     /// So many rows of the usage log from before there were sums.
     FillSums(i64, CommitReply<u64>),
     ForgetIdem {
