@@ -1,6 +1,7 @@
-//! The secrets that sign links and webhooks, and that seal second factors and mail of people. They stand in a file, one per line: the first signs,
-//! all are believed, so that one is exchanged by writing the new one above the old one and taking
-//! the old one away when what it signed has ended. The running gateway takes a changed file over.
+//! The secrets that sign links and webhooks, and that seal second factors and mail of people. They
+//! stand in a file, one per line: the first signs, all are believed, so that one is exchanged by
+//! writing the new one above the old one and taking the old one away when what it signed has
+//! ended. The running gateway takes a changed file over.
 //!
 //! Without a file one is made at the first start, in the data folder. Replicas share one file, or
 //! each other's links do not open. The database knows the names of the secrets it was served with:

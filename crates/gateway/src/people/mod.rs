@@ -16,12 +16,12 @@ use passwords::Passwords;
 use post::Post;
 use std::sync::Arc;
 use tokio::sync::Notify;
-use waits::Waits;
+use waits::GuardedWaits;
 
 /// The desk of people: what is shared by all who sign in.
 pub struct PeopleDesk {
     pub passwords: Passwords,
-    pub waits: Waits,
+    pub waits: GuardedWaits,
     pub post: Post,
     secrets: Arc<Secrets>,
     /// Mail was queued.
@@ -31,7 +31,13 @@ pub struct PeopleDesk {
 impl PeopleDesk {
     pub fn new(settings: &PeopleSettings, secrets: Arc<Secrets>) -> PeopleDesk {
         let post = Post::new(settings.mail.as_ref());
-        PeopleDesk { passwords: Passwords::default(), waits: Waits::default(), post, secrets, bell: Notify::new() }
+        PeopleDesk {
+            passwords: Passwords::default(),
+            waits: GuardedWaits::default(),
+            post,
+            secrets,
+            bell: Notify::new(),
+        }
     }
 
     /// A letter as it waits in the store: sealed, because there is a token in it. `None`: there is

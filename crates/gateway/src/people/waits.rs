@@ -1,7 +1,8 @@
-//! Waits against guessing and flooding: counted by address (a /24 or a /64), by what is guessed at,
-//! by both, and in all. The wait grows with each attempt and is forgotten after an hour; nobody is
-//! locked out for good, since a lock would be a weapon. An attempt counts when it begins, so that a
-//! thousand at once are no different from a thousand in a row, and is taken back when it succeeds.
+//! Waits against guessing and flooding: counted by address (a /24 or a /64), by what is guessed
+//! at, by both, and in all. The wait grows with each attempt and is forgotten after an hour; nobody
+//! is locked out for good, since a lock would be a weapon. An attempt counts when it begins, so
+//! that a thousand at once are no different from a thousand in a row, and is taken back when it
+//! succeeds.
 //!
 //! Each replica counts for itself. The counts are bounded; with more, those with the fewest
 //! attempts are forgotten first.
@@ -23,7 +24,7 @@ const LOOKED_AT: usize = 64;
 
 /// What is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Attempt {
+pub enum GuardedAct {
     /// A password or a code.
     SignIn,
     /// Something that sends mail to an address that somebody typed.
@@ -50,20 +51,20 @@ enum Counted {
     All,
 }
 
-impl Attempt {
+impl GuardedAct {
     fn rule(self, counted: Counted) -> Option<WaitRule> {
         let rule = |free, first, most| Some(WaitRule { free, first, most });
         match (self, counted) {
-            (Attempt::SignIn, Counted::Both) => rule(5, SECOND, 15 * MINUTE),
+            (GuardedAct::SignIn, Counted::Both) => rule(5, SECOND, 15 * MINUTE),
             // Others guess at it from elsewhere: its owner waits half a minute, not an hour.
-            (Attempt::SignIn, Counted::Subject) => rule(50, SECOND, 30 * SECOND),
-            (Attempt::SignIn, Counted::Address) => rule(100, SECOND, 15 * MINUTE),
-            (Attempt::Mail, Counted::Subject) => rule(3, MINUTE, HOUR),
-            (Attempt::Mail, Counted::Address) => rule(10, 10 * SECOND, HOUR),
-            (Attempt::Token, Counted::Address) => rule(20, SECOND, 15 * MINUTE),
-            (Attempt::Invite, Counted::Subject) => rule(20, 30 * SECOND, HOUR),
-            (Attempt::SignIn | Attempt::Token, Counted::All) => rule(3_000, SECOND, MINUTE),
-            (Attempt::Mail | Attempt::Invite, Counted::All) => rule(1_000, SECOND, MINUTE),
+            (GuardedAct::SignIn, Counted::Subject) => rule(50, SECOND, 30 * SECOND),
+            (GuardedAct::SignIn, Counted::Address) => rule(100, SECOND, 15 * MINUTE),
+            (GuardedAct::Mail, Counted::Subject) => rule(3, MINUTE, HOUR),
+            (GuardedAct::Mail, Counted::Address) => rule(10, 10 * SECOND, HOUR),
+            (GuardedAct::Token, Counted::Address) => rule(20, SECOND, 15 * MINUTE),
+            (GuardedAct::Invite, Counted::Subject) => rule(20, 30 * SECOND, HOUR),
+            (GuardedAct::SignIn | GuardedAct::Token, Counted::All) => rule(3_000, SECOND, MINUTE),
+            (GuardedAct::Mail | GuardedAct::Invite, Counted::All) => rule(1_000, SECOND, MINUTE),
             _ => None,
         }
     }
@@ -76,23 +77,29 @@ struct WaitCount {
     until: i64,
 }
 
-type WaitKey = (Attempt, [u8; 16]);
+type WaitKey = (GuardedAct, [u8; 16]);
 
 /// All counts, those of each kind by themselves: a flood of addresses forgets no e-mail.
 #[derive(Default)]
-pub struct Waits(Mutex<HashMap<Counted, HashMap<WaitKey, WaitCount>>>);
+pub struct GuardedWaits(Mutex<HashMap<Counted, HashMap<WaitKey, WaitCount>>>);
 
 /// An attempt that was let pass.
-pub struct Begun<'a> {
-    waits: &'a Waits,
-    attempt: Attempt,
+pub struct BegunAct<'a> {
+    waits: &'a GuardedWaits,
+    attempt: GuardedAct,
     keys: Vec<(Counted, [u8; 16])>,
 }
 
-impl Waits {
+impl GuardedWaits {
     /// Lets an attempt pass, and counts it, or says how long to wait. Whether what is guessed at is
     /// there makes no difference.
-    pub fn begin(&self, attempt: Attempt, subject: &str, address: IpAddr, now: i64) -> Result<Begun<'_>, Refusal> {
+    pub fn begin(
+        &self,
+        attempt: GuardedAct,
+        subject: &str,
+        address: IpAddr,
+        now: i64,
+    ) -> Result<BegunAct<'_>, Refusal> {
         let block = block_of(address);
         let keys = [
             (Counted::All, name(&[])),
@@ -130,7 +137,7 @@ impl Waits {
                 count.until = now.saturating_add(rule.first.saturating_mul(1 << above.min(20)).min(rule.most));
             }
         }
-        Ok(Begun { waits: self, attempt, keys })
+        Ok(BegunAct { waits: self, attempt, keys })
     }
 
     /// Counts there are.
@@ -143,7 +150,7 @@ impl Waits {
     }
 }
 
-impl Begun<'_> {
+impl BegunAct<'_> {
     /// It was no guess: what is known of whoever did it is forgotten, and the others count one
     /// less.
     pub fn succeeded(self) {
@@ -207,13 +214,13 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    fn wait(waits: &Waits, subject: &str, address: &str, now: i64) -> Option<u32> {
-        waits.begin(Attempt::SignIn, subject, ip(address), now).err().and_then(|refusal| refusal.retry_after)
+    fn wait(waits: &GuardedWaits, subject: &str, address: &str, now: i64) -> Option<u32> {
+        waits.begin(GuardedAct::SignIn, subject, ip(address), now).err().and_then(|refusal| refusal.retry_after)
     }
 
     #[test]
     fn waits_grow_and_end() {
-        let waits = Waits::default();
+        let waits = GuardedWaits::default();
         let mut now = 0;
         for _ in 0..5 {
             assert_eq!(wait(&waits, "a", "10.0.0.1", now), None);
@@ -234,7 +241,7 @@ mod tests {
 
     #[test]
     fn an_e_mail_that_many_guess_at_makes_its_owner_wait_half_a_minute_at_most() {
-        let waits = Waits::default();
+        let waits = GuardedWaits::default();
         for n in 0..200 {
             let _ = wait(&waits, "a", &format!("10.{}.{}.1", n / 100, n % 100), 0);
         }
@@ -244,22 +251,26 @@ mod tests {
 
     #[test]
     fn a_success_is_no_attempt() {
-        let waits = Waits::default();
+        let waits = GuardedWaits::default();
         for _ in 0..1_000 {
-            waits.begin(Attempt::SignIn, "a", ip("2001:db8::1"), 0).expect("let pass").succeeded();
+            waits.begin(GuardedAct::SignIn, "a", ip("2001:db8::1"), 0).expect("let pass").succeeded();
         }
     }
 
     #[test]
     fn the_counts_are_bounded_and_forget_the_smallest_first() {
-        let waits = Waits::default();
+        let waits = GuardedWaits::default();
         for _ in 0..8 {
             let _ = wait(&waits, "victim", "10.0.0.1", 0);
         }
         for n in 0..50_000u32 {
-            let _ =
-                waits.begin(Attempt::Mail, &n.to_string(), IpAddr::from(n.to_be_bytes()), i64::from(n / 500) * MINUTE);
-            let _ = waits.begin(Attempt::SignIn, &n.to_string(), IpAddr::from(n.to_be_bytes()), 0);
+            let _ = waits.begin(
+                GuardedAct::Mail,
+                &n.to_string(),
+                IpAddr::from(n.to_be_bytes()),
+                i64::from(n / 500) * MINUTE,
+            );
+            let _ = waits.begin(GuardedAct::SignIn, &n.to_string(), IpAddr::from(n.to_be_bytes()), 0);
         }
         assert!(waits.len() <= 4 * MOST, "{}", waits.len());
         assert!(wait(&waits, "victim", "10.0.0.1", 0).is_some(), "still waits");

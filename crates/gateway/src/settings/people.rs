@@ -1,4 +1,5 @@
-//! `[people]` in tollgate.toml: whether people sign in here, who may sign up, and how they get mail.
+//! `[people]` in tollgate.toml: whether people sign in here, who may sign up, and how they get
+//! mail.
 
 use super::ConfigSource;
 use std::fmt;

@@ -1,6 +1,6 @@
-//! Who operates: the admin key behind a request to `/api/admin/*`, or the session of somebody with a
-//! role in the house. Admin keys belong to no account and pay for nothing; keys of accounts do not
-//! open these paths, and admin keys open no others.
+//! Who operates: the admin key behind a request to `/api/admin/*`, or the session of somebody with
+//! a role in the house. Admin keys belong to no account and pay for nothing; keys of accounts do
+//! not open these paths, and admin keys open no others.
 //!
 //! A key is read from the store with every request, so that a revoked one stops at once: operators
 //! ask seldom.

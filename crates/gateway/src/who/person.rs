@@ -2,8 +2,8 @@
 //! `operator::authenticate`; nothing is hidden in the request.
 //!
 //! A cookie opens a change only where the browser says that it comes from our own page (see
-//! [`from_our_page`]). Keys open no session endpoint, and cookies no path of keys. A session is read
-//! from the store with every request, so that one that ended stops at once on every replica.
+//! [`from_our_page`]). Keys open no session endpoint, and cookies no path of keys. A session is
+//! read from the store with every request, so that one that ended stops at once on every replica.
 
 use super::Register;
 use crate::door::peer::Peer;

@@ -1,5 +1,5 @@
-//! The verbs of people: who they are, what they prove it with, what they may do. Every change writes
-//! its row into the log in the same transaction.
+//! The verbs of people: who they are, what they prove it with, what they may do. Every change
+//! writes its row into the log in the same transaction.
 
 use super::{Engine, Store};
 use crate::error::StoreError;

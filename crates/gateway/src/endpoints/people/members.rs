@@ -9,7 +9,7 @@ use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::row::{Access, Family, Row};
 use crate::people::letter::{Letter, LetterAbout};
 use crate::people::tokens::OneTimeToken;
-use crate::people::waits::Attempt;
+use crate::people::waits::GuardedAct;
 use crate::refusal::Refusal;
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
@@ -116,7 +116,7 @@ static INVITE: PersonVerb = PersonVerb {
             let (own, app) = (asked.strong()?, &asked.app);
             let account_id = own.account(&asked.parts, AccountRole::Owner)?;
             let (email, role) = (super::email("email", &asked.text("email")?)?, asked.get("role")?);
-            app.people.waits.begin(Attempt::Invite, &account_id.to_string(), asked.address(), asked.now())?;
+            app.people.waits.begin(GuardedAct::Invite, &account_id.to_string(), asked.address(), asked.now())?;
             super::room_for_mail(app).await?;
             let place = app.store.account(account_id).await?.map(|account| account.name).unwrap_or_default();
             let token = OneTimeToken::new(|bytes| asked.fill(bytes));

@@ -10,7 +10,7 @@ use crate::endpoints::row::{Access, Family, Row, no_schemas};
 use crate::people::letter::LetterAbout;
 use crate::people::passwords::{LONGEST, acceptable};
 use crate::people::tokens::{OneTimeToken, token_hash};
-use crate::people::waits::Attempt;
+use crate::people::waits::GuardedAct;
 use futures_util::FutureExt as _;
 use tollgate_store::{NewMailToken, TokenPurpose, folded_email};
 
@@ -75,7 +75,7 @@ static FORGOT: PersonVerb = PersonVerb {
         async move {
             let app = &asked.app;
             let email = super::email("email", &asked.text("email")?)?;
-            app.people.waits.begin(Attempt::Mail, &folded_email(&email), asked.address(), asked.now())?;
+            app.people.waits.begin(GuardedAct::Mail, &folded_email(&email), asked.address(), asked.now())?;
             super::room_for_mail(app).await?;
             let token = OneTimeToken::new(|bytes| asked.fill(bytes));
             let found = app.store.person_by_email(&email).await?;
@@ -99,7 +99,7 @@ static RESET: PersonVerb = PersonVerb {
     answer: |asked| {
         async move {
             let app = &asked.app;
-            let begun = app.people.waits.begin(Attempt::Token, "", asked.address(), asked.now())?;
+            let begun = app.people.waits.begin(GuardedAct::Token, "", asked.address(), asked.now())?;
             let hash = token_hash(&asked.text("token")?);
             let person = app.store.token_owner(hash, TokenPurpose::Reset).await?;
             let person = person.filter(|person| person.disabled_at.is_none()).ok_or_else(bad_token)?;
@@ -107,8 +107,12 @@ static RESET: PersonVerb = PersonVerb {
             acceptable("new_password", &password, &person.email)?;
             // Whoever reads somebody's mail has not their telephone.
             let credentials = app.store.credentials(person.id).await?;
-            let guess =
-                app.people.waits.begin(Attempt::SignIn, &folded_email(&person.email), asked.address(), asked.now())?;
+            let guess = app.people.waits.begin(
+                GuardedAct::SignIn,
+                &folded_email(&person.email),
+                asked.address(),
+                asked.now(),
+            )?;
             let code = second_factor(asked, &person, &credentials)?;
             let password = app.people.passwords.hash(password, |salt| asked.fill(salt)).await?;
             if !app.store.set_password(&person, password, Some(hash), code).await? {

@@ -5,7 +5,7 @@
 use super::verb::PersonRequest;
 use crate::people::tokens::recovery_hash;
 use crate::people::totp;
-use crate::people::waits::Attempt;
+use crate::people::waits::GuardedAct;
 use crate::refusal::Refusal;
 use tollgate_store::{CredentialKind, PasswordHash, PersonRecord, StoredCredential, UsedCode, folded_email};
 use tollgate_wire::error::Code;
@@ -33,7 +33,7 @@ pub async fn again(asked: &PersonRequest, person: &PersonRecord) -> Result<Prove
 
 async fn prove(asked: &PersonRequest, email: &str, found: Option<PersonRecord>) -> Result<Proved, Refusal> {
     let app = &asked.app;
-    let begun = app.people.waits.begin(Attempt::SignIn, &folded_email(email), asked.address(), asked.now())?;
+    let begun = app.people.waits.begin(GuardedAct::SignIn, &folded_email(email), asked.address(), asked.now())?;
     let credentials = match &found {
         Some(person) => app.store.credentials(person.id).await?,
         None => Vec::new(),

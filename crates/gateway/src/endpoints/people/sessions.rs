@@ -8,7 +8,7 @@ use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::row::{Access, Family, Row};
 use crate::people::passwords::{LONGEST, acceptable};
 use crate::people::tokens::token_hash;
-use crate::people::waits::Attempt;
+use crate::people::waits::GuardedAct;
 use crate::refusal::Refusal;
 use crate::who::person::{self, NewCookie};
 use futures_util::FutureExt as _;
@@ -84,7 +84,7 @@ static LINK: PersonVerb = PersonVerb {
     answer: |asked| {
         async move {
             let app = &asked.app;
-            let begun = app.people.waits.begin(Attempt::Token, "", asked.address(), asked.now())?;
+            let begun = app.people.waits.begin(GuardedAct::Token, "", asked.address(), asked.now())?;
             let hash = token_hash(&asked.text("token")?);
             let person = app.store.token_owner(hash, TokenPurpose::SignIn).await?;
             let person = person.filter(|person| person.disabled_at.is_none()).ok_or_else(bad_token)?;
@@ -191,7 +191,7 @@ static FIRST: PersonVerb = PersonVerb {
     answer: |asked| {
         async move {
             let app = &asked.app;
-            let begun = app.people.waits.begin(Attempt::Token, "", asked.address(), asked.now())?;
+            let begun = app.people.waits.begin(GuardedAct::Token, "", asked.address(), asked.now())?;
             let email = super::email("email", &asked.text("email")?)?;
             let password = asked.text("password")?;
             acceptable("password", &password, &email)?;

@@ -10,7 +10,7 @@ use crate::endpoints::row::{Access, Family, Row};
 use crate::people::letter::LetterAbout;
 use crate::people::passwords::{LONGEST, SHORTEST, acceptable};
 use crate::people::tokens::{OneTimeToken, token_hash};
-use crate::people::waits::Attempt;
+use crate::people::waits::GuardedAct;
 use crate::refusal::Refusal;
 use crate::settings::SignUp;
 use futures_util::FutureExt as _;
@@ -82,7 +82,7 @@ static SIGN_UP: PersonVerb = PersonVerb {
             let email = super::email("email", &asked.text("email")?)?;
             let password = asked.text("password")?;
             acceptable("password", &password, &email)?;
-            app.people.waits.begin(Attempt::Mail, &folded_email(&email), asked.address(), asked.now())?;
+            app.people.waits.begin(GuardedAct::Mail, &folded_email(&email), asked.address(), asked.now())?;
             super::room_for_mail(app).await?;
             let hash = app.people.passwords.hash(password, |salt| asked.fill(salt)).await?;
             let locale: String = asked.may("locale")?.unwrap_or_else(|| "en".to_owned());
@@ -128,7 +128,7 @@ static VERIFY: PersonVerb = PersonVerb {
     answer: |asked| {
         async move {
             let app = &asked.app;
-            let begun = app.people.waits.begin(Attempt::Token, "", asked.address(), asked.now())?;
+            let begun = app.people.waits.begin(GuardedAct::Token, "", asked.address(), asked.now())?;
             let hash = token_hash(&asked.text("token")?);
             let person = app.store.token_owner(hash, TokenPurpose::Verify).await?;
             let person = person.filter(|person| person.disabled_at.is_none()).ok_or_else(bad_token)?;
@@ -157,7 +157,7 @@ static RESEND: PersonVerb = PersonVerb {
         async move {
             let app = &asked.app;
             let email = super::email("email", &asked.text("email")?)?;
-            app.people.waits.begin(Attempt::Mail, &folded_email(&email), asked.address(), asked.now())?;
+            app.people.waits.begin(GuardedAct::Mail, &folded_email(&email), asked.address(), asked.now())?;
             super::room_for_mail(app).await?;
             let token = OneTimeToken::new(|bytes| asked.fill(bytes));
             let waits = |person: &PersonRecord| person.disabled_at.is_none() && person.verified_at.is_none();
@@ -186,7 +186,7 @@ static ACCEPT: PersonVerb = PersonVerb {
     answer: |asked| {
         async move {
             let app = &asked.app;
-            let begun = app.people.waits.begin(Attempt::Token, "", asked.address(), asked.now())?;
+            let begun = app.people.waits.begin(GuardedAct::Token, "", asked.address(), asked.now())?;
             let hash = token_hash(&asked.text("token")?);
             let invite = app.store.invite_by_hash(hash).await?.ok_or_else(bad_token)?;
             if let Some(person) = app.store.person_by_email(&invite.email).await? {

@@ -7,7 +7,7 @@ use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::row::{Access, Family, Row};
 use crate::people::tokens::{RECOVERY_CODES, recovery_code, recovery_hash};
 use crate::people::totp;
-use crate::people::waits::Attempt;
+use crate::people::waits::GuardedAct;
 use crate::refusal::Refusal;
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ static CONFIRM: PersonVerb = PersonVerb {
     answer: |asked| {
         async move {
             let (own, app) = (asked.strong()?, &asked.app);
-            let begun = app.people.waits.begin(Attempt::SignIn, &own.record.email, asked.address(), asked.now())?;
+            let begun = app.people.waits.begin(GuardedAct::SignIn, &own.record.email, asked.address(), asked.now())?;
             let credentials = app.store.credentials(own.id).await?;
             let proposed = credentials.iter().find(|one| one.kind == CredentialKind::TotpNew);
             let none =
