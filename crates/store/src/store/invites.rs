@@ -1,13 +1,13 @@
 //! The verbs of invites: into an account, or into the house.
 
-use super::people::{END_SESSIONS, noted};
+use super::people::{END_SESSIONS, noted, put_password};
 use super::{Engine, Store};
 use crate::error::StoreError;
 use crate::ids::{AccountId, InviteId};
 use crate::operator::Attribution;
 use crate::person::statement::{PersonStatement, SqlRow, may, must, values};
 use crate::person::{
-    HouseRole, InviteRecord, InvitedInto, Membership, NewInvite, NewPerson, PersonRecord, folded_email,
+    HouseRole, InviteRecord, InvitedInto, Membership, NewInvite, NewPerson, PasswordHash, PersonRecord, folded_email,
 };
 
 /// Open invites of one account, and of the house.
@@ -101,12 +101,15 @@ impl Store {
         Ok(self.write_people(write).await?.is_none())
     }
 
-    /// Somebody who is known takes it; their sessions end. `false`: it is none any more.
+    /// Somebody who is known takes it; their sessions end. A password takes the place of whatever
+    /// they had: of an e-mail that was never verified, anybody may have set it. `false`: it is no
+    /// invite any more.
     pub async fn accept_invite(
         &self,
         hash: [u8; 32],
         invite: &InviteRecord,
         person: &PersonRecord,
+        password: Option<PasswordHash>,
     ) -> Result<bool, StoreError> {
         let (now, id) = (self.people_now(), person.id.0);
         let done = Attribution { actor: person.actor(), reason: String::new() };
@@ -117,14 +120,18 @@ impl Store {
             InvitedInto::House { house_role } => may(RAISE_HOUSE_ROLE, values![id, house_role.word(), now]),
         };
         let detail = serde_json::json!({ "person": person.id, "into": invite.into });
-        let write = vec![
-            must(USE_INVITE, values![hash, now]),
+        let mut write = vec![must(USE_INVITE, values![hash, now])];
+        if let Some(password) = &password {
+            write.push(may("DELETE FROM credential WHERE person_id = $1", values![id]));
+            write.push(put_password(person.id, password, now));
+        }
+        write.extend([
             raise,
             // The mail came to them.
             may("UPDATE person SET verified_at = coalesce(verified_at, $2) WHERE id = $1", values![id, now]),
             may(END_SESSIONS, values![id]),
             noted(now, &done, "invite.accept", &invite.id.to_string(), &detail.to_string()),
-        ];
+        ]);
         Ok(self.write_people(write).await?.is_none())
     }
 

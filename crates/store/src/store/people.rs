@@ -434,7 +434,7 @@ pub(super) fn noted(at: i64, done: &Attribution, action: &str, subject: &str, de
     may(sql, values![at, &done.actor, action, subject, &done.reason, detail])
 }
 
-fn put_password(person: PersonId, password: &PasswordHash, now: i64) -> PersonStatement {
+pub(super) fn put_password(person: PersonId, password: &PasswordHash, now: i64) -> PersonStatement {
     let kind = CredentialKind::Password.word();
     may(PUT_CREDENTIAL, values![person.0, kind, 0, &*password.secret, &password.parameters, now])
 }

@@ -2,6 +2,7 @@
 
 use super::prove::{self, has_password, second_factor};
 use super::sessions::{CODE, EMAIL, RECOVERY, TOKEN, done, new_cookie, session, signed_in};
+use super::sign_up::own_account;
 use super::verb::PersonVerb;
 use super::{HOUR_MS, bad_token, letter, link};
 use crate::endpoints::admin::field::{FieldKind, VerbField, may, must};
@@ -12,7 +13,7 @@ use crate::people::passwords::{LONGEST, acceptable};
 use crate::people::tokens::{OneTimeToken, token_hash};
 use crate::people::waits::GuardedAct;
 use futures_util::FutureExt as _;
-use tollgate_store::{NewMailToken, TokenPurpose, folded_email};
+use tollgate_store::{AccountRole, Attribution, NewMailToken, PersonRecord, TokenPurpose, folded_email};
 
 pub const FAMILY: Family = Family { tag: "people: passwords", rows, schemas: no_schemas };
 
@@ -118,6 +119,11 @@ static RESET: PersonVerb = PersonVerb {
             if !app.store.set_password(&person, password, Some(hash), code).await? {
                 return Err(bad_token());
             }
+            if person.verified_at.is_none()
+                && let Some(account) = own_account(asked, &person).await?
+            {
+                app.store.put_membership(account, person.id, AccountRole::Owner, signs(&person)).await?;
+            }
             guess.succeeded();
             begun.succeeded();
             tell(asked, &person).await;
@@ -126,6 +132,11 @@ static RESET: PersonVerb = PersonVerb {
         .boxed()
     },
 };
+
+/// The e-mail is theirs now, and so is the account they wished for.
+fn signs(person: &PersonRecord) -> Attribution {
+    Attribution { actor: person.actor(), reason: "signed up".to_owned() }
+}
 
 /// The owner hears of it, whoever did it. The change stands also where the mail cannot be queued.
 async fn tell(asked: &super::verb::PersonRequest, person: &tollgate_store::PersonRecord) {

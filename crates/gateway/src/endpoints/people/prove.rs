@@ -51,6 +51,19 @@ async fn prove(asked: &PersonRequest, email: &str, found: Option<PersonRecord>) 
     Ok(Proved { person, code })
 }
 
+/// The password of somebody whose e-mail is to be verified.
+pub async fn of_unverified(asked: &PersonRequest, person: &PersonRecord) -> Result<(), Refusal> {
+    let app = &asked.app;
+    let email = folded_email(&person.email);
+    let begun = app.people.waits.begin(GuardedAct::SignIn, &email, asked.address(), asked.now())?;
+    let stored = password_of(&app.store.credentials(person.id).await?);
+    if !app.people.passwords.compare(asked.text("password")?, stored.as_ref()).await?.right {
+        return Err(failed());
+    }
+    begun.succeeded();
+    Ok(())
+}
+
 fn password_of(credentials: &[StoredCredential]) -> Option<PasswordHash> {
     let one = credentials.iter().find(|one| one.kind == CredentialKind::Password)?;
     Some(PasswordHash { secret: one.secret.clone(), parameters: one.parameters.clone() })

@@ -1,6 +1,7 @@
 //! `/api/sign-up`, `/api/email` and `/api/invites`: becoming a person, by oneself or invited. An
 //! e-mail that is somebody's already gets the same answer for the same work; its owner gets mail.
 
+use super::prove;
 use super::sessions::{EMAIL, PASSWORD, TOKEN, VERIFY_MS, done, new_cookie, session, signed_in, somebody};
 use super::verb::{PersonRequest, PersonVerb};
 use super::{bad_token, letter, link};
@@ -123,8 +124,10 @@ async fn known_already(asked: &PersonRequest, email: &str) -> Result<(), Refusal
     Ok(())
 }
 
+/// The password too: whoever opens the link need not be the one who signed up with somebody else's
+/// e-mail and a password of their own.
 static VERIFY: PersonVerb = PersonVerb {
-    fields: &[TOKEN],
+    fields: &[TOKEN, PASSWORD],
     answer: |asked| {
         async move {
             let app = &asked.app;
@@ -132,6 +135,7 @@ static VERIFY: PersonVerb = PersonVerb {
             let hash = token_hash(&asked.text("token")?);
             let person = app.store.token_owner(hash, TokenPurpose::Verify).await?;
             let person = person.filter(|person| person.disabled_at.is_none()).ok_or_else(bad_token)?;
+            prove::of_unverified(asked, &person).await?;
             let account = own_account(asked, &person).await?;
             if !app.store.verify_email(hash, &person, account).await? {
                 return Err(bad_token());
@@ -144,7 +148,7 @@ static VERIFY: PersonVerb = PersonVerb {
 };
 
 /// The account that somebody wished for. Its id follows from theirs, so that it is made once.
-async fn own_account(asked: &PersonRequest, person: &PersonRecord) -> Result<Option<AccountId>, Refusal> {
+pub(super) async fn own_account(asked: &PersonRequest, person: &PersonRecord) -> Result<Option<AccountId>, Refusal> {
     let Some(name) = person.wished_account.clone() else { return Ok(None) };
     let id = Some(AccountId(person.id.0));
     let new = NewAccount { id, name, groups: Vec::new(), limits: Limits::default() };
@@ -189,9 +193,10 @@ static ACCEPT: PersonVerb = PersonVerb {
             let begun = app.people.waits.begin(GuardedAct::Token, "", asked.address(), asked.now())?;
             let hash = token_hash(&asked.text("token")?);
             let invite = app.store.invite_by_hash(hash).await?.ok_or_else(bad_token)?;
-            if let Some(person) = app.store.person_by_email(&invite.email).await? {
+            let known = app.store.person_by_email(&invite.email).await?;
+            if let Some(person) = known.as_ref().filter(|person| person.verified_at.is_some()) {
                 // Their own password and second factor stand between the mail and what they may do.
-                if person.disabled_at.is_some() || !app.store.accept_invite(hash, &invite, &person).await? {
+                if person.disabled_at.is_some() || !app.store.accept_invite(hash, &invite, person, None).await? {
                     return Err(bad_token());
                 }
                 begun.succeeded();
@@ -200,6 +205,15 @@ static ACCEPT: PersonVerb = PersonVerb {
             let password: String = asked.get("password")?;
             acceptable("password", &password, &invite.email)?;
             let password = app.people.passwords.hash(password, |salt| asked.fill(salt)).await?;
+            if let Some(person) = known {
+                // Whoever signed up with this e-mail has not shown that it is theirs; this one has.
+                let free = person.disabled_at.is_none();
+                if !free || !app.store.accept_invite(hash, &invite, &person, Some(password)).await? {
+                    return Err(bad_token());
+                }
+                begun.succeeded();
+                return Ok(done());
+            }
             let locale: String = asked.may("locale")?.unwrap_or_else(|| "en".to_owned());
             let name: String = asked.may("name")?.unwrap_or_default();
             let new = NewPerson { password: Some(password), ..somebody(invite.email.clone(), name, locale, true) };

@@ -18,9 +18,12 @@ async fn from_signing_up_to_signing_out() {
         let letter = letters(&house, 1).await.remove(0);
         assert!(letter.contains("To: Ada@Example.com"), "{letter}");
         let token = token_in(&letter);
-        let verified = ada.post("/api/email/verify", json!({ "token": token })).await;
+        let verify = |password: &str| json!({ "token": token, "password": password });
+        let other = ada.post("/api/email/verify", verify("not who signed up")).await;
+        assert_eq!(other.code, "sign_in_failed", "whoever has the mail must have signed up");
+        let verified = ada.post("/api/email/verify", verify(GOOD)).await;
         assert_eq!(verified.status, 200, "{}", verified.body);
-        assert_eq!(ada.post("/api/email/verify", json!({ "token": token })).await.code, "token_invalid", "once");
+        assert_eq!(ada.post("/api/email/verify", verify(GOOD)).await.code, "token_invalid", "once");
 
         let first = ada.sign_in(" ada@example.COM", GOOD).await;
         assert_eq!(first.status, 200, "{}", first.body);
