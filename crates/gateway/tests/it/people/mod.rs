@@ -9,6 +9,8 @@ mod members;
 mod sessions;
 
 use crate::house::{House, Plan};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -144,9 +146,16 @@ pub async fn letters(house: &House, count: usize) -> Vec<String> {
     read().iter().map(|path| std::fs::read_to_string(path).expect("text")).collect()
 }
 
-/// The token in a letter; its text is quoted, with soft ends of lines.
+/// The token in a letter. Its text is quoted, with soft ends of lines, or base64 where it is
+/// Chinese.
 pub fn token_in(letter: &str) -> String {
-    let plain = letter.replace("=\r\n", "").replace("=3D", "=");
+    let mut plain = letter.replace("=\r\n", "").replace("=3D", "=");
+    for part in letter.split("\r\n\r\n") {
+        let packed: String = part.split("\r\n--").next().unwrap_or_default().split_whitespace().collect();
+        if let Ok(bytes) = BASE64_STANDARD.decode(packed) {
+            plain.push_str(&String::from_utf8_lossy(&bytes));
+        }
+    }
     let (_, after) = plain.split_once("#token=").expect("a token");
     after.chars().take_while(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).collect()
 }
