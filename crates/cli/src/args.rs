@@ -5,6 +5,7 @@ mod init;
 mod models;
 mod money;
 mod pauses;
+mod people;
 mod prices;
 mod providers;
 mod social;
@@ -17,6 +18,7 @@ pub use init::InitArgs;
 pub use models::{EnableArgs, ImportArgs, UpdateArgs};
 pub use money::{CodesCommand, OrderCommand};
 pub use pauses::{LogArgs, PauseCommand, PauseNames};
+pub use people::{PersonCommand, PersonCreateArgs};
 pub use prices::{CatalogCommand, QuoteArgs};
 pub use providers::{ProviderAddArgs, ProviderCommand, ProviderTestArgs};
 pub use social::{McpArgs, SocialCallArgs, SocialChangeArgs, SocialCommand, SocialExportArgs};
@@ -98,6 +100,11 @@ pub enum Command {
     Order {
         #[command(subcommand)]
         command: OrderCommand,
+    },
+    /// People: who signs in, and what they may do.
+    Person {
+        #[command(subcommand)]
+        command: PersonCommand,
     },
     /// Models: stop selling one for a while without deleting it.
     Model {

@@ -2,6 +2,7 @@
 //! alone).
 
 mod certificate;
+mod people;
 mod verified;
 mod workflows;
 
@@ -57,6 +58,14 @@ data_dir = \".\"
 [tasks]
 look_every = \"200ms\"
 refresh_after = \"200ms\"
+
+# People sign in, and their mail is a file each.
+[people]
+enabled = true
+sign_up = \"open\"
+
+[people.mail]
+folder = \"mail\"
 
 # Receivers on this machine may be notified.
 [webhooks]
@@ -185,10 +194,13 @@ pub async fn demo(demo: args::DemoArgs, out: &Output) -> anyhow::Result<()> {
     let mut line = json!({
         "base_url": base_url, "dash_url": base_url, "key": secret, "manage_key": manage, "admin_key": admin, "sim_url": sim_url,
     });
+    let links = people::links(&running.app.store, &base_url).await?;
+    line["people"] = json!(links);
     if let Some(authority) = &authority {
         line["ca_file"] = json!(authority);
     }
-    out.say(&line, || welcome(&base_url, [&secret, &manage, &admin], authority.as_deref()));
+    let welcome = || welcome(&base_url, [&secret, &manage, &admin], authority.as_deref()) + &people::shown(&links);
+    out.say(&line, welcome);
     stopped.await;
     stop(running).await;
     sim.stop().await;
@@ -293,12 +305,7 @@ async fn funded(
     new_key(store, account, name, KeyScope::Call).await
 }
 
-async fn new_key(
-    store: &Store,
-    account: AccountId,
-    name: &str,
-    scope: KeyScope,
-) -> anyhow::Result<(KeyId, String)> {
+async fn new_key(store: &Store, account: AccountId, name: &str, scope: KeyScope) -> anyhow::Result<(KeyId, String)> {
     let secret = real::new_secret();
     let (name, limits) = (name.to_owned(), Limits::default());
     let key = NewKey { account, name, expires_at: None, models: None, cidrs: None, limits, scope };

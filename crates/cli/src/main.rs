@@ -21,6 +21,7 @@ mod ledger;
 mod mcp;
 mod models;
 mod pauses;
+mod people;
 mod providers;
 mod quote;
 mod real;
@@ -77,6 +78,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::AdminKey { command } => admin_keys::admin_key(&cli.config, command, &out).await,
         Command::Codes { command } => codes::codes(&cli.config, command, &out).await,
         Command::Order { command } => codes::order(&cli.config, command, &out).await,
+        Command::Person { command } => people::person(&cli.config, command, &out).await,
         Command::Model { command } => pauses::pausable(&cli.config, PauseKind::Model, command, &out).await,
         Command::Provider { command } => providers::provider(&cli.config, command, &out).await,
         Command::Log(log) => pauses::log(&cli.config, log, &out).await,

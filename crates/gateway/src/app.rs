@@ -7,6 +7,7 @@ use crate::door::spool::SpoolDisk;
 use crate::exports::Exports;
 use crate::jobs::Jobs;
 use crate::payments::PaymentDesk;
+use crate::people::PeopleDesk;
 use crate::published::Published;
 use crate::sale::WorkflowBoard;
 use crate::sale::price_list::PriceList;
@@ -35,6 +36,7 @@ pub struct App {
     pub images: Arc<ImageDesk>,
     pub realtime: Arc<RealtimeDesk>,
     pub payments: Arc<PaymentDesk>,
+    pub people: PeopleDesk,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) published: Published,
     pub(crate) price_list: PriceList,
@@ -98,7 +100,9 @@ impl App {
     /// What is needed to tell who asks.
     pub fn register(&self) -> Register<'_> {
         let till = &self.till;
-        Register { keys: &till.keys, store: &till.store, world: &till.world, trusted: &self.settings.trusted_proxies }
+        let settings = &self.settings;
+        let (trusted, people) = (settings.trusted_proxies.as_slice(), &settings.people);
+        Register { keys: &till.keys, store: &till.store, world: &till.world, trusted, people }
     }
 
     /// What its servers have in common.

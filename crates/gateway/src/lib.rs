@@ -20,6 +20,7 @@ mod margins;
 pub mod media_trial;
 pub mod metrics;
 pub mod payments;
+pub mod people;
 mod published;
 pub mod quotes;
 pub mod refusal;

@@ -14,6 +14,7 @@ use crate::endpoints::{router, table};
 use crate::fetcher::Fetcher;
 use crate::metrics::Metrics;
 use crate::payments::PaymentDesk;
+use crate::people::PeopleDesk;
 use crate::published::Published;
 use crate::routes::Routes;
 use crate::sale::WorkflowBoard;
@@ -31,7 +32,7 @@ use crate::work::realtime::{RealtimeDesk, SessionPlaces};
 use crate::work::run_files::RunFiles;
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
-use crate::workers::{payments, poller, probes, reload, runs, settler, upkeep, webhooks};
+use crate::workers::{mail, payments, poller, probes, reload, runs, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
@@ -133,6 +134,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     let files = app.settings.tls.clone();
     let tls = files.zip(tls).map(|(files, pair)| Arc::new(TlsDoor::new(files, pair, app.metrics.tls.clone())));
     app.tracker.spawn(poller::run(app.clone()));
+    app.tracker.spawn(mail::run(app.clone()));
     app.tracker.spawn(probes::run(app.clone()));
     app.tracker.spawn(runs::run(app.clone(), router(app.clone())));
     if let Some(source) = source {
@@ -253,6 +255,7 @@ pub(crate) fn build(
         places: SessionPlaces::default(),
     };
     Arc::new(App {
+        people: PeopleDesk::new(&settings.people, secrets.clone()),
         realtime: Arc::new(realtime),
         payments: Arc::new(PaymentDesk::new(till.clone(), settings.payments.clone())),
         images: Arc::new(images),

@@ -2,6 +2,8 @@
 //! its data directory: one JSON command per line, one JSON answer per line. Only the owner of the
 //! files may connect.
 
+mod people;
+
 use std::future::Future;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -16,16 +18,18 @@ use tokio::task::JoinSet;
 use tollgate_catalog::Money;
 
 use crate::account::change::{AccountChange, KeyChange};
+use crate::account::limits::Change;
 use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey, Pot};
 use crate::call::UsagePage;
 use crate::code_batch::NewCodeBatch;
 use crate::error::StoreError;
-use crate::ids::{AccountId, AdminKeyId, BatchId, CallId, KeyId, OrderId, RunId};
+use crate::ids::{AccountId, AdminKeyId, BatchId, CallId, InviteId, KeyId, OrderId, PersonId, RunId};
 use crate::ledger::entries::EntryPage;
 use crate::operator::pause::PauseChange;
 use crate::operator::workflow::WorkflowMove;
 use crate::operator::{Attribution, AuditPage, NewAdminKey};
 use crate::payment::OrderFilter;
+use crate::person::{AccountRole, HouseRole, NewInvite, NewMailToken, NewPerson};
 use crate::statement::StatementSpan;
 use crate::store::{Receipted, Store};
 use crate::sums::SumAsk;
@@ -137,6 +141,47 @@ pub enum AdminCommand {
     },
     LedgerVerify {
         how: Audit,
+    },
+    PersonCreate {
+        new: Box<NewPerson>,
+        done: Attribution,
+    },
+    PersonList {
+        after: Option<PersonId>,
+        limit: u32,
+    },
+    PersonShow {
+        person: PersonId,
+    },
+    PersonChange {
+        person: PersonId,
+        house_role: Change<HouseRole>,
+        disabled: Option<bool>,
+        done: Attribution,
+    },
+    PersonLink {
+        email: String,
+        token: NewMailToken,
+        done: Attribution,
+    },
+    PersonSignOut {
+        person: PersonId,
+        done: Attribution,
+    },
+    MembershipPut {
+        account: AccountId,
+        person: PersonId,
+        role: AccountRole,
+        done: Attribution,
+    },
+    InviteCreate {
+        new: NewInvite,
+        done: Attribution,
+    },
+    InviteList,
+    InviteRevoke {
+        invite: InviteId,
+        done: Attribution,
     },
     LedgerLast,
     LedgerEntries {
@@ -294,6 +339,16 @@ impl Store {
                 value(self.revoke_admin_key(key, done).await?.ok_or_else(|| missing(key.to_string()))?)
             }
             AdminCommand::Audit { page } => value(self.audit_page(page).await?),
+            AdminCommand::PersonCreate { .. }
+            | AdminCommand::PersonList { .. }
+            | AdminCommand::PersonShow { .. }
+            | AdminCommand::PersonChange { .. }
+            | AdminCommand::PersonLink { .. }
+            | AdminCommand::PersonSignOut { .. }
+            | AdminCommand::MembershipPut { .. }
+            | AdminCommand::InviteCreate { .. }
+            | AdminCommand::InviteList
+            | AdminCommand::InviteRevoke { .. } => self.execute_about_people(command).await,
             AdminCommand::UsageList { account, page } => {
                 let rows = self.usage(account, page).await?;
                 value(self.records(&rows).await?)

@@ -133,6 +133,22 @@ id_type!(
     "adm_"
 );
 
+id_type!(
+    /// Somebody who signs in.
+    PersonId,
+    "pers_"
+);
+id_type!(
+    /// One session of a person, by which it is listed and ended; it opens nothing.
+    SessionId,
+    "sess_"
+);
+id_type!(
+    /// One invite, by which it is listed and taken back; it opens nothing.
+    InviteId,
+    "inv_"
+);
+
 fn encode(bytes: &[u8; 16]) -> [u8; TEXT_LEN] {
     // In words of 64 bits: ids are written several times per call.
     let value = u128::from_be_bytes(*bytes);
@@ -225,6 +241,18 @@ impl Maker {
 
     pub fn run(&self) -> RunId {
         RunId(self.next())
+    }
+
+    pub fn person(&self) -> PersonId {
+        PersonId(self.next())
+    }
+
+    pub fn session(&self) -> SessionId {
+        SessionId(self.next())
+    }
+
+    pub fn invite(&self) -> InviteId {
+        InviteId(self.next())
     }
 
     fn next(&self) -> [u8; 16] {

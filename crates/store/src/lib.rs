@@ -26,6 +26,7 @@ mod migration;
 mod operator;
 mod owner;
 mod payment;
+mod person;
 mod postgres;
 mod probe;
 pub mod receipt;
@@ -62,7 +63,7 @@ pub use client_secret::{ClientSecret, ClientSecretLimits, ClientSecretsFull, New
 pub use clock::{Clock, ClockStanding, ClockState};
 pub use code_batch::{CODES_AT_ONCE, CodeBatch, CodeRefused, NewCodeBatch, Redeemed};
 pub use error::StoreError;
-pub use ids::{AccountId, AdminKeyId, BatchId, CallId, KeyId, OrderId, RunId, TaskId};
+pub use ids::{AccountId, AdminKeyId, BatchId, CallId, InviteId, KeyId, OrderId, PersonId, RunId, SessionId, TaskId};
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use ledger::entries::{Entry, EntryPage};
 pub use manage::{AccountSearch, ChangeClaim, ChangeKey, UsageSearch, WebhookTry};
@@ -73,6 +74,11 @@ pub use operator::{AdminKey, Attribution, AuditPage, NewAdminKey, OperatorEvent}
 pub use payment::plan::{OrderTruth, PaymentStanding};
 pub use payment::{
     NewOrder, OrderFilter, OrderIdem, OrderLimits, OrderMade, OrderSettled, OrderState, PayEvent, PayOrder,
+};
+pub use person::{
+    AccountMember, AccountRole, CredentialKind, DueMail, FoundSession, HouseRole, InviteRecord, InvitedInto,
+    Membership, NewInvite, NewMailToken, NewPerson, NewSession, NotARole, PasswordHash, PersonRecord, SessionRecord,
+    StoredCredential, TokenPurpose, UsedCode, folded_email,
 };
 pub use probe::{ProbeClaim, ProbeDay, ProbeLimits, ProbeTurn};
 pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};

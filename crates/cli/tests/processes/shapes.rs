@@ -244,6 +244,9 @@ fn keys(tried: &mut Tried) {
     tried.run("admin-key list", &[]);
     tried.run("admin-key revoke", &[&text(&admin["admin_key_id"])]);
     tried.run("admin-key log", &[]);
+    tried.run("person create", &["eve@example.com", "--auditor"]);
+    tried.run("person link", &["eve@example.com"]);
+    tried.run("person list", &[]);
 }
 
 fn prices(tried: &mut Tried) {

@@ -24,6 +24,7 @@ pub mod metrics;
 pub mod models;
 pub mod music;
 pub mod openapi;
+pub mod people;
 mod picture_file;
 pub mod pricing;
 pub mod quote;

@@ -32,13 +32,15 @@ pub enum Access {
     Paid,
     /// Whoever manages an account and may at least this much in it.
     Account(AccountRole),
+    /// Somebody who is signed in, by the cookie of a session.
+    Session,
     /// Somebody who has this role.
     Role(AccessRole),
 }
 
-/// What somebody may do beside what the key of an account may. Admin keys have the only role there
-/// is so far. An auditor, who reads what an operator sees, is one more variant. The roles in an
-/// account are [`AccountRole`].
+/// What somebody may do beside what the key of an account may. Admin keys have it, and sessions of
+/// people who are operators in the house; auditors read. The roles in an account are
+/// [`AccountRole`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessRole {
     Operator,

@@ -6,7 +6,7 @@
 use super::row::{Access, Family, Row};
 use super::{
     account, admin, chat, client_secrets, conversations, decisions, embeddings, gemini, health, images, manage, mcp,
-    models, music, openapi, pricing, quote, realtime, receipts, rerank, responses, root, runs, social, speech,
+    models, music, openapi, people, pricing, quote, realtime, receipts, rerank, responses, root, runs, social, speech,
     statements, topups, transcriptions, usage_sums, videos, webhooks, workflows,
 };
 use crate::app::App;
@@ -45,6 +45,12 @@ pub(super) const FAMILIES: &[Family] = &[
     pricing::FAMILY,
     workflows::FAMILY,
     runs::FAMILY,
+    // people
+    people::sessions::FAMILY,
+    people::sign_up::FAMILY,
+    people::passwords::FAMILY,
+    people::totp::FAMILY,
+    people::members::FAMILY,
     // account holders
     account::FAMILY,
     usage_sums::FAMILY,
@@ -55,6 +61,7 @@ pub(super) const FAMILIES: &[Family] = &[
     // operators
     admin::accounts::FAMILY,
     admin::keys::FAMILY,
+    admin::people::FAMILY,
     admin::books::FAMILY,
     admin::house::FAMILY,
     admin::overview::FAMILY,

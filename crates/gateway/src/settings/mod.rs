@@ -7,6 +7,7 @@ mod fit;
 mod images;
 mod pages;
 mod payments;
+mod people;
 mod price_list;
 mod probes;
 mod providers;
@@ -26,6 +27,7 @@ pub use fit::METRICS_CONNECTIONS;
 pub use images::ImageSettings;
 pub use pages::{Origin, Pages};
 pub use payments::{PaymentSettings, StripeSettings, WrongCodes};
+pub use people::{MailPassword, MailSettings, MailSink, MailTls, PeopleSettings, SignUp, origin_of};
 pub use price_list::PriceListSettings;
 pub use probes::ProbeSettings;
 pub use read::{ConfigSource, catalog_files, catalog_paths};
@@ -85,6 +87,7 @@ pub struct Settings {
     pub probes: ProbeSettings,
     pub storage: StorageSettings,
     pub payments: PaymentSettings,
+    pub people: PeopleSettings,
 }
 
 impl Settings {

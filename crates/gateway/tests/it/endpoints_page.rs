@@ -24,10 +24,11 @@ fn written() -> String {
          `GET /openapi.json` describes parameters, bodies and replies.\n\n\
          | who | may call |\n|---|---|\n\
          | anybody | without a key |\n\
+         | session | a person who is signed in ([people](people.md)) |\n\
          | key | a key of an account; free of charge |\n\
          | paid | a key of an account; held and charged, and [quoted](billing.md) before |\n\
          | viewer, member, owner | a key made with `--scope manage` ([the account API](account.md)), which may what an owner may |\n\
-         | operator | an admin key ([the operator's API](operating.md#the-operators-api)) |\n\
+         | operator | an admin key ([the operator's API](operating.md#the-operators-api)), or a session of an operator; auditors read |\n\
          | this machine | requests made on this machine ([health](operating.md#health)) |\n",
     );
     let mut tag = "";
@@ -48,6 +49,7 @@ fn who(row: &Row) -> &'static str {
     match row.access {
         Access::Public => "anybody",
         Access::Local => "this machine",
+        Access::Session => "session",
         Access::Key => "key",
         Access::Paid => "paid",
         Access::Account(AccountRole::Viewer) => "viewer",

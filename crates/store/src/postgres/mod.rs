@@ -17,6 +17,7 @@ mod manage;
 mod migrate;
 mod operator;
 mod payments;
+mod people;
 mod probes;
 mod queue;
 mod receipts;

@@ -25,7 +25,7 @@ use crate::margin::{MarginRow, first_id};
 use crate::operator::{Attribution, AuditRow};
 
 /// The longest a statement of its own may take; what sweeps a large table needs some of it.
-const READ_TIME: Duration = Duration::from_secs(30);
+pub(super) const READ_TIME: Duration = Duration::from_secs(30);
 
 pub(super) type SqlParam<'a> = &'a (dyn ToSql + Sync);
 

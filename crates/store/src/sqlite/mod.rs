@@ -12,6 +12,7 @@ pub(crate) mod manage;
 mod open;
 mod operator;
 mod payments;
+mod people;
 mod probes;
 mod read;
 mod receipts;

@@ -360,6 +360,7 @@ fn answer(op: Op, outcome: Outcome) {
             | Op::ClientSecret(_, reply)
             | Op::Manage(_, reply)
             | Op::WorkflowRun(_, reply)
+            | Op::People(_, reply)
             | Op::Probe(_, reply),
             outcome,
         ) => {

@@ -210,6 +210,7 @@ fn credit(asked: &OperatorRequest<'_>, kind: CreditKind) -> Result<PlannedComman
     if amount.is_zero() {
         return Err(wrong("amount_nano_usd", "not zero"));
     }
+    asked.strong_above(Some(amount))?;
     let (id, expires_at) = (asked.get("reference")?, asked.may("expires_at_ms")?);
     let done = asked.done()?;
     let credit = Credit { id, account, kind, pot, amount, expires_at, reason: done.reason, actor: done.actor };
@@ -225,6 +226,7 @@ static REFUND: OperatorVerb = OperatorVerb {
     ],
     plan: |asked| {
         let (call, amount): (CallId, Option<Money>) = (asked.get("call_id")?, asked.may("amount_nano_usd")?);
+        asked.strong_above(amount)?;
         let done = asked.done()?;
         let refund = Refund { call, amount, reason: done.reason, actor: done.actor };
         Ok(PlannedCommand::from(AdminCommand::Refund { refund, request: asked.request() }).then(Then::Keys))

@@ -177,6 +177,7 @@ static ADMIN_CREATE: OperatorVerb = OperatorVerb {
         REASON,
     ],
     plan: |asked| {
+        asked.strong()?;
         let key = NewAdminKey { name: asked.get("name")?, expires_at: asked.may(EXPIRES.name)?, done: asked.done()? };
         let secret = operator::new_secret(operator::PREFIX, |bytes| asked.app.world.fill(bytes));
         Ok(PlannedCommand::from(AdminCommand::AdminKeyCreate { key, secret: secret.clone() }).telling(secret))

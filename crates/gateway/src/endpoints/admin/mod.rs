@@ -11,6 +11,7 @@ pub mod house;
 pub mod keys;
 pub mod money;
 pub mod overview;
+pub mod people;
 pub mod routes;
 pub(super) mod schemas;
 pub mod social;
@@ -80,7 +81,7 @@ pub(super) fn query(parts: &http::request::Parts, fields: &[VerbField]) -> Resul
 }
 
 /// A body that is a JSON object.
-fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => Ok(fields),
         _ => Err(Refusal::new(Code::InvalidJson, "The body is not a JSON object.")),
@@ -167,10 +168,10 @@ impl Form {
 }
 
 /// The query string; what is not taken is unknown.
-struct Query(Vec<(String, String)>);
+pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    fn read(text: &str) -> Result<Query, Refusal> {
+    pub fn read(text: &str) -> Result<Query, Refusal> {
         let all = pairs(text).map_err(|_| Refusal::new(Code::InvalidRequest, "The query string cannot be read."))?;
         Ok(Query(all.into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()))
     }
@@ -195,7 +196,7 @@ impl Query {
         number.ok_or_else(|| wrong(name, &format!("a number from {} to {}", range.start(), range.end())))
     }
 
-    fn finish(self) -> Result<(), Refusal> {
+    pub fn finish(self) -> Result<(), Refusal> {
         self.0.first().map_or(Ok(()), |(name, _)| Err(unknown(name)))
     }
 }

@@ -53,6 +53,7 @@ pub fn document<'a>(cells: impl Iterator<Item = &'a Arc<Cell>>) -> Value {
             "securitySchemes": {
                 "key": { "type": "http", "scheme": "bearer" },
                 "manage_key": { "type": "http", "scheme": "bearer", "description": "made with `tollgate key create --scope manage`" },
+                "session": { "type": "apiKey", "in": "cookie", "name": "tollgate_session", "description": "set by POST /api/session; `__Host-tollgate` over https" },
                 "admin_key": { "type": "http", "scheme": "bearer", "description": "made with `tollgate admin-key create`" },
             },
             "schemas": schemas(),
@@ -143,6 +144,7 @@ fn described(row: &Row) -> Value {
         Access::Key | Access::Paid => Some("key"),
         Access::Account(_) => Some("manage_key"),
         Access::Role(AccessRole::Operator) => Some("admin_key"),
+        Access::Session => Some("session"),
         Access::Public | Access::Local => None,
     };
     if let Some(scheme) = security {
@@ -204,7 +206,7 @@ fn refusals(row: &Row) -> BTreeSet<u16> {
     let mut all: BTreeSet<u16> = match row.access {
         Access::Public => [503].into(),
         Access::Local => [404].into(),
-        Access::Role(_) | Access::Account(_) | Access::Key => [401, 403, 500, 503].into(),
+        Access::Role(_) | Access::Account(_) | Access::Key | Access::Session => [401, 403, 500, 503].into(),
         Access::Paid => Code::ALL.iter().map(|code| code.status()).filter(|status| *status != 499).collect(),
     };
     if row.in_path().next().is_some() {

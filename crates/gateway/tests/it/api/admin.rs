@@ -107,6 +107,7 @@ async fn every_verb_does_what_it_says() {
         books(&office, &account, &call, &price).await;
         the_house(&office).await;
         workflows(&office).await;
+        people(&office, &account).await;
         let asked: BTreeSet<String> =
             office.asked.lock().expect("a lock").iter().map(|&name| name.to_owned()).collect();
         let left: Vec<String> = commands().difference(&asked).cloned().collect();
@@ -446,4 +447,40 @@ async fn head_reads_and_nothing_else() {
     };
     assert_eq!(head("/api/admin/accounts?limit=1").await, 200);
     assert_eq!(head("/api/admin/receipts/keys/rotate").await, 405);
+}
+
+/// People: made, changed, invited, put into an account.
+async fn people(office: &Office, account: &str) {
+    let wish = json!({ "email": "Eve@Example.com", "house_role": "auditor", "reason": "hired" });
+    let made = office.send("POST", "/api/admin/people", wish.clone()).await;
+    let id = text(&made["person_id"]);
+    assert!(text(&made["token"]).len() > 40 && made["house_role"] == "auditor", "{made}");
+    let twice = office.refused("POST", "/api/admin/people", Some(wish)).await;
+    assert_eq!((twice.0, twice.1.as_str()), (409, "conflict"));
+    let bad = json!({ "email": "nobody", "reason": "x" });
+    assert_eq!(office.refused("POST", "/api/admin/people", Some(bad)).await.2, "email");
+    let changed = json!({ "house_role": null, "disabled": true, "reason": "left" });
+    let path = format!("/api/admin/people/{id}");
+    let changed = office.send("PATCH", &path, changed).await;
+    assert_eq!((&changed["house_role"], changed["disabled_at_ms"].is_i64()), (&json!(null), true));
+    let back = office.send("PATCH", &path, json!({ "disabled": false, "reason": "back" })).await;
+    assert_eq!(back["disabled_at_ms"], json!(null));
+    let member = format!("/api/admin/accounts/{account}/members/{id}");
+    let put = office.send("PUT", &member, json!({ "role": "owner", "reason": "theirs" })).await;
+    assert_eq!(put["memberships"][0]["role"], "owner", "{put}");
+    let last = office.refused("PUT", &member, Some(json!({ "role": "viewer", "reason": "less" }))).await;
+    assert_eq!((last.0, last.1.as_str()), (409, "conflict"), "one owner stays");
+    office.send("POST", "/api/admin/people/links", json!({ "email": "eve@example.com", "reason": "lost" })).await;
+    let nobody = json!({ "email": "x@example.com", "reason": "lost" });
+    assert_eq!(office.refused("POST", "/api/admin/people/links", Some(nobody)).await.0, 404);
+    office.send("POST", &format!("{path}/sign-out"), json!({ "reason": "stolen" })).await;
+    assert_eq!(office.get(&path).await["email"], "Eve@Example.com");
+    assert_eq!(office.get("/api/admin/people?limit=1").await["has_more"], false);
+    let wish = json!({ "email": "new@example.com", "house_role": "operator", "reason": "hired" });
+    let invite = office.send("POST", "/api/admin/invites", wish).await;
+    assert!(text(&invite["link"]).contains("#token="), "without mail it is handed over: {invite}");
+    assert_eq!(office.get("/api/admin/invites").await["data"].as_array().map(Vec::len), Some(1));
+    let revoke = format!("/api/admin/invites/{}/revoke", text(&invite["invite_id"]));
+    office.send("POST", &revoke, json!({ "reason": "a mistake" })).await;
+    assert_eq!(office.refused("POST", &revoke, Some(json!({ "reason": "again" }))).await.0, 404);
 }

@@ -51,6 +51,10 @@ async fn paid_paths_refuse_bad_and_too_large_bodies() {
     for row in rows() {
         // News of a payment provider are signed, and of no use without one.
         let Some(body) = row.body.as_ref().filter(|_| !row.path.starts_with("/api/payments/")) else { continue };
+        // People do not sign in here, and nothing about them is there.
+        if row.tag.starts_with("people") {
+            continue;
+        }
         let key = match row.access {
             Access::Role(_) => ADMIN,
             Access::Account(_) => manage.as_str(),

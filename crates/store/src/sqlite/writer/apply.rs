@@ -163,6 +163,7 @@ impl<'a> Apply<'a> {
             Op::Manage(manage, _) => return Ok(Outcome::Count(self.manage(manage)?)),
             Op::ClientSecret(secret, _) => return Ok(Outcome::Count(self.client_secret(secret)?)),
             Op::WorkflowRun(run, _) => return Ok(Outcome::Count(self.workflow_run(run)?)),
+            Op::People(write, _) => return Ok(Outcome::Count(self.people(write)?)),
             Op::Task(task, _) => return Ok(Outcome::Done(self.task(task)?)),
             Op::TakeWebhooks { now, until, wish, .. } => {
                 return self.take_webhooks(*now, *until, wish).map(Outcome::Webhooks);

@@ -18,6 +18,7 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{Pots, Settlement};
 use crate::operator::Attribution;
+use crate::person::statement::PersonStatement;
 use crate::receipt::KeyRecord;
 use crate::sqlite::changes::ChangeOp;
 use crate::sqlite::client_secrets::ClientSecretOp;
@@ -65,6 +66,7 @@ pub(in crate::sqlite) enum Op {
     },
     Operator(Box<OperatorOp>, CommitReply<()>),
     Money(Box<MoneyOp>, CommitReply<MoneyDone>),
+    People(Vec<PersonStatement>, CommitReply<u64>),
     /// So many rows of the usage log from before there were sums.
     FillSums(i64, CommitReply<u64>),
     ForgetIdem {
