@@ -96,7 +96,7 @@ pub fn somebody(email: &str, name: &str) -> NewPerson {
 }
 
 pub fn new_token() -> OneTimeToken {
-    OneTimeToken::new(|bytes| real::fill(bytes))
+    OneTimeToken::new(real::fill)
 }
 
 pub fn stored(token: &OneTimeToken) -> NewMailToken {

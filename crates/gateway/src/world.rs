@@ -34,7 +34,7 @@ impl World {
         // The wall clock and the steady clock at the same moment.
         let began = (now(), Instant::now());
         let steady = move || {
-            // Without the division of 128 bits that `as_millis` takes: every call asks several times.
+            // Without the wide division of `as_millis`: every call asks several times.
             let since = began.1.elapsed();
             let seconds = Millis::try_from(since.as_secs()).unwrap_or(Millis::MAX).saturating_mul(1_000);
             began.0.saturating_add(seconds).saturating_add(Millis::from(since.subsec_millis()))

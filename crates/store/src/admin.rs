@@ -2,6 +2,7 @@
 //! its data directory: one JSON command per line, one JSON answer per line. Only the owner of the
 //! files may connect.
 
+mod money;
 mod people;
 
 use std::future::Future;
@@ -30,7 +31,6 @@ use crate::operator::workflow::WorkflowMove;
 use crate::operator::{Attribution, AuditPage, NewAdminKey};
 use crate::payment::OrderFilter;
 use crate::person::{AccountRole, HouseRole, NewInvite, NewMailToken, NewPerson};
-use crate::statement::StatementSpan;
 use crate::store::{Receipted, Store};
 use crate::sums::SumAsk;
 use crate::workflow_run::{NewWorkflowRun, WorkflowRunLimits};
@@ -370,9 +370,7 @@ impl Store {
             AdminCommand::WorkflowStates => value(self.workflow_states().await?),
             AdminCommand::WorkflowMoves { slug, limit } => value(self.workflow_moves(slug, limit).await?),
             AdminCommand::SocialDays { day } => value(self.social_days(day).await?),
-            AdminCommand::LedgerVerify { how: Audit::Full } => value(self.verify().await?),
-            AdminCommand::LedgerVerify { how: Audit::Strict } => value(self.verify_strictly().await?),
-            AdminCommand::LedgerVerify { how: Audit::Changed } => value(self.verify_changed().await?),
+            AdminCommand::LedgerVerify { how } => self.audited(how).await,
             AdminCommand::LedgerLast => value(self.last_entry().await?),
             AdminCommand::LedgerEntries { page } => value(self.entries(page).await?),
             AdminCommand::Receipt { account, call } => match self.receipt(account, call).await? {
@@ -389,27 +387,27 @@ impl Store {
                 self.note_audit(&done, "receipt_key.rotate", "receipts", None, "").await?;
                 value(rotated)
             }
-            AdminCommand::Statement { account, month, tz } => {
-                let span = StatementSpan::read(&month, tz.as_deref());
-                let span = span.map_err(|what| StoreError::Conflict(format!("`{what}` is not one")))?;
-                value(self.statement(account, span).await?.ok_or_else(|| missing(account.to_string()))?)
-            }
-            AdminCommand::OrderList { filter } => value(self.orders(filter).await?),
-            AdminCommand::OrderShow { order } => {
-                value(self.order(order).await?.ok_or_else(|| missing(order.to_string()))?)
-            }
-            AdminCommand::OrderForgive { order, done } => value(self.forgive_order(order, done).await?),
-            AdminCommand::CodesCreate { batch } => value(self.create_codes(*batch).await?),
-            AdminCommand::CodesList { before, limit } => value(self.code_batches(before, limit).await?),
-            AdminCommand::CodesRevoke { batch, done } => {
-                value(self.revoke_codes(batch, done).await?.ok_or_else(|| missing(batch.to_string()))?)
-            }
+            AdminCommand::Statement { .. }
+            | AdminCommand::OrderList { .. }
+            | AdminCommand::OrderShow { .. }
+            | AdminCommand::OrderForgive { .. }
+            | AdminCommand::CodesCreate { .. }
+            | AdminCommand::CodesList { .. }
+            | AdminCommand::CodesRevoke { .. } => self.execute_about_money(command).await,
             AdminCommand::ClockShow => value(self.clock_state()),
             AdminCommand::ClockAccept { done } => {
                 let accepted = self.accept_clock().await?;
                 self.note_audit(&done, "clock.accept", "clock", None, "").await?;
                 value(accepted)
             }
+        }
+    }
+
+    async fn audited(&self, how: Audit) -> Result<Value, StoreError> {
+        match how {
+            Audit::Full => value(self.verify().await?),
+            Audit::Strict => value(self.verify_strictly().await?),
+            Audit::Changed => value(self.verify_changed().await?),
         }
     }
 

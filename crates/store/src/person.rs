@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AccountId, InviteId, PersonId, SessionId};
 
-/// What a person may do in an account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What somebody may do in an account; each may what those before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountRole {
     /// Reads everything of the account, changes nothing.

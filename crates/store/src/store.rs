@@ -40,8 +40,8 @@ pub enum Receipted {
     NoSuchCall,
 }
 
-/// What is awaited of PostgreSQL is apart: its futures have 5 KB, and every call would carry and move
-/// room for them, on SQLite too.
+/// What is awaited of PostgreSQL is apart: its futures have 5 KB, and every call would carry and
+/// move room for them, on SQLite too.
 macro_rules! on_engine {
     ($self:ident, $engine:ident => $same:ident.$verb:ident($($word:tt)*).await) => {
         match &$self.engine {

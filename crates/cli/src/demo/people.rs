@@ -22,7 +22,7 @@ pub async fn links(store: &Store, base_url: &str) -> anyhow::Result<Vec<DemoLink
         ("operator", "operator@example.com", Some(HouseRole::Operator), None),
         ("customer", "customer@example.com", None, membership),
     ] {
-        let done = Attribution { actor: "demo".to_owned(), reason: "a start of the demo".to_owned() };
+        let done = Attribution::by("demo".to_owned(), "a start of the demo".to_owned());
         let person = match store.person_by_email(email).await? {
             Some(person) => Some(person),
             None => {

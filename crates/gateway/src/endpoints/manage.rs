@@ -14,7 +14,7 @@ use super::usage_sums::{own_export_row, own_sums_row, usage_asked};
 use super::video_tasks;
 use crate::app::App;
 use crate::refusal::Refusal;
-use crate::who::manager::{self, AccountHolder, AccountRole};
+use crate::who::holder::{self, AccountHolder, AccountRole};
 use crate::work::video::show::{self, ShownTask};
 use crate::work::video::webhooks;
 use axum::extract::{Path, Request, State};
@@ -125,7 +125,7 @@ pub(super) async fn look(
 ) -> Response {
     let (parts, _) = request.into_parts();
     let outcome = reading::guarded(async {
-        let holder = manager::authenticate(&app.register(), &parts).await?;
+        let holder = holder::authenticate(&app.register(), &parts).await?;
         holder.must_be(role)?;
         work(holder, parts).await
     });

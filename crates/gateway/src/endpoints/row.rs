@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::quotes::QuoteReader;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
-use crate::who::manager::AccountRole;
+use crate::who::holder::AccountRole;
 use axum::handler::Handler;
 use axum::routing::{self, MethodRouter};
 use bytes::Bytes;

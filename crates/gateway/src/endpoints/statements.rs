@@ -5,7 +5,7 @@ use super::row::{Access, AccessRole, Family, Row, no_schemas};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::statements::StatementForm;
-use crate::who::manager::{self, AccountRole};
+use crate::who::holder::{self, AccountRole};
 use crate::who::operator;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
@@ -55,7 +55,7 @@ async fn of_own(
 ) -> Response {
     let (parts, _) = request.into_parts();
     let outcome = async {
-        let holder = manager::authenticate(&app.register(), &parts).await?;
+        let holder = holder::authenticate(&app.register(), &parts).await?;
         holder.must_be(AccountRole::Viewer)?;
         statement(&app, holder.id(), &month, query.as_deref().unwrap_or("")).await
     };

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::payments::codes;
 use crate::refusal::Refusal;
 use crate::who::caller::client_address;
-use crate::who::manager::{self, AccountHolder, AccountRole};
+use crate::who::holder::{self, AccountHolder, AccountRole};
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
@@ -69,7 +69,7 @@ async fn held(
 ) -> Response {
     let (parts, body) = request.into_parts();
     let outcome = async {
-        let holder = manager::authenticate(&app.register(), &parts).await?;
+        let holder = holder::authenticate(&app.register(), &parts).await?;
         holder.must_be(role)?;
         work(holder, parts, body).await
     };

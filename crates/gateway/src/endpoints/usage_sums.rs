@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::csv::csv_line;
 use crate::exports::Exporting;
 use crate::refusal::Refusal;
-use crate::who::manager::AccountRole;
+use crate::who::holder::AccountRole;
 use crate::who::operator;
 use axum::body::Body;
 use axum::extract::{RawQuery, Request, State};

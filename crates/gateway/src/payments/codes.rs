@@ -23,7 +23,6 @@ pub fn new_code(fill: impl Fn(&mut [u8])) -> String {
     let mut value = u128::from_be_bytes(random);
     let mut letters = [0u8; LETTERS];
     for letter in letters.iter_mut().rev() {
-        #[expect(clippy::cast_possible_truncation, reason = "five bits of it")]
         let digit = (value & 31) as usize;
         *letter = ALPHABET[digit];
         value >>= 5;

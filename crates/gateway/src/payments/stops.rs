@@ -31,7 +31,7 @@ impl PaymentDesk {
         let change = AccountChange { suspended: Some(suspended), ..AccountChange::default() };
         let reason = format!("{}: {why}", order.id);
         tracing::warn!(order = %order.id, account = %order.account, suspended, "payments suspend or reopen an account");
-        let done = Attribution { actor: "payments".to_owned(), reason };
+        let done = Attribution::by("payments", reason);
         self.till.store.change_account(order.account, change, done).await.map(drop)
     }
 }

@@ -204,7 +204,7 @@ fn unleeted(text: &str) -> String {
 fn made_of_words(text: &str) -> bool {
     let text: String = text.chars().filter(|c| c.is_alphabetic()).collect();
     let rest = |word: &&str| text.strip_prefix(*word).is_some_and(|rest| rest.is_empty() || WORDS.contains(&rest));
-    text.is_empty() || WORDS.iter().any(|word| rest(&word))
+    text.is_empty() || WORDS.iter().any(rest)
 }
 
 /// One piece of up to four characters again and again.

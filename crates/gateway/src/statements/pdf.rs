@@ -60,7 +60,7 @@ pub fn write(lines: &[PdfLine]) -> Vec<u8> {
     let table = text.len();
     let _ = write!(text, "xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
     for offset in offsets {
-        let _ = write!(text, "{offset:010} 00000 n \n");
+        let _ = writeln!(text, "{offset:010} 00000 n ");
     }
     let _ = write!(text, "trailer\n<< /Size {} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF\n", objects.len() + 1);
     text.into_bytes()

@@ -154,6 +154,11 @@ fn no_such_key() -> Refusal {
     Refusal::new(Code::InvalidApiKey, "The API key is missing, unknown, revoked or expired.")
 }
 
+/// Whether a key is presented at all, whatever it is worth.
+pub(super) fn presents_key(headers: &HeaderMap) -> bool {
+    [header::AUTHORIZATION, X_API_KEY, X_GOOG_API_KEY].iter().any(|name| headers.contains_key(name))
+}
+
 /// The key as the SDKs of the four dialects send it. Two different keys in one request are refused.
 pub(crate) fn presented_key<'p>(headers: &'p HeaderMap, in_query: Option<&'p str>) -> Result<&'p str, Refusal> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| {

@@ -3,8 +3,8 @@
 
 pub mod caller;
 pub mod client_secret;
+pub mod holder;
 pub mod key_cache;
-pub mod manager;
 pub mod operator;
 pub mod person;
 

@@ -8,7 +8,7 @@
 use super::Register;
 use crate::door::peer::Peer;
 use crate::refusal::Refusal;
-use crate::who::caller::presented_key;
+use crate::who::caller::{presented_key, presents_key};
 use crate::who::person::{self, Person, has_cookie};
 use http::request::Parts;
 use tollgate_store::{AdminKey, HouseRole, hash_secret};
@@ -91,9 +91,4 @@ async fn by_session(register: &Register<'_>, parts: &Parts) -> Result<Operator, 
         Some(HouseRole::Auditor) => Err(Refusal::new(Code::RoleRequired, "An auditor reads, and changes nothing.")),
         None => Err(Refusal::new(Code::RoleRequired, "This path is for operators and auditors.")),
     }
-}
-
-/// Whether a request comes with a key, whatever it is worth.
-fn presents_key(headers: &http::HeaderMap) -> bool {
-    ["authorization", "x-api-key", "x-goog-api-key"].iter().any(|name| headers.contains_key(*name))
 }

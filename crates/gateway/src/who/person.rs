@@ -51,7 +51,7 @@ impl Person {
     }
 
     pub fn done(&self) -> Attribution {
-        Attribution { actor: self.actor(), reason: String::new() }
+        Attribution::by(self.actor(), String::new())
     }
 
     pub fn must_be_strong(&self) -> Result<(), Refusal> {
@@ -81,20 +81,12 @@ impl Person {
                 }
             },
         };
-        if rank(membership.role) < rank(least) {
+        if membership.role < least {
             let text =
                 format!("This needs the role {} in the account; yours is {}.", least.word(), membership.role.word());
             return Err(Refusal::new(Code::RoleRequired, text));
         }
         Ok(membership.account)
-    }
-}
-
-fn rank(role: AccountRole) -> u8 {
-    match role {
-        AccountRole::Viewer => 0,
-        AccountRole::Member => 1,
-        AccountRole::Owner => 2,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use tollgate_gateway::endpoints::{Access, AccessRole, Row, rows};
-use tollgate_gateway::who::manager::AccountRole;
+use tollgate_gateway::who::holder::AccountRole;
 
 const PAGE: &str = "../../docs/endpoints.md";
 

@@ -14,7 +14,7 @@ use crate::code_batch::{self, CodeBatch, NewCodeBatch};
 use crate::error::StoreError;
 use crate::ids::{AccountId, BatchId};
 use crate::ledger::Pots;
-use crate::operator::Attribution;
+use crate::operator::{Attribution, AuditRow};
 use crate::sqlite::lock;
 
 pub(super) enum CodeOp {
@@ -29,7 +29,7 @@ const BATCH: &str = "b.id, b.amount, b.trial, b.count, b.per_account, b.ends_at,
 impl SqliteEngine {
     pub async fn create_codes(&self, new: NewCodeBatch) -> Result<CodeBatch, StoreError> {
         let batch = new.made(self.ids.batch(), self.now())?;
-        let done = Attribution { actor: new.actor, reason: new.reason };
+        let done = Attribution::by(new.actor, new.reason);
         let made = batch.clone();
         self.money(MoneyOp::Code(CodeOp::Make { batch, hashes: new.hashes, done })).await?;
         Ok(made)
@@ -72,7 +72,7 @@ impl SqliteEngine {
             return Err(StoreError::NotFound(account.to_string()));
         }
         let at = lock(&self.shared.books).tick(now);
-        let credit = CreditOp { credit, at, taken: Pots::default(), taken_lots: Parts::new() };
+        let credit = CreditOp { credit, at, taken: Pots::default(), taken_lots: Parts::new(), request: None };
         let done = self.money(MoneyOp::Code(CodeOp::Redeem { hash, batch: batch.clone(), credit })).await?;
         let account = self.account(account).await?.ok_or_else(|| StoreError::broken("an account is gone"))?;
         Ok((done.verdict, Some((batch, account))))
@@ -110,14 +110,15 @@ impl Apply<'_> {
                     statement.execute(params![hash, b.id.0])?;
                 }
                 let detail = format!("{} codes of {} USD", b.count, b.amount);
-                self.note_event(b.created_at, done, "codes.create", &b.id.to_string(), &detail)?;
+                let row = AuditRow::new(b.created_at, done, "codes.create", &b.id.to_string(), None);
+                self.note(row.map(|row| row.detail(&detail)))?;
                 Ok(Ok(MoneyDone::of(1)))
             }
             CodeOp::Revoke { batch, at, done } => {
                 let sql = "UPDATE code_batch SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
                 let changed = self.statement(sql)?.execute(params![batch.0, at])?;
                 if changed == 1 {
-                    self.note_event(*at, done, "codes.revoke", &batch.to_string(), "")?;
+                    self.note(AuditRow::new(*at, done, "codes.revoke", &batch.to_string(), None))?;
                 }
                 Ok(Ok(MoneyDone::of(changed as u64)))
             }

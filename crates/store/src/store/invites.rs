@@ -112,7 +112,7 @@ impl Store {
         password: Option<PasswordHash>,
     ) -> Result<bool, StoreError> {
         let (now, id) = (self.people_now(), person.id.0);
-        let done = Attribution { actor: person.actor(), reason: String::new() };
+        let done = Attribution::by(person.actor(), String::new());
         let raise = match invite.into {
             InvitedInto::Account { account_id, role } => {
                 may(RAISE_MEMBERSHIP, values![account_id.0, id, role.word(), now])
@@ -146,7 +146,7 @@ impl Store {
             InvitedInto::Account { account_id, role } => (Some(Membership { account: account_id, role }), None),
             InvitedInto::House { house_role } => (None, Some(house_role)),
         };
-        let done = Attribution { actor: invite.email.clone(), reason: format!("invited by {}", invite.invited_by) };
+        let done = Attribution::by(invite.email.clone(), format!("invited by {}", invite.invited_by));
         let first = vec![must(USE_INVITE, values![hash, self.people_now()])];
         let new = NewPerson { email: invite.email.clone(), verified: true, membership, house_role, ..new };
         self.create_person_with(new, done, first).await

@@ -221,7 +221,7 @@ impl Store {
         owns: Option<AccountId>,
     ) -> Result<bool, StoreError> {
         let now = self.people_now();
-        let done = Attribution { actor: person.actor(), reason: String::new() };
+        let done = Attribution::by(person.actor(), String::new());
         let mut write = vec![
             must(USE_TOKEN, values![token, TokenPurpose::Verify.word(), now]),
             may(
@@ -257,7 +257,7 @@ impl Store {
         code: Option<UsedCode>,
     ) -> Result<bool, StoreError> {
         let now = self.people_now();
-        let done = Attribution { actor: person.actor(), reason: String::new() };
+        let done = Attribution::by(person.actor(), String::new());
         let mut write = Vec::new();
         if let Some(token) = token {
             write.push(must(USE_TOKEN, values![token, TokenPurpose::Reset.word(), now]));
@@ -298,7 +298,7 @@ impl Store {
         recovery: &[[u8; 32]],
     ) -> Result<bool, StoreError> {
         let (now, id) = (self.people_now(), person.id.0);
-        let done = Attribution { actor: person.actor(), reason: String::new() };
+        let done = Attribution::by(person.actor(), String::new());
         let mut write = vec![
             may("DELETE FROM credential WHERE person_id = $1 AND kind IN ('totp', 'recovery')", values![id]),
             must(
@@ -324,7 +324,7 @@ impl Store {
     /// New recovery codes; those before them end.
     pub async fn renew_recovery(&self, person: &PersonRecord, recovery: &[[u8; 32]]) -> Result<(), StoreError> {
         let now = self.people_now();
-        let done = Attribution { actor: person.actor(), reason: String::new() };
+        let done = Attribution::by(person.actor(), String::new());
         let clear = "DELETE FROM credential WHERE person_id = $1 AND kind = 'recovery'";
         let mut write = vec![may(clear, values![person.id.0])];
         write.extend(put_recovery(person.id, recovery, now));

@@ -50,7 +50,7 @@ impl Store {
         let most = "DELETE FROM session WHERE person_id = $1 AND id NOT IN \
                     (SELECT id FROM session WHERE person_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)";
         write.push(may(most, values![new.person.0, MOST]));
-        let done = Attribution { actor: signed_by.actor(), reason: String::new() };
+        let done = Attribution::by(signed_by.actor(), String::new());
         write.push(noted(now, &done, "session.begin", &id.to_string(), &new.address));
         Ok(self.write_people(write).await?.is_none())
     }

@@ -206,11 +206,6 @@ static REVOKE: OperatorVerb = OperatorVerb {
 };
 
 impl OperatorRequest<'_> {
-    /// A session has proved within the last minutes who it is; an admin key always has.
-    pub(super) fn strong(&self) -> Result<(), Refusal> {
-        self.operator.must_be_strong()
-    }
-
     /// The same for sums above what the settings say, and for sums that are not said.
     pub(super) fn strong_above(&self, amount: Option<Money>) -> Result<(), Refusal> {
         let most = self.app.settings.people.step_up_above.nano();

@@ -13,7 +13,7 @@ use crate::endpoints::changes;
 use crate::endpoints::reading;
 use crate::endpoints::row::{Access, Row};
 use crate::refusal::Refusal;
-use crate::who::manager::{self, AccountRole};
+use crate::who::holder::{self, AccountRole};
 use crate::who::operator;
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
@@ -51,6 +51,10 @@ pub struct OperatorRequest<'a> {
 /// Who asks, for what is written down and for what may be touched.
 struct Asking {
     actor: String,
+    /// They have proved within the last minutes who they are; a key is a proof.
+    strong: bool,
+    /// What they may in that account; an operator all.
+    role: AccountRole,
     /// The only account whose things may be touched; nothing: an operator's are all.
     account: Option<AccountId>,
     /// By which the reply is named, and the row of the log.
@@ -154,6 +158,11 @@ impl OperatorRequest<'_> {
 
     pub fn request(&self) -> Option<String> {
         Some(self.asking.request.clone())
+    }
+
+    /// A session has proved within the last minutes who it is; a key always has.
+    pub fn strong(&self) -> Result<(), Refusal> {
+        self.asking.must_be_strong()
     }
 
     /// Who does it, and why. An operator must say why.
@@ -340,7 +349,7 @@ impl OperatorVerb {
         }
         if let Some(account) = asking.account {
             given.insert("account".to_owned(), json!(account));
-            own_key(app, account, &given, place).await?;
+            own_key(app, (account, &asking), &given, place).await?;
         }
         let seen = if place.edits() { changes::seen(&parts, place.of_account())? } else { None };
         let asked = OperatorRequest { app, asking: &asking, given, seen };
@@ -374,7 +383,8 @@ impl OperatorVerb {
         let fields: Vec<VerbField> = self.beside(place).collect();
         let (mut given, mut text) = (Map::new(), Bytes::new());
         let optional = place.of_account() && fields.iter().all(|field| field.need != FieldNeed::Must);
-        if !place.reads && !fields.is_empty() && !(optional && changes::has_no_body(parts)) {
+        let empty = optional && changes::has_no_body(parts);
+        if !(place.reads || fields.is_empty() || empty) {
             text = reading::small_json_body(app, parts, body).await?;
             given = super::object(&text)?;
         }
@@ -404,14 +414,16 @@ impl VerbPlace {
         let request = id.to_owned();
         let Access::Account(role) = self.access else {
             let operator = operator::authenticate(&app.register(), parts).await?;
-            return Ok(Asking { actor: operator.actor(), account: None, request });
+            let strong = operator.must_be_strong().is_ok();
+            return Ok(Asking { actor: operator.actor(), strong, role: AccountRole::Owner, account: None, request });
         };
-        let holder = manager::authenticate(&app.register(), parts).await?;
+        let holder = holder::authenticate(&app.register(), parts).await?;
         holder.must_be(role)?;
         if !self.reads {
             holder.may_change()?;
         }
-        Ok(Asking { account: Some(holder.id()), actor: holder.actor, request })
+        let (account, role, strong) = (Some(holder.id()), holder.role, holder.strong);
+        Ok(Asking { actor: holder.actor, strong, role, account, request })
     }
 }
 
@@ -421,7 +433,12 @@ const EDITED: [&str; 4] =
 
 /// A key that is named belongs to the account. One that manages is changed by operators: it could
 /// lift what it is held to.
-async fn own_key(app: &App, account: AccountId, given: &Map<String, Value>, place: VerbPlace) -> Result<(), Refusal> {
+async fn own_key(
+    app: &App,
+    (account, asking): (AccountId, &Asking),
+    given: &Map<String, Value>,
+    place: VerbPlace,
+) -> Result<(), Refusal> {
     let Some(text) = given.get("key").and_then(Value::as_str).filter(|_| place.names("key")) else { return Ok(()) };
     let missing = || Refusal::about(Code::NotFound, "key", "There is no such key of this account.");
     let id: KeyId = text.parse().map_err(|_| missing())?;
@@ -430,7 +447,24 @@ async fn own_key(app: &App, account: AccountId, given: &Map<String, Value>, plac
         let why = "A key of scope `manage` is changed by the operator; it can be rotated and revoked here.";
         return Err(Refusal::new(Code::KeyScope, why));
     }
+    // Whoever has a new secret of it may what an owner may.
+    if key.scope == KeyScope::Manage && !place.reads {
+        if asking.role < AccountRole::Owner {
+            return Err(Refusal::new(Code::RoleNotAllowed, "A key of scope `manage` is the affair of owners."));
+        }
+        return asking.must_be_strong();
+    }
     Ok(())
+}
+
+impl Asking {
+    fn must_be_strong(&self) -> Result<(), Refusal> {
+        if self.strong {
+            return Ok(());
+        }
+        let text = "Prove again who you are: POST /api/session/step-up, then within ten minutes this.";
+        Err(Refusal::new(Code::StepUpRequired, text))
+    }
 }
 
 impl Then {

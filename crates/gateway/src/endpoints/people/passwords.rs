@@ -135,7 +135,7 @@ static RESET: PersonVerb = PersonVerb {
 
 /// The e-mail is theirs now, and so is the account they wished for.
 fn signs(person: &PersonRecord) -> Attribution {
-    Attribution { actor: person.actor(), reason: "signed up".to_owned() }
+    Attribution::by(person.actor(), "signed up".to_owned())
 }
 
 /// The owner hears of it, whoever did it. The change stands also where the mail cannot be queued.

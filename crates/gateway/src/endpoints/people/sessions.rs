@@ -201,7 +201,7 @@ static FIRST: PersonVerb = PersonVerb {
                 password: Some(password),
                 ..somebody(email.clone(), asked.may("name")?.unwrap_or_default(), String::new(), true)
             };
-            let done = Attribution { actor: email, reason: "the first operator, by the printed token".to_owned() };
+            let done = Attribution::by(email, "the first operator, by the printed token");
             let person = app.store.create_first_operator(hash, new, done).await?.ok_or_else(bad_token)?;
             begun.succeeded();
             tracing::warn!(person = %person.id, "the first operator");

@@ -98,7 +98,7 @@ static SIGN_UP: PersonVerb = PersonVerb {
                 mail: letter(app, LetterAbout::Verify, &email, &locale, to),
                 ..somebody(email.clone(), asked.may("name")?.unwrap_or_default(), locale, false)
             };
-            let signs = Attribution { actor: email.clone(), reason: "signed up".to_owned() };
+            let signs = Attribution::by(email.clone(), "signed up".to_owned());
             if app.store.create_person(new, signs).await?.is_none() {
                 known_already(asked, &email).await?;
             }

@@ -1,7 +1,7 @@
 //! Every path × everybody who may come: what a row says about who may call it is what happens.
 //!
 //! The columns are kinds of keys. People who sign in (viewer, member, owner, operator, auditor) are
-//! further columns of [`Visitor`], with a session in the place of a key.
+//! in `people/access.rs`.
 
 use crate::house::{House, error_of};
 use serde_json::Value;
@@ -65,6 +65,8 @@ fn expected(row: &Row, visitor: Visitor) -> Option<Verdict> {
     Some(match row.access {
         // A key may be left out, and what comes with a wrong one is another matter.
         Access::Public | Access::Local => return (visitor == Nobody).then_some(Verdict::Opens),
+        // No key opens a session: `people/access.rs` has that, and everybody who is signed in.
+        Access::Session => return None,
         Access::Key | Access::Paid if plain => Verdict::Opens,
         Access::Key | Access::Paid if manage => Verdict::WrongScope,
         Access::Account(_) if plain => Verdict::WrongScope,

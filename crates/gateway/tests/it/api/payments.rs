@@ -326,7 +326,7 @@ async fn codes_are_made_once_and_redeemed_once() {
     let shop = Shop::open("[payments]\nwrong_codes_per_account = 3\n").await;
     let app = &shop.house.running().app;
     let secret = "ak-payments-000000000000000000000000000000000000000000";
-    let done = tollgate_store::Attribution { actor: "test".into(), reason: "test".into() };
+    let done = tollgate_store::Attribution::by("test", "test");
     let admin = tollgate_store::NewAdminKey { name: "test".into(), expires_at: None, done };
     app.store.create_admin_key(admin, secret).await.expect("a key");
     let admin = |path: &str, body: Value| shop.house.http.post(shop.house.url(path)).bearer_auth(secret).json(&body);

@@ -11,6 +11,7 @@ async fn every_path_is_open_to_whom_it_says() {
     let house = house("sqlite").await;
     let account = house.account;
     let viewer = signed_in(&house, "viewer@example.com", None, Some((account, AccountRole::Viewer))).await;
+    let member = signed_in(&house, "member@example.com", None, Some((account, AccountRole::Member))).await;
     let owner = signed_in(&house, "owner@example.com", None, Some((account, AccountRole::Owner))).await;
     let auditor = signed_in(&house, "auditor@example.com", Some(HouseRole::Auditor), None).await;
     let operator = signed_in(&house, "operator@example.com", Some(HouseRole::Operator), None).await;
@@ -37,6 +38,18 @@ async fn every_path_is_open_to_whom_it_says() {
                 for who in [&owner, &operator] {
                     assert_eq!(ask(who, None).await.status, 401, "{case}: a cookie");
                 }
+            }
+            Access::Account(role) => {
+                seen += 1;
+                assert_eq!(ask(&nobody, None).await.code, "invalid_api_key", "{case}");
+                assert_eq!(ask(&operator, None).await.code, "role_required", "{case}: in no account");
+                for (who, own) in [(&viewer, AccountRole::Viewer), (&member, AccountRole::Member)] {
+                    let heard = ask(who, None).await;
+                    assert_eq!(heard.code == "role_not_allowed", own < role, "{case}: {own:?}: {}", heard.body);
+                }
+                let owns = ask(&owner, None).await;
+                assert!(![401, 403].contains(&owns.status), "{case}: {}", owns.body);
+                assert_eq!(ask(&owner, Some(&house.key)).await.code, "key_scope", "{case}: a key beside a cookie");
             }
             Access::Role(_) => {
                 seen += 1;

@@ -24,7 +24,7 @@ pub async fn house(database: &str) -> House {
 }
 
 pub fn test() -> Attribution {
-    Attribution { actor: "test".to_owned(), reason: "a test".to_owned() }
+    Attribution::by("test".to_owned(), "a test".to_owned())
 }
 
 /// Somebody at a browser: one cookie, and the page they are on.

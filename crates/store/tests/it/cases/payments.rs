@@ -113,11 +113,7 @@ pub async fn what_was_refunded_is_taken_back(h: House) {
     settle(&h, &second, &truth(&second, PaymentStanding::Paid)).await;
     let settled = settle(&h, &first, &said).await;
     assert_eq!((settled.order.owed.nano(), settled.account.paid_available.nano()), (0, 3 * USD));
-    let forgiven = h
-        .store
-        .forgive_order(first.id, Attribution { actor: "test".into(), reason: "test".into() })
-        .await
-        .expect("asked");
+    let forgiven = h.store.forgive_order(first.id, Attribution::by("test", "test")).await.expect("asked");
     assert_eq!(forgiven.forgiven.nano(), 0, "nothing is owed");
     h.store.sweep(i64::MAX / 2).await.expect("swept");
     h.close().await;
@@ -197,7 +193,7 @@ pub async fn codes_end_and_are_revoked(h: House) {
     let ends = h.clock.now() + 1_000;
     h.store.create_codes(batch(&["late"], 1, Some(ends))).await.expect("made");
     let gone = h.store.create_codes(batch(&["gone", "more"], 9, None)).await.expect("made");
-    let done = || Attribution { actor: "test".into(), reason: "lost".into() };
+    let done = || Attribution::by("test", "lost");
     let revoked = h.store.revoke_codes(gone.id, done()).await.expect("asked").expect("there");
     let first = revoked.revoked_at;
     assert!(first.is_some());
