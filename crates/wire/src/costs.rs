@@ -190,7 +190,9 @@ mod tests {
             r#"{"usage":{}}"#
         );
         let mut dropped = Dropped::default();
-        ["cost", "answer.usage.cost", "answer.usage.cost.total_cost", "answer.id"].map(|name| dropped.add(name));
+        for name in ["cost", "answer.usage.cost", "answer.usage.cost.total_cost", "answer.id"] {
+            dropped.add(name);
+        }
         assert_eq!(costs.unnamed(&dropped).to_string(), "cost,answer.id", "fields of a request stay");
         let known = HiddenCosts::known();
         assert_eq!(

@@ -112,7 +112,7 @@ impl Window {
     }
 
     fn add(&mut self, now: Millis) {
-        if now >= self.since.saturating_add(HOUR) || now < self.since {
+        if self.count == 0 || now >= self.since.saturating_add(HOUR) || now < self.since {
             *self = Window { since: now, count: 0 };
         }
         self.count = self.count.saturating_add(1);

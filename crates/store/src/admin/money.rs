@@ -20,7 +20,11 @@ impl Store {
             AdminCommand::OrderShow { order } => {
                 value(self.order(order).await?.ok_or_else(|| missing(order.to_string()))?)
             }
-            AdminCommand::OrderForgive { order, done } => value(self.forgive_order(order, done).await?),
+            AdminCommand::OrderForgive { order, done } => {
+                let after = self.forgive_order(order, done.clone()).await?;
+                self.note_audit(&done, "order.forgive", &order.to_string(), Some(after.account), "").await?;
+                value(after)
+            }
             AdminCommand::CodesCreate { batch } => value(self.create_codes(*batch).await?),
             AdminCommand::CodesList { before, limit } => value(self.code_batches(before, limit).await?),
             AdminCommand::CodesRevoke { batch, done } => {

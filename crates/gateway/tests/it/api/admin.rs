@@ -6,9 +6,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use tollgate_catalog::Money;
 use tollgate_gateway::endpoints::{Access, rows};
 use tollgate_store::admin::AdminCommand;
-use tollgate_store::{Attribution, NewAdminKey};
+use tollgate_store::{Attribution, NewAdminKey, NewOrder, OrderLimits, OrderMade};
 
 const SECRET: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
 const NOBODY: &str = "acct_00000000000000000000000000";
@@ -108,6 +109,7 @@ async fn every_verb_does_what_it_says() {
         the_house(&office).await;
         workflows(&office).await;
         people(&office, &account).await;
+        money_in(&office, &account).await;
         let asked: BTreeSet<String> =
             office.asked.lock().expect("a lock").iter().map(|&name| name.to_owned()).collect();
         let left: Vec<String> = commands().difference(&asked).cloned().collect();
@@ -395,12 +397,12 @@ async fn what_cannot_be_understood_is_refused_by_name_and_changes_nothing() {
         ("PATCH", path.clone(), reason("groups", json!([])), 400, "groups"),
         ("PATCH", path.clone(), reason("name", json!(null)), 400, "name"),
         ("PATCH", path.clone(), reason("limit_day_nano_usd", json!(-1)), 400, "limit_day_nano_usd"),
-        ("PUT", format!("{path}/webhook"), json!({}), 400, "webhook_url"),
-        ("PUT", format!("{path}/webhook"), json!({ "webhook_url": "http://10.0.0.1/" }), 400, "webhook_url"),
-        ("POST", format!("{path}/keys"), json!({ "name": "k", "models": ["plian"] }), 400, "models"),
-        ("POST", format!("{path}/keys"), json!({ "name": "k", "cidrs": ["here"] }), 400, "cidrs"),
-        ("POST", format!("{path}/keys"), json!({ "name": "k", "secret": "sk-mine" }), 400, "secret"),
-        ("POST", format!("/api/admin/accounts/{NOBODY}/keys"), json!({ "name": "k" }), 404, ""),
+        ("PUT", format!("{path}/webhook"), json!({ "reason": "x" }), 400, "webhook_url"),
+        ("PUT", format!("{path}/webhook"), reason("webhook_url", json!("http://10.0.0.1/")), 400, "webhook_url"),
+        ("POST", format!("{path}/keys"), json!({ "name": "k", "models": ["plian"], "reason": "x" }), 400, "models"),
+        ("POST", format!("{path}/keys"), json!({ "name": "k", "cidrs": ["here"], "reason": "x" }), 400, "cidrs"),
+        ("POST", format!("{path}/keys"), json!({ "name": "k", "secret": "sk-mine", "reason": "x" }), 400, "secret"),
+        ("POST", format!("/api/admin/accounts/{NOBODY}/keys"), json!({ "name": "k", "reason": "x" }), 404, ""),
         ("POST", format!("/api/admin/accounts/{NOBODY}/topups"), whole.clone(), 404, ""),
         ("POST", "/api/admin/accounts/ada/topups".to_owned(), whole.clone(), 404, "account"),
         ("POST", "/api/admin/refunds".to_owned(), json!({ "call_id": "x", "reason": "x" }), 400, "call_id"),
@@ -431,8 +433,9 @@ async fn what_cannot_be_understood_is_refused_by_name_and_changes_nothing() {
         let (got, _, named) = office.refused("GET", &path, None).await;
         assert_eq!((got, named.as_str()), (status, param), "{path}");
     }
-    // Where there is nothing to say, a parameter is as unknown as elsewhere.
-    assert_eq!(office.refused("POST", "/api/admin/clock/accept?now=1", None).await.0, 400);
+    // A change takes its words from the body: a parameter is as unknown as elsewhere.
+    let why = json!({ "reason": "x" });
+    assert_eq!(office.refused("POST", "/api/admin/clock/accept?now=1", Some(why)).await.0, 400);
     assert_eq!(office.get(&path).await, before, "nothing was changed");
     assert_eq!(office.get(&format!("{path}/keys")).await["data"].as_array().map(Vec::len), Some(1));
 }
@@ -483,4 +486,43 @@ async fn people(office: &Office, account: &str) {
     let revoke = format!("/api/admin/invites/{}/revoke", text(&invite["invite_id"]));
     office.send("POST", &revoke, json!({ "reason": "a mistake" })).await;
     assert_eq!(office.refused("POST", &revoke, Some(json!({ "reason": "again" }))).await.0, 404);
+}
+
+/// Codes, orders and statements.
+async fn money_in(office: &Office, account: &str) {
+    let wish = json!({ "amount_nano_usd": 2_000_000_000, "count": 3, "note": "fair", "reason": "a fair" });
+    let made = office.send("POST", "/api/admin/codes", wish).await;
+    assert_eq!(made["codes"].as_array().map(Vec::len), Some(3), "{made}");
+    let batch = text(&made["batch_id"]);
+    let listed = office.get("/api/admin/codes").await;
+    assert_eq!(
+        (&listed["data"][0]["batch_id"], &listed["data"][0]["codes"]),
+        (&json!(batch), &json!(null)),
+        "{listed}"
+    );
+    let ended = office.send("POST", &format!("/api/admin/codes/{batch}/revoke"), json!({ "reason": "over" })).await;
+    assert!(ended["revoked_at_ms"].is_i64(), "{ended}");
+    let store = &office.house.running().app.store;
+    let new = NewOrder {
+        account: account.parse().expect("an account"),
+        provider: "stripe".to_owned(),
+        amount_minor: 500,
+        currency: "usd".to_owned(),
+        credit: Money::from_usd(5).expect("an amount"),
+        live: false,
+        expires_at: i64::MAX / 2,
+        next_look_at: i64::MAX / 2,
+        actor: "test".to_owned(),
+        idem: None,
+    };
+    let limits = OrderLimits { open: 3, hour: 10 };
+    let OrderMade::Made(order) = store.create_order(new, limits).await.expect("asked") else { panic!("an order") };
+    let path = format!("/api/admin/orders/{}", order.id);
+    assert_eq!(office.get("/api/admin/orders").await["data"][0]["order_id"], json!(order.id));
+    assert_eq!(office.get(&path).await["amount_minor"], 500);
+    office.send("POST", &format!("{path}/forgive"), json!({ "reason": "a friend" })).await;
+    let log = office.get("/api/admin/audit?limit=1").await;
+    assert_eq!((&log["data"][0]["action"], &log["data"][0]["reason"]), (&json!("order.forgive"), &json!("a friend")));
+    let statement = office.get(&format!("/api/admin/accounts/{account}/statements/2026-01")).await;
+    assert_eq!(statement["account_id"], json!(account), "{statement}");
 }

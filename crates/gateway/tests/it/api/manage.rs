@@ -182,7 +182,7 @@ async fn usage(desk: &Desk, secret: &str) {
     let next = desk.get(&format!("/api/account/usage?limit=1&before={}", text(&all["next_before"]))).await.ok();
     assert_eq!(next["data"][0]["call_id"], first.as_str());
     let own = key(&next["data"][0]);
-    let of_key = desk.get(&format!("/api/account/usage?key={own}&model=plain&ending=completed")).await.ok();
+    let of_key = desk.get(&format!("/api/account/usage?key={own}&model=plain&ending=answered")).await.ok();
     let calls: Vec<&Value> = of_key["data"].as_array().expect("rows").iter().map(|row| &row["call_id"]).collect();
     assert_eq!(calls, [first.as_str()]);
     assert_eq!(desk.get("/api/account/usage?model=other").await.ok()["data"], json!([]));

@@ -188,11 +188,13 @@ pub async fn what_is_forged_is_refused_and_what_is_wrong_is_not_credited() {
     for (amount, currency, live) in [(499, "usd", false), (500, "eur", false), (500, "usd", true)] {
         let order = shop.order(500).await;
         let session = shop.session();
-        let mut book = shop.stripe.book();
-        book.pay(&session);
-        let (body, _) = { (book.event("checkout.session.completed", &session, now), ()) };
-        book.tamper(&session, amount, currency, live);
-        drop(book);
+        let body = {
+            let mut book = shop.stripe.book();
+            book.pay(&session);
+            let body = book.event("checkout.session.completed", &session, now);
+            book.tamper(&session, amount, currency, live);
+            body
+        };
         let header = shop.stripe.signed(&body, now);
         assert_eq!(shop.send(body, &header).await, 200);
         let after = shop.until(&order["order_id"], |order| order.state == OrderState::Mismatch).await;

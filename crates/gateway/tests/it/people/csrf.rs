@@ -13,7 +13,7 @@ async fn a_cookie_opens_changes_from_our_own_page_only() {
     let kinds = ["application/json", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"];
     let changes = [
         ("POST", "/api/session/step-up", "{\"password\":\"wrong wrong wrong\"}"),
-        ("POST", "/api/admin/accounts", "{\"name\":\"x\"}"),
+        ("POST", "/api/admin/accounts", "{\"name\":\"x\",\"reason\":\"a test\"}"),
         ("PATCH", "/api/account/members/pers_00000000000000000000000000", "{\"role\":\"owner\"}"),
     ];
     for origin in origins {

@@ -18,7 +18,8 @@ async fn known_and_unknown_e_mails_get_the_same_answer_for_the_same_work() {
     let locked = person(&house, "locked@example.com", None, None).await;
     house.running().app.store.change_person(locked.id, None, Some(true), super::test()).await.expect("locked out");
     let _ = known;
-    let asks: [(&str, fn(&str) -> Value); 4] = [
+    type Ask = fn(&str) -> Value;
+    let asks: [(&str, Ask); 4] = [
         ("/api/session", |email| json!({ "email": email, "password": "wrong wrong wrong" })),
         ("/api/sign-up", |email| json!({ "email": email, "password": GOOD })),
         ("/api/password/forgot", |email| json!({ "email": email })),

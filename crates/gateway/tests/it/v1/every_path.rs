@@ -4,7 +4,7 @@ use crate::house::{House, Plan, error_of};
 use serde_json::{Value, json};
 use tollgate_gateway::endpoints::row::Errors;
 use tollgate_gateway::endpoints::{Access, rows};
-use tollgate_store::{Attribution, KeyScope, NewAdminKey};
+use tollgate_store::{Attribution, NewAdminKey};
 
 const ADMIN: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
 
