@@ -39,6 +39,8 @@ pub struct App {
     pub people: PeopleDesk,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) published: Published,
+    /// One reload at a time: what was read first must not replace what was read later.
+    pub(crate) reloading: tokio::sync::Mutex<()>,
     pub(crate) price_list: PriceList,
     pub(crate) price_versions: PriceVersions,
     pub(crate) workflows: WorkflowBoard,

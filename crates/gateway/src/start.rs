@@ -264,6 +264,7 @@ pub(crate) fn build(
         video: Arc::new(video),
         secrets,
         published: Published::default(),
+        reloading: tokio::sync::Mutex::default(),
         price_list: PriceList::default(),
         price_versions: PriceVersions::default(),
         workflows: WorkflowBoard::default(),
