@@ -12,7 +12,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, header};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tollgate_store::{Account, ChangeClaim, ChangeKey, Key};
+use tollgate_store::{Account, AccountId, ChangeClaim, ChangeKey, Key};
 use tollgate_wire::error::Code;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -84,6 +84,32 @@ pub fn named(mut reply: Response, id: &str, tag: Option<HeaderValue>) -> Respons
         reply.headers_mut().insert(header::ETAG, tag);
     }
     reply
+}
+
+const DAY_MS: i64 = 86_400_000;
+/// Changes that an account makes by itself within a day: each leaves a row for good.
+const MOST_A_DAY: u32 = 1_000;
+/// Keys that an account makes by itself, those that ended among them.
+pub const MOST_KEYS: usize = 1_000;
+
+/// Whether an account may change something by itself once more. It need have no money for that, so
+/// there is an end to it.
+pub async fn admit(app: &App, account: AccountId) -> Result<(), Refusal> {
+    let since = app.world.now_ms().saturating_sub(DAY_MS);
+    if app.store.changes_since(account, since, MOST_A_DAY).await? < MOST_A_DAY {
+        return Ok(());
+    }
+    let text = format!("{MOST_A_DAY} things were changed in this account within a day; wait, or ask the operator.");
+    Err(Refusal::new(Code::RateLimitExceeded, text).because("changes").after(3_600))
+}
+
+/// The same for one more key.
+pub async fn admit_key(app: &App, account: AccountId) -> Result<(), Refusal> {
+    if app.store.keys(account).await?.len() < MOST_KEYS {
+        return Ok(());
+    }
+    let text = format!("This account has {MOST_KEYS} keys, those that ended among them; the operator can make more.");
+    Err(Refusal::new(Code::Conflict, text))
 }
 
 /// Makes a change, or answers as it was answered when it was made before.

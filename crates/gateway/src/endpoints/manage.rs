@@ -209,6 +209,7 @@ async fn resend_one(State(app): State<Arc<App>>, Path(id): Path<String>, request
     let name = app.new_call_id().to_string();
     let reply = look(&app, request, OWNER, async |holder, parts| {
         holder.may_change()?;
+        changes::admit(&app, holder.id()).await?;
         VerbQuery::read(&parts, &[])?;
         let work = async {
             let missing = || video_tasks::unknown(&id);

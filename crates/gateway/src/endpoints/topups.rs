@@ -2,6 +2,7 @@
 //! (`/api/account/topups`), redemption codes (`/api/account/redeem`), and the news of the payment
 //! provider (`/api/payments/stripe/webhook`).
 
+use super::admin::{object, unknown, wrong};
 use super::openapi::shapes::{idempotency, named, nano, number, text, text_or_null};
 use super::reading;
 use super::row::{Access, Family, Row};
@@ -14,7 +15,7 @@ use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::Response;
 use http::request::Parts;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_store::{CodeRefused, OrderFilter, OrderId, OrderIdem, OrderState, PayOrder, StoreError};
 use tollgate_wire::error::{Code, ErrorFormat};
@@ -77,22 +78,6 @@ async fn held(
         Ok(value) => reading::json(&value),
         Err(refusal) => reading::refused(app, ErrorFormat::OpenAi, refusal, ""),
     }
-}
-
-fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
-    match serde_json::from_slice(body) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        _ => Err(Refusal::new(Code::InvalidJson, "The body is not a JSON object.")),
-    }
-}
-
-fn unknown(name: &str) -> Refusal {
-    let name: String = name.chars().take(64).collect();
-    Refusal::about(Code::UnknownParameter, &name, format!("`{name}` is not a parameter of this endpoint."))
-}
-
-fn wrong(name: &str, what: &str) -> Refusal {
-    Refusal::about(Code::InvalidParameter, name, format!("`{name}` is {what}."))
 }
 
 async fn create(State(app): State<Arc<App>>, request: Request) -> Response {

@@ -33,6 +33,8 @@ pub enum GuardedAct {
     Token,
     /// An invite, by its account.
     Invite,
+    /// Any change of somebody who is signed in: each leaves a row for good.
+    Change,
 }
 
 /// So many attempts pass; then each waits twice as long as the one before.
@@ -63,6 +65,7 @@ impl GuardedAct {
             (GuardedAct::Mail, Counted::Address) => rule(10, 10 * SECOND, HOUR),
             (GuardedAct::Token, Counted::Address) => rule(20, SECOND, 15 * MINUTE),
             (GuardedAct::Invite, Counted::Subject) => rule(20, 30 * SECOND, HOUR),
+            (GuardedAct::Change, Counted::Subject) => rule(200, SECOND, HOUR),
             (GuardedAct::SignIn | GuardedAct::Token, Counted::All) => rule(3_000, SECOND, MINUTE),
             (GuardedAct::Mail | GuardedAct::Invite, Counted::All) => rule(1_000, SECOND, MINUTE),
             _ => None,

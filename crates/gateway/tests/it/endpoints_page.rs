@@ -27,7 +27,7 @@ fn written() -> String {
          | session | a person who is signed in ([people](people.md)) |\n\
          | key | a key of an account; free of charge |\n\
          | paid | a key of an account; held and charged, and [quoted](billing.md) before |\n\
-         | viewer, member, owner | a key made with `--scope manage` ([the account API](account.md)), which may what an owner may |\n\
+         | viewer, member, owner | a person who is signed in and has that role in the account, or a key made with `--scope manage`, which may what an owner may ([the account API](account.md)) |\n\
          | operator | an admin key ([the operator's API](operating.md#the-operators-api)), or a session of an operator; auditors read |\n\
          | this machine | requests made on this machine ([health](operating.md#health)) |\n",
     );

@@ -93,6 +93,14 @@ impl PostgresEngine {
         self.rows(&sql, &values).await?.iter().map(event).collect()
     }
 
+    pub async fn changes_since(&self, account: AccountId, since: i64, most: u32) -> Result<u32, StoreError> {
+        let sql = "SELECT count(*) FROM (SELECT at FROM operator_event WHERE account_id = $1 ORDER BY seq DESC LIMIT $3) \
+                   AS newest WHERE at >= $2";
+        let rows = self.rows(sql, &[&account.0.as_slice(), &since, &i64::from(most)]).await?;
+        let row = rows.first().ok_or_else(|| StoreError::broken("no answer"))?;
+        Ok(u32::try_from(row.try_get::<_, i64>(0)?).unwrap_or(u32::MAX))
+    }
+
     pub async fn note_audit(&self, row: AuditRow) -> Result<(), StoreError> {
         self.noted("SELECT 1 AS id", &[], Some(row)).await.map(drop)
     }

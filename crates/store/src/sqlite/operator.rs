@@ -81,6 +81,13 @@ impl SqliteEngine {
             .await
     }
 
+    pub async fn changes_since(&self, account: AccountId, since: i64, most: u32) -> Result<u32, StoreError> {
+        let sql = "SELECT count(*) FROM (SELECT at FROM operator_event WHERE account_id = ?1 ORDER BY seq DESC LIMIT ?3) \
+                   WHERE at >= ?2";
+        let values = (account.0, since, most);
+        self.readers.read(move |c| Ok(c.prepare_cached(sql)?.query_row(values, |r| r.get(0))?)).await
+    }
+
     pub async fn note_audit(&self, row: AuditRow) -> Result<(), StoreError> {
         self.ask(|reply| Op::Operator(Box::new(OperatorOp::Note(row)), reply)).await
     }

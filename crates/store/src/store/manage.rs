@@ -78,6 +78,12 @@ impl Store {
         on_engine!(self, e => e.audit_page(page).await)
     }
 
+    /// How many of the newest rows of the log about an account, at most so many, are of this time or
+    /// later. Only those are looked at: the log of an account only grows.
+    pub async fn changes_since(&self, account: AccountId, since: i64, most: u32) -> Result<u32, StoreError> {
+        on_engine!(self, e => e.changes_since(account, since, most).await)
+    }
+
     /// Adds a row to the log about something whose record has none of its own.
     pub async fn note_audit(
         &self,

@@ -124,12 +124,12 @@ fn list(data: Vec<Value>) -> Value {
     json!({ "object": "list", "data": data })
 }
 
-fn unknown(name: &str) -> Refusal {
+pub(super) fn unknown(name: &str) -> Refusal {
     let name: String = name.chars().take(64).collect();
     Refusal::about(Code::UnknownParameter, &name, format!("`{name}` is not a parameter of this endpoint."))
 }
 
-fn wrong(name: &str, message: &str) -> Refusal {
+pub(super) fn wrong(name: &str, message: &str) -> Refusal {
     Refusal::about(Code::InvalidParameter, name, format!("`{name}` is {message}."))
 }
 

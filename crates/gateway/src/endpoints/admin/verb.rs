@@ -350,6 +350,12 @@ impl OperatorVerb {
         if let Some(account) = asking.account {
             given.insert("account".to_owned(), json!(account));
             own_key(app, (account, &asking), &given, place).await?;
+            if !place.reads {
+                changes::admit(app, account).await?;
+            }
+            if self.command == "key_create" {
+                changes::admit_key(app, account).await?;
+            }
         }
         let seen = if place.edits() { changes::seen(&parts, place.of_account())? } else { None };
         let asked = OperatorRequest { app, asking: &asking, given, seen };

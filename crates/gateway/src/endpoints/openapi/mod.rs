@@ -140,15 +140,16 @@ fn described(row: &Row) -> Value {
         "parameters": parameters,
         "responses": replies(row),
     });
-    let security = match row.access {
-        Access::Key | Access::Paid => Some("key"),
-        Access::Account(_) => Some("manage_key"),
-        Access::Role(AccessRole::Operator) => Some("admin_key"),
-        Access::Session => Some("session"),
-        Access::Public | Access::Local => None,
+    // Each of them opens it.
+    let security: &[&str] = match row.access {
+        Access::Key | Access::Paid => &["key"],
+        Access::Account(_) => &["manage_key", "session"],
+        Access::Role(AccessRole::Operator) => &["admin_key", "session"],
+        Access::Session => &["session"],
+        Access::Public | Access::Local => &[],
     };
-    if let Some(scheme) = security {
-        value["security"] = json!([{ scheme: [] }]);
+    if !security.is_empty() {
+        value["security"] = security.iter().map(|scheme| json!({ *scheme: [] })).collect();
     }
     if let Some(content) = &row.body {
         value["requestBody"] = json!({ "required": true, "content": content });

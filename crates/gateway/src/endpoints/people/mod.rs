@@ -9,11 +9,15 @@ pub mod sign_up;
 pub mod totp;
 mod verb;
 
+use self::verb::{PersonAnswer, PersonRequest};
 use crate::app::App;
 use crate::people::letter::{Letter, LetterAbout};
 use crate::people::post::is_address;
+use crate::people::tokens::OneTimeToken;
+use crate::people::waits::GuardedAct;
 use crate::refusal::Refusal;
 use std::sync::Arc;
+use tollgate_store::{NewMailToken, PersonRecord, TokenPurpose, folded_email};
 use tollgate_wire::error::Code;
 
 /// Mail that waits at most; more is refused.
@@ -49,6 +53,39 @@ pub(super) async fn room_for_mail(app: &Arc<App>) -> Result<(), Refusal> {
         return Err(Refusal::new(Code::Overloaded, "Too much mail waits to be sent.").after(60));
     }
     Ok(())
+}
+
+/// A one-time token that is mailed.
+struct MailedToken {
+    purpose: TokenPurpose,
+    about: LetterAbout,
+    /// The page of the console that its link opens.
+    page: &'static str,
+    lives_ms: i64,
+}
+
+/// Mails a token to the e-mail of a request, if it belongs to somebody who may have one. The answer
+/// is the same if not.
+async fn mail_token(
+    asked: &PersonRequest,
+    mailed: MailedToken,
+    may: impl Fn(&PersonRecord) -> bool,
+) -> Result<PersonAnswer, Refusal> {
+    let app = &asked.app;
+    let email = email("email", &asked.text("email")?)?;
+    app.people.waits.begin(GuardedAct::Mail, &folded_email(&email), asked.address(), asked.now())?;
+    room_for_mail(app).await?;
+    let token = OneTimeToken::new(|bytes| asked.fill(bytes));
+    if let Some(person) = app.store.person_by_email(&email).await?.filter(may) {
+        let to = link(app, mailed.page, &token.text);
+        if let Some(mail) = letter(app, mailed.about, &person.email, &person.locale, to) {
+            let expires_at = asked.now() + mailed.lives_ms;
+            let token = NewMailToken { hash: token.hash, purpose: mailed.purpose, expires_at };
+            app.store.mail_token(token, person.id, mail).await?;
+            app.people.ring();
+        }
+    }
+    Ok(sessions::done())
 }
 
 /// Whatever was wrong with it.

@@ -4,16 +4,16 @@ use super::prove::{self, has_password, second_factor};
 use super::sessions::{CODE, EMAIL, RECOVERY, TOKEN, done, new_cookie, session, signed_in};
 use super::sign_up::own_account;
 use super::verb::PersonVerb;
-use super::{HOUR_MS, bad_token, letter, link};
+use super::{HOUR_MS, MailedToken, bad_token, letter, link, mail_token};
 use crate::endpoints::admin::field::{FieldKind, VerbField, may, must};
 use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::row::{Access, Family, Row, no_schemas};
 use crate::people::letter::LetterAbout;
 use crate::people::passwords::{LONGEST, acceptable};
-use crate::people::tokens::{OneTimeToken, token_hash};
+use crate::people::tokens::token_hash;
 use crate::people::waits::GuardedAct;
 use futures_util::FutureExt as _;
-use tollgate_store::{AccountRole, Attribution, NewMailToken, PersonRecord, TokenPurpose, folded_email};
+use tollgate_store::{AccountRole, Attribution, PersonRecord, TokenPurpose, folded_email};
 
 pub const FAMILY: Family = Family { tag: "people: passwords", rows, schemas: no_schemas };
 
@@ -74,22 +74,13 @@ static FORGOT: PersonVerb = PersonVerb {
     fields: &[EMAIL],
     answer: |asked| {
         async move {
-            let app = &asked.app;
-            let email = super::email("email", &asked.text("email")?)?;
-            app.people.waits.begin(GuardedAct::Mail, &folded_email(&email), asked.address(), asked.now())?;
-            super::room_for_mail(app).await?;
-            let token = OneTimeToken::new(|bytes| asked.fill(bytes));
-            let found = app.store.person_by_email(&email).await?;
-            if let Some(person) = found.filter(|person| person.disabled_at.is_none()) {
-                let to = link(app, "reset-password", &token.text);
-                if let Some(mail) = letter(app, LetterAbout::Reset, &person.email, &person.locale, to) {
-                    let expires_at = asked.now() + RESET_MS;
-                    let token = NewMailToken { hash: token.hash, purpose: TokenPurpose::Reset, expires_at };
-                    app.store.mail_token(token, person.id, mail).await?;
-                    app.people.ring();
-                }
-            }
-            Ok(done())
+            let mailed = MailedToken {
+                purpose: TokenPurpose::Reset,
+                about: LetterAbout::Reset,
+                page: "reset-password",
+                lives_ms: RESET_MS,
+            };
+            mail_token(asked, mailed, |person| person.disabled_at.is_none()).await
         }
         .boxed()
     },

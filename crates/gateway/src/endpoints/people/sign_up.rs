@@ -4,7 +4,7 @@
 use super::prove;
 use super::sessions::{EMAIL, PASSWORD, TOKEN, VERIFY_MS, done, new_cookie, session, signed_in, somebody};
 use super::verb::{PersonRequest, PersonVerb};
-use super::{bad_token, letter, link};
+use super::{MailedToken, bad_token, letter, link, mail_token};
 use crate::endpoints::admin::field::{FieldKind, VerbField, may};
 use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::row::{Access, Family, Row};
@@ -159,22 +159,13 @@ static RESEND: PersonVerb = PersonVerb {
     fields: &[EMAIL],
     answer: |asked| {
         async move {
-            let app = &asked.app;
-            let email = super::email("email", &asked.text("email")?)?;
-            app.people.waits.begin(GuardedAct::Mail, &folded_email(&email), asked.address(), asked.now())?;
-            super::room_for_mail(app).await?;
-            let token = OneTimeToken::new(|bytes| asked.fill(bytes));
-            let waits = |person: &PersonRecord| person.disabled_at.is_none() && person.verified_at.is_none();
-            if let Some(person) = app.store.person_by_email(&email).await?.filter(waits) {
-                let to = link(app, "verify-email", &token.text);
-                if let Some(mail) = letter(app, LetterAbout::Verify, &person.email, &person.locale, to) {
-                    let expires_at = asked.now() + VERIFY_MS;
-                    let token = NewMailToken { hash: token.hash, purpose: TokenPurpose::Verify, expires_at };
-                    app.store.mail_token(token, person.id, mail).await?;
-                    app.people.ring();
-                }
-            }
-            Ok(done())
+            let mailed = MailedToken {
+                purpose: TokenPurpose::Verify,
+                about: LetterAbout::Verify,
+                page: "verify-email",
+                lives_ms: VERIFY_MS,
+            };
+            mail_token(asked, mailed, |person| person.disabled_at.is_none() && person.verified_at.is_none()).await
         }
         .boxed()
     },

@@ -6,6 +6,7 @@ use crate::endpoints::admin::field::{FieldNeed, VerbField, check};
 use crate::endpoints::admin::{Query, object};
 use crate::endpoints::reading;
 use crate::endpoints::row::{Access, Row};
+use crate::people::waits::GuardedAct;
 use crate::refusal::Refusal;
 use crate::who::caller::client_address;
 use crate::who::person::{self, Person};
@@ -88,8 +89,7 @@ impl PersonRequest {
     }
 
     pub fn address(&self) -> IpAddr {
-        let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        client_address(&self.app.settings.trusted_proxies, &self.parts).unwrap_or(unknown)
+        address_of(&self.app, &self.parts)
     }
 
     /// What the browser says it is.
@@ -181,7 +181,12 @@ impl PersonVerb {
         let (parts, body) = request.into_parts();
         let people = &app.settings.people;
         let person = if access == Access::Session {
-            Some(person::authenticate(&app.register(), &parts).await?)
+            let person = person::authenticate(&app.register(), &parts).await?;
+            if !person::reads(&parts.method) {
+                let address = address_of(&app, &parts);
+                app.people.waits.begin(GuardedAct::Change, &person.id.to_string(), address, app.world.now_ms())?;
+            }
+            Some(person)
         } else {
             person::enabled(people)?;
             if !person::reads(&parts.method) {
@@ -212,6 +217,11 @@ impl PersonVerb {
         check(&fields, &given)?;
         Ok(given)
     }
+}
+
+fn address_of(app: &App, parts: &Parts) -> IpAddr {
+    let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    client_address(&app.settings.trusted_proxies, parts).unwrap_or(unknown)
 }
 
 fn replied(answer: PersonAnswer) -> Response {

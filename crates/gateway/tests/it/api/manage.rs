@@ -5,7 +5,7 @@ use crate::house::{House, Plan, call_id, chat};
 use reqwest::Method;
 use reqwest::header::{ETAG, HeaderMap};
 use serde_json::{Value, json};
-use tollgate_store::{Attribution, KeyScope, NewAdminKey};
+use tollgate_store::{Attribution, KeyScope, Limits, NewAdminKey, NewKey};
 
 const ADMIN: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -327,4 +327,64 @@ async fn operators(desk: &Desk, _key: &str) {
     assert_eq!((&done["state"], &done["result"]["breaches"]), (&json!("done"), &json!([])), "{done}");
     assert_eq!(desk.admin("POST", "/api/admin/jobs", Some(json!({ "kind": "all" })), &[]).await.error().2, "kind");
     assert_eq!(desk.admin("GET", "/api/admin/jobs/job_0", None, &[]).await.error().0, 404);
+}
+
+/// Whoever has no money can change things all the same: each change leaves a row, so there is an
+/// end to them.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_changes_so_much_a_day_and_no_more() {
+    for engine in Engine::both().await {
+        let desk = Desk::new(engine.url.clone()).await;
+        let (store, account) = (&desk.house.running().app.store, desk.house.account);
+        let before = store.changes_since(account, 0, 1_000).await.expect("a count");
+        let mut rows = tokio::task::JoinSet::new();
+        for at in before + 1..1_000 {
+            let store = store.clone();
+            rows.spawn(async move {
+                let done = Attribution::by("test", "");
+                store.note_audit(&done, "a.change", &at.to_string(), Some(account), "").await.expect("noted");
+            });
+        }
+        rows.join_all().await;
+        let name = |name: &str| json!({ "name": name });
+        desk.change("PATCH", "/api/account", name("last"), &[("if-match", "*")]).await.ok();
+        for (method, path, body) in [
+            ("PATCH", "/api/account", Some(name("more"))),
+            ("POST", "/api/account/keys", Some(name("more"))),
+            ("POST", "/api/account/webhooks/deliveries/task_00000000000000000000000000/resend", None),
+        ] {
+            let refused = desk.send(&desk.manage, method, path, body, &[("if-match", "*")]).await;
+            assert_eq!(refused.error().0, 429, "{path}: {}", refused.body);
+            assert!(refused.headers.contains_key("retry-after"), "{path}");
+        }
+        assert_eq!(desk.get("/api/account").await.ok()["name"], "last", "reading goes on");
+        let path = format!("/api/admin/accounts/{account}");
+        let change = json!({ "name": "by the operator", "reason": "asked for" });
+        desk.admin("PATCH", &path, Some(change), &[]).await.ok();
+        let later = store.changes_since(account, i64::MAX / 2, 1_000).await.expect("a count");
+        assert_eq!(later, 0, "what is older counts no more");
+        desk.house.quiet().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_makes_so_many_keys_and_no_more() {
+    let desk = Desk::new("sqlite".to_owned()).await;
+    let (store, account) = (&desk.house.running().app.store, desk.house.account);
+    let there = store.keys(account).await.expect("keys").len();
+    let mut made = tokio::task::JoinSet::new();
+    for n in there + 1..1_000 {
+        let store = store.clone();
+        let (models, cidrs, limits) = (None, None, Limits::default());
+        let key =
+            NewKey { account, name: "k".to_owned(), expires_at: None, models, cidrs, limits, scope: KeyScope::Call };
+        made.spawn(async move { store.create_key(key, &format!("sk-{n}")).await.expect("a key") });
+    }
+    made.join_all().await;
+    desk.change("POST", "/api/account/keys", json!({ "name": "the last" }), &[]).await.ok();
+    let more = desk.change("POST", "/api/account/keys", json!({ "name": "one more" }), &[]).await;
+    assert_eq!(more.error(), (409, "conflict", ""), "{}", more.body);
+    let path = format!("/api/admin/accounts/{account}/keys");
+    desk.admin("POST", &path, Some(json!({ "name": "one more", "reason": "asked for" })), &[]).await.ok();
+    desk.house.quiet().await;
 }

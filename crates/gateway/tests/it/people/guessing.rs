@@ -84,3 +84,23 @@ async fn a_thousand_sign_ins_at_once_hash_two_at_a_time() {
     assert_eq!(call.send().await.expect("a reply").status(), 200);
     house.quiet().await;
 }
+
+/// Whatever somebody changes by a session leaves a row for good, so there is an end to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_changes_without_end_waits() {
+    let house = house("sqlite").await;
+    let mut ada = super::signed_in(&house, "ada@example.com", None, None).await;
+    let mut passed = 0;
+    // The waits double: also where each request takes seconds one of these comes too soon.
+    let refused = loop {
+        let answer = ada.ask("DELETE", "/api/sessions", None).await;
+        if answer.status != 200 || passed > 230 {
+            break answer;
+        }
+        passed += 1;
+    };
+    assert_eq!((refused.status, refused.code.as_str()), (429, "rate_limit_exceeded"), "after {passed}");
+    assert!(passed >= 200, "{passed}");
+    assert_eq!(ada.get("/api/session").await.status, 200, "reading goes on");
+    house.quiet().await;
+}
