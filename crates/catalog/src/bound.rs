@@ -131,5 +131,5 @@ fn covers(a: &Price, b: &Price) -> bool {
             u128::from(micro) * u128::from(price.multiplier.numerator()) * u128::from(other.multiplier.denominator())
         })
     };
-    Face::ALL.into_iter().all(|face| scaled(a, b, face) >= scaled(b, a, face))
+    Face::ALL.iter().copied().all(|face| scaled(a, b, face) >= scaled(b, a, face))
 }

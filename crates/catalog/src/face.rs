@@ -133,7 +133,7 @@ impl Face {
     }
 
     pub fn named(name: &str) -> Option<Face> {
-        Face::ALL.into_iter().find(|face| face.name() == name)
+        Face::ALL.iter().copied().find(|face| face.name() == name)
     }
 
     /// The face of a tool by the name of the tool.
@@ -207,7 +207,7 @@ impl Faces {
 
     /// The faces that carry a price, in the order of [`Face::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = (Face, u64)> + '_ {
-        Face::ALL.into_iter().filter_map(|face| Some((face, self.get(face)?)))
+        Face::ALL.iter().copied().filter_map(|face| Some((face, self.get(face)?)))
     }
 
     /// With the token faces that were not written priced as ordinary input or output tokens.
@@ -260,11 +260,11 @@ impl Quantities {
 
     /// The faces that were used at all, in the order of [`Face::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = (Face, u64)> + '_ {
-        Face::ALL.into_iter().map(|face| (face, self[face])).filter(|(_, quantity)| *quantity > 0)
+        Face::ALL.iter().copied().map(|face| (face, self[face])).filter(|(_, quantity)| *quantity > 0)
     }
 
     pub fn is_empty(&self) -> bool {
-        self.iter().next().is_none()
+        *self == Quantities::NONE
     }
 }
 

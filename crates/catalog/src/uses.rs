@@ -33,7 +33,7 @@ impl Uses {
 
     /// The tools that were used at all.
     pub fn iter(&self) -> impl Iterator<Item = (Face, u64)> + '_ {
-        Face::TOOLS.into_iter().map(|face| (face, self.get(face))).filter(|(_, uses)| *uses > 0)
+        Face::TOOLS.iter().zip(self.0).filter(|(_, uses)| *uses > 0).map(|(face, uses)| (*face, u64::from(uses)))
     }
 
     /// `tool:web_search=3,tool:maps=1`; nothing where nothing was used.

@@ -8,16 +8,18 @@ use crate::catalog::in_catalog;
 use crate::keys::{KEY_COLUMNS, ask};
 use crate::real;
 use crate::serve::settings;
-use crate::show::{Output, print_line};
+use crate::show::{Output, print, print_line};
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::{Money, Snapshot};
 use tollgate_gateway::settings::webhook_address;
+use tollgate_gateway::statements::StatementForm;
 use tollgate_store::admin::{AdminCommand, Refund};
 use tollgate_store::{
-    AccountChange, AccountId, CallId, Change, Credit, CreditKind, EventPage, Limits, NewAccount, NewLimits, Pot,
+    AccountChange, AccountId, Attribution, CallId, Change, Credit, CreditKind, EventPage, Limits, NewAccount,
+    NewLimits, Pot,
 };
 
 /// Accounts are listed in pages of this size.
@@ -66,7 +68,7 @@ pub async fn account(config: &Path, command: args::AccountCommand, out: &Output)
             };
             in_catalog(config, &groups, Snapshot::unknown_group)?;
             let account = NewAccount { id: None, name, groups, limits };
-            let made = ask(config, AdminCommand::AccountCreate { account }).await?;
+            let made = ask(config, AdminCommand::AccountCreate { account, done: by_command_line() }).await?;
             let id: AccountId = serde_json::from_value(made["account_id"].clone())?;
             let shown = match trial {
                 Some(amount) => {
@@ -115,8 +117,20 @@ pub async fn account(config: &Path, command: args::AccountCommand, out: &Output)
             let allowed = settings(config)?.video.webhooks;
             let checked = url.map(|url| webhook_address(&url, &allowed)).transpose();
             let url = checked.map_err(|refusal| anyhow!(refusal.message.replace("`webhook_url`", "the address")))?;
-            let changed = ask(config, AdminCommand::AccountWebhook { account: id, url }).await?;
+            let changed =
+                ask(config, AdminCommand::AccountWebhook { account: id, url, done: by_command_line() }).await?;
             out.record(&changed, ACCOUNT_COLUMNS);
+        }
+        args::AccountCommand::Statement { account, month, tz, format } => {
+            let account = account.parse().context("account")?;
+            let found = ask(config, AdminCommand::Statement { account, month, tz: Some(tz) }).await?;
+            if out.json {
+                out.say(&found, String::new);
+            } else {
+                let statement: tollgate_store::Statement = serde_json::from_value(found)?;
+                let form = StatementForm::of(&format).unwrap_or(StatementForm::Csv);
+                print(&String::from_utf8_lossy(&form.write(&statement)));
+            }
         }
         args::AccountCommand::History { account, limit, before } => {
             let id: AccountId = account.parse().context("account")?;
@@ -150,7 +164,7 @@ async fn alter(
 ) -> anyhow::Result<()> {
     let account: AccountId = account.parse().context("account")?;
     let done = who(done)?;
-    let changed = ask(config, AdminCommand::AccountChange { account, change, done }).await?;
+    let changed = ask(config, AdminCommand::AccountChange { account, change, done, seen: None }).await?;
     out.record(&changed, ACCOUNT_COLUMNS);
     Ok(())
 }
@@ -158,6 +172,11 @@ async fn alter(
 fn total(account: &Value) -> Money {
     let part = |name: &str| account[name].as_i64().unwrap_or(0);
     Money::from_nano(part("paid_available_nano_usd").saturating_add(part("trial_available_nano_usd")))
+}
+
+/// What is not asked for on the command line is said for it.
+pub fn by_command_line() -> Attribution {
+    Attribution::by("command line", "by the operator")
 }
 
 /// A change of balance as it was typed.
@@ -189,7 +208,7 @@ async fn correct(config: &Path, kind: CreditKind, wish: Wish, out: &Output) -> a
 }
 
 async fn give(config: &Path, credit: Credit) -> anyhow::Result<Value> {
-    let done = ask(config, AdminCommand::Credit { credit }).await?;
+    let done = ask(config, AdminCommand::Credit { credit, request: None }).await?;
     if done["applied"] == false {
         eprintln!("this payment had been applied before; nothing changed");
     }
@@ -234,7 +253,7 @@ pub async fn refund(config: &Path, refund: args::RefundArgs, out: &Output) -> an
     let call: CallId = refund.call.parse().context("call")?;
     let amount = refund.amount.as_deref().map(amount).transpose()?;
     let refund = Refund { call, amount, reason: refund.reason, actor: refund.actor };
-    let done = ask(config, AdminCommand::Refund { refund }).await?;
+    let done = ask(config, AdminCommand::Refund { refund, request: None }).await?;
     if done["applied"] == false {
         eprintln!("this call had been refunded before; nothing changed");
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use tollgate_gateway::routes::switches::AUTO;
 use tollgate_store::admin::AdminCommand;
-use tollgate_store::{AdminKeyId, Attribution, NewAdminKey};
+use tollgate_store::{AdminKeyId, Attribution, AuditPage, NewAdminKey};
 
 const KEYS: &[&str] = &["admin_key_id", "key_prefix", "name", "created_at_ms", "expires_at_ms", "revoked_at_ms"];
 const LOG: &[&str] = &["at_ms", "action", "subject", "actor", "reason"];
@@ -39,7 +39,7 @@ pub async fn admin_key(config: &Path, command: args::AdminKeyCommand, out: &Outp
             out.say(&revoked, || format!("{id} is revoked"));
         }
         args::AdminKeyCommand::Log { limit } => {
-            let rows = ask(config, AdminCommand::OperatorEvents { limit }).await?;
+            let rows = ask(config, AdminCommand::Audit { page: AuditPage { limit, ..AuditPage::default() } }).await?;
             out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), LOG);
         }
     }
@@ -52,5 +52,5 @@ pub fn who(done: args::ActorArgs) -> anyhow::Result<Attribution> {
     if done.actor == AUTO || done.actor.trim().is_empty() || done.reason.trim().is_empty() {
         bail!("--actor says who and --reason why; {AUTO:?} is the name of the gateway itself");
     }
-    Ok(Attribution { actor: done.actor, reason: done.reason })
+    Ok(Attribution::by(done.actor, done.reason))
 }

@@ -3,7 +3,9 @@
 mod admin;
 mod init;
 mod models;
+mod money;
 mod pauses;
+mod people;
 mod prices;
 mod providers;
 mod social;
@@ -14,7 +16,9 @@ mod workflows;
 pub use admin::{ActorArgs, AdminKeyCommand};
 pub use init::InitArgs;
 pub use models::{EnableArgs, ImportArgs, UpdateArgs};
+pub use money::{CodesCommand, OrderCommand};
 pub use pauses::{LogArgs, PauseCommand, PauseNames};
+pub use people::{PersonCommand, PersonCreateArgs};
 pub use prices::{CatalogCommand, QuoteArgs};
 pub use providers::{ProviderAddArgs, ProviderCommand, ProviderTestArgs};
 pub use social::{McpArgs, SocialCallArgs, SocialChangeArgs, SocialCommand, SocialExportArgs};
@@ -86,6 +90,21 @@ pub enum Command {
     AdminKey {
         #[command(subcommand)]
         command: AdminKeyCommand,
+    },
+    /// Redemption codes: credit for whoever types one in.
+    Codes {
+        #[command(subcommand)]
+        command: CodesCommand,
+    },
+    /// Orders: what customers pay in by themselves.
+    Order {
+        #[command(subcommand)]
+        command: OrderCommand,
+    },
+    /// People: who signs in, and what they may do.
+    Person {
+        #[command(subcommand)]
+        command: PersonCommand,
     },
     /// Models: stop selling one for a while without deleting it.
     Model {
@@ -225,6 +244,17 @@ pub enum AccountCommand {
     },
     /// Correct a balance: add credit, or take it away with a negative amount. Never below zero.
     Adjust(AdjustArgs),
+    /// What an account had, what came and went, and what it has, for a month such as 2026-10.
+    Statement {
+        account: String,
+        month: String,
+        /// The time zone of the month and its days.
+        #[arg(long, default_value = "UTC")]
+        tz: String,
+        /// csv, html or pdf; with --json the record.
+        #[arg(long, default_value = "csv", value_parser = ["csv", "html", "pdf"])]
+        format: String,
+    },
     /// Top-ups, adjustments, refunds and expired credit, newest first, with who did it and why.
     History {
         account: String,
@@ -329,6 +359,9 @@ pub enum KeyCommand {
         /// A name for people.
         #[arg(long, default_value = "")]
         name: String,
+        /// What it is for: `call`, or `manage` for /api/account, which buys nothing.
+        #[arg(long, default_value = "call", value_parser = ["call", "manage"])]
+        scope: String,
         /// Stop working after this time, such as 12h or 30d.
         #[arg(long, value_name = "DURATION")]
         expires: Option<String>,
@@ -340,6 +373,17 @@ pub enum KeyCommand {
         ips: Vec<String>,
         #[command(flatten)]
         limits: KeyLimits,
+        #[command(flatten)]
+        done: ActorArgs,
+    },
+    /// Give a key a new secret, shown once; the one before works a while longer.
+    Rotate {
+        key: String,
+        /// How long the secret before works, such as 1h or 7d.
+        #[arg(long, default_value = "1d", value_name = "DURATION")]
+        grace: String,
+        #[command(flatten)]
+        done: ActorArgs,
     },
     /// Change what a key may do; `none` lifts a restriction. Limits are in force with its next
     /// call, the rest within seconds.
@@ -366,7 +410,11 @@ pub enum KeyCommand {
     /// The keys of an account.
     List { account: String },
     /// Stop a key; it is refused within seconds on every replica.
-    Revoke { key: String },
+    Revoke {
+        key: String,
+        #[command(flatten)]
+        done: ActorArgs,
+    },
 }
 
 #[derive(Args)]

@@ -1,5 +1,6 @@
 //! What time the ledger goes by, and an operator's word that the clock is right.
 
+use crate::accounts::by_command_line;
 use crate::args;
 use crate::keys::ask;
 use crate::show::Output;
@@ -12,7 +13,7 @@ use tollgate_store::admin::AdminCommand;
 pub async fn clock(config: &Path, command: Option<&args::ClockCommand>, out: &Output) -> anyhow::Result<ExitCode> {
     let asked = match command {
         None => AdminCommand::ClockShow,
-        Some(args::ClockCommand::Accept) => AdminCommand::ClockAccept,
+        Some(args::ClockCommand::Accept) => AdminCommand::ClockAccept { done: by_command_line() },
     };
     let state = ask(config, asked).await?;
     out.say(&state, || sentences(&state));

@@ -2,6 +2,7 @@
 //! alone).
 
 mod certificate;
+mod people;
 mod verified;
 mod workflows;
 
@@ -19,8 +20,10 @@ use tollgate_catalog::social::SHIPPED;
 use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::start;
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
-use tollgate_sim::{Sim, SimSettings};
-use tollgate_store::{AccountId, Attribution, Credit, CreditKind, Limits, NewAccount, NewAdminKey, NewKey, Pot, Store};
+use tollgate_sim::{STRIPE_KEY, STRIPE_WEBHOOK_SECRET, Sim, SimSettings, StripeSim};
+use tollgate_store::{
+    AccountId, Attribution, Credit, CreditKind, KeyId, KeyScope, Limits, NewAccount, NewAdminKey, NewKey, Pot, Store,
+};
 
 /// The catalog of the demo is the commented example of the format.
 const CATALOG: &str = include_str!("../../../catalog/demo.toml");
@@ -56,9 +59,26 @@ data_dir = \".\"
 look_every = \"200ms\"
 refresh_after = \"200ms\"
 
+# People sign in, and their mail is a file each.
+[people]
+enabled = true
+sign_up = \"open\"
+
+[people.mail]
+folder = \"mail\"
+
 # Receivers on this machine may be notified.
 [webhooks]
 private = true
+
+# Credit is paid at a simulated Stripe.
+[payments.stripe]
+secret_file = \"stripe.key\"
+webhook_secret_file = \"stripe.whsec\"
+api_base = \"http://127.0.0.1:9099\"
+success_url = \"http://127.0.0.1:9099/done\"
+cancel_url = \"http://127.0.0.1:9099/back\"
+first_look = \"2s\"
 
 [provider.sim]
 kind = \"openai\"
@@ -131,6 +151,8 @@ base_url = \"http://127.0.0.1:9099/video/elevenlabs\"
 secret_file = \"sim.key\"
 ";
 const ACCOUNT: &str = "demo";
+/// The table that a folder of an earlier version does not have.
+const PAYMENTS: &str = "[payments.stripe]";
 
 pub async fn sim(listen: SocketAddr, out: &Output) -> anyhow::Result<()> {
     let stopped = stop_signal()?;
@@ -149,11 +171,12 @@ pub async fn demo(demo: args::DemoArgs, out: &Output) -> anyhow::Result<()> {
         .await
         .context("the simulator cannot start")?;
     let sim_url = format!("http://{}/v1", sim.addr());
+    let stripe = StripeSim::start().await.context("the simulated Stripe cannot start")?;
     let (data_dir, temporary) = match demo.data {
         Some(dir) => (dir, false),
         None => (temporary_folder(), true),
     };
-    let mut source = configured(demo.listen, &data_dir, &sim_url)?;
+    let mut source = configured(demo.listen, &data_dir, (&sim_url, &stripe.url()))?;
     let authority = match demo.tls {
         true => Some(certificate::lay(&mut source, &data_dir, demo.listen.ip())?),
         false => None,
@@ -161,18 +184,23 @@ pub async fn demo(demo: args::DemoArgs, out: &Output) -> anyhow::Result<()> {
     let loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
     let stopped = stop_signal()?;
     let running = start(loaded, Some(source), real::world()).await?;
-    let secret = funded_key(&running.app.store).await?;
+    let [secret, manage] = funded_keys(&running.app.store).await?;
     let admin = admin_key(&running.app.store).await?;
     if !demo.drafts {
         verified::verify(&running.app).await?;
     }
     let base_url = format!("{}://{}", running.app.settings.scheme(), running.address);
-    let mut line =
-        json!({ "base_url": base_url, "dash_url": base_url, "key": secret, "admin_key": admin, "sim_url": sim_url });
+    stripe.tell(&format!("{base_url}/api/payments/stripe/webhook"));
+    let mut line = json!({
+        "base_url": base_url, "dash_url": base_url, "key": secret, "manage_key": manage, "admin_key": admin, "sim_url": sim_url,
+    });
+    let links = people::links(&running.app.store, &base_url).await?;
+    line["people"] = json!(links);
     if let Some(authority) = &authority {
         line["ca_file"] = json!(authority);
     }
-    out.say(&line, || welcome(&base_url, &secret, &admin, authority.as_deref()));
+    let welcome = || welcome(&base_url, [&secret, &manage, &admin], authority.as_deref()) + &people::shown(&links);
+    out.say(&line, welcome);
     stopped.await;
     stop(running).await;
     sim.stop().await;
@@ -191,7 +219,7 @@ fn temporary_folder() -> PathBuf {
 /// The demo is an ordinary configuration in its data folder: people can look at it, change it and
 /// see it taken over. What is different at each start (addresses) is laid over it like the
 /// environment.
-fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Result<ConfigSource> {
+fn configured(listen: SocketAddr, data_dir: &Path, (sim_url, stripe): (&str, &str)) -> anyhow::Result<ConfigSource> {
     let file = data_dir.join("tollgate.toml");
     let catalog = data_dir.join("catalog");
     let cells = SHIPPED.map(|(name, text)| (catalog.join("social").join(name), text));
@@ -205,6 +233,8 @@ fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Res
         (catalog.join("transcription.toml"), TRANSCRIPTION_CATALOG),
         (catalog.join("video.toml"), VIDEO_CATALOG),
         (data_dir.join("sim.key"), KEY),
+        (data_dir.join("stripe.key"), STRIPE_KEY),
+        (data_dir.join("stripe.whsec"), STRIPE_WEBHOOK_SECRET),
         (data_dir.join("kling-access.key"), KLING_ACCESS),
         (data_dir.join("kling-secret.key"), KLING_SECRET),
     ];
@@ -231,47 +261,60 @@ fn configured(listen: SocketAddr, data_dir: &Path, sim_url: &str) -> anyhow::Res
             environment.insert(format!("TOLLGATE__PROVIDER__{name}__BASE_URL"), format!("{host}{path}"));
         }
     }
+    if written.contains(PAYMENTS) {
+        for (name, path) in [("API_BASE", ""), ("SUCCESS_URL", "/done"), ("CANCEL_URL", "/back")] {
+            environment.insert(format!("TOLLGATE__PAYMENTS__STRIPE__{name}"), format!("{stripe}{path}"));
+        }
+    }
     Ok(source)
 }
 
 /// The demo account is funded once; each start makes a new key, because the secret of an old one is
 /// nowhere to be read.
-async fn funded_key(store: &Store) -> anyhow::Result<String> {
+async fn funded_keys(store: &Store) -> anyhow::Result<[String; 2]> {
     let account = match find_account(store).await? {
         Some(account) => account,
         None => store.create_account(NewAccount { name: ACCOUNT.to_owned(), ..NewAccount::default() }).await?.id,
     };
-    let usd = |amount| Money::from_usd(amount).context("an amount");
-    for (id, pot, amount) in [("demo-trial", Pot::Trial, usd(5)?), ("demo-paid", Pot::Paid, usd(95)?)] {
-        let reason = "demo credit".to_owned();
+    let credits = [("demo-trial", Pot::Trial, 5), ("demo-paid", Pot::Paid, 95)];
+    let (_, calls) = funded(store, account, ACCOUNT, &credits).await?;
+    let (_, manages) = new_key(store, account, ACCOUNT, KeyScope::Manage).await?;
+    Ok([calls, manages])
+}
+
+/// Gives an account of the demo its credits in USD, each once, and a new key.
+async fn funded(
+    store: &Store,
+    account: AccountId,
+    name: &str,
+    credits: &[(&str, Pot, i64)],
+) -> anyhow::Result<(KeyId, String)> {
+    for (id, pot, usd) in credits {
         let credit = Credit {
-            id: id.to_owned(),
+            id: (*id).to_owned(),
             account,
             kind: CreditKind::TopUp,
-            pot,
-            amount,
+            pot: *pot,
+            amount: Money::from_usd(*usd).context("an amount")?,
             expires_at: None,
-            reason,
+            reason: "demo credit".to_owned(),
             actor: "demo".to_owned(),
         };
         store.credit(credit).await?;
     }
+    new_key(store, account, name, KeyScope::Call).await
+}
+
+async fn new_key(store: &Store, account: AccountId, name: &str, scope: KeyScope) -> anyhow::Result<(KeyId, String)> {
     let secret = real::new_secret();
-    let key = NewKey {
-        account,
-        name: ACCOUNT.to_owned(),
-        expires_at: None,
-        models: None,
-        cidrs: None,
-        limits: Limits::default(),
-    };
-    store.create_key(key, &secret).await?;
-    Ok(secret)
+    let (name, limits) = (name.to_owned(), Limits::default());
+    let key = NewKey { account, name, expires_at: None, models: None, cidrs: None, limits, scope };
+    Ok((store.create_key(key, &secret).await?.id, secret))
 }
 
 /// The same for the operator's API: a new one at each start, and the old ones stop.
 async fn admin_key(store: &Store) -> anyhow::Result<String> {
-    let done = Attribution { actor: "demo".to_owned(), reason: "a start of the demo".to_owned() };
+    let done = Attribution::by("demo".to_owned(), "a start of the demo".to_owned());
     let mut old = store.admin_keys().await?;
     old.retain(|key| key.name == ACCOUNT && key.revoked_at.is_none());
     for key in old {
@@ -287,17 +330,21 @@ async fn find_account(store: &Store) -> anyhow::Result<Option<AccountId>> {
     Ok(accounts.into_iter().find(|account| account.name == ACCOUNT).map(|account| account.id))
 }
 
-fn welcome(base_url: &str, secret: &str, admin: &str, authority: Option<&Path>) -> String {
+fn welcome(base_url: &str, [secret, manage, admin]: [&str; 3], authority: Option<&Path>) -> String {
     let trusting = authority.map(|file| format!("--cacert {} ", file.display())).unwrap_or_default();
     format!(
         "Tollgate is ready at {base_url} with simulated providers and 100 USD of demo credit.\n\n\
          Key: {secret}\n\
+         Key that manages the account: {manage}\n\
          Admin key: {admin}\n\n{}\
          Try it:\n\n  \
          curl {trusting}{base_url}/v1/chat/completions \\\n    \
          -H 'Authorization: Bearer {secret}' -H 'Content-Type: application/json' \\\n    \
          -d '{{\"model\":\"tollgate-demo\",\"messages\":[{{\"role\":\"user\",\"content\":\"Hello!\"}}]}}'\n\n  \
          curl {trusting}{base_url}/v1/usage -H 'Authorization: Bearer {secret}'\n\n\
+         Top up at a simulated Stripe (open the `url` of the answer, and press the button):\n\n  \
+         curl {trusting}{base_url}/api/account/topups -H 'Authorization: Bearer {manage}' \\\n    \
+         -H 'Content-Type: application/json' -d '{{\"amount_minor\":2500}}'\n\n\
          Ctrl-C stops it.",
         authority.map(certificate::how_to_trust).unwrap_or_default()
     )

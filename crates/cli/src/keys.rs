@@ -18,13 +18,14 @@ use tollgate_gateway::start::{admin_socket, place};
 use tollgate_gateway::who::caller::network;
 use tollgate_store::admin::{self, AdminCommand, CallError};
 use tollgate_store::{
-    AccountId, CallId, Change, KeyChange, KeyId, Limits, NewKey, NewLimits, Options, Store, UsagePage,
+    AccountId, CallId, Change, KeyChange, KeyId, KeyScope, Limits, NewKey, NewLimits, Options, Store, UsagePage,
 };
 
 pub const KEY_COLUMNS: &[&str] = &[
     "key_id",
     "key_prefix",
     "name",
+    "scope",
     "created_at_ms",
     "expires_at_ms",
     "revoked_at_ms",
@@ -55,7 +56,7 @@ const USAGE_COLUMNS: &[&str] = &[
 
 pub async fn key(config: &Path, command: args::KeyCommand, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
-        args::KeyCommand::Create { account, name, expires, models, ips, limits } => {
+        args::KeyCommand::Create { account, name, scope, expires, models, ips, limits, done } => {
             networks(&ips)?;
             in_catalog(config, &models, Snapshot::unknown_model)?;
             let expires_at = expires.as_deref().map(moment).transpose()?;
@@ -70,9 +71,11 @@ pub async fn key(config: &Path, command: args::KeyCommand, out: &Output) -> anyh
                     day: first_limit("--limit-day", limits.limit_day.as_deref())?,
                     month: first_limit("--limit-month", limits.limit_month.as_deref())?,
                 },
+                scope: if scope == "manage" { KeyScope::Manage } else { KeyScope::Call },
             };
             let secret = real::new_secret();
-            let mut made = ask(config, AdminCommand::KeyCreate { key, secret: secret.clone() }).await?;
+            let mut made =
+                ask(config, AdminCommand::KeyCreate { key, secret: secret.clone(), done: who(done)? }).await?;
             made["secret"] = json!(secret);
             out.say(&made, || secret.clone());
             if !out.json {
@@ -99,16 +102,29 @@ pub async fn key(config: &Path, command: args::KeyCommand, out: &Output) -> anyh
                 Some(when) => Change::Set(moment(when)?),
             };
             let change = KeyChange { name, models, cidrs, expires_at, limits };
-            let changed = ask(config, AdminCommand::KeyChange { key: id, change, done: who(done)? }).await?;
+            let changed =
+                ask(config, AdminCommand::KeyChange { key: id, change, done: who(done)?, seen: None }).await?;
             out.record(&changed, KEY_COLUMNS);
+        }
+        args::KeyCommand::Rotate { key, grace, done } => {
+            let id: KeyId = key.parse().context("key (`tollgate key list ACCOUNT` shows them)")?;
+            let grace_ms = (moment(&grace)? - real::now_ms()).max(0);
+            let secret = real::new_secret();
+            let command = AdminCommand::KeyRotate { key: id, secret: secret.clone(), grace_ms, done: who(done)? };
+            let mut rotated = ask(config, command).await?;
+            rotated["secret"] = json!(secret);
+            out.say(&rotated, || secret.clone());
+            if !out.json {
+                eprintln!("(shown once; the secret before it works for {grace} more)");
+            }
         }
         args::KeyCommand::List { account } => {
             let keys = ask(config, AdminCommand::KeyList { account: account.parse().context("account")? }).await?;
             out.table(&keys, keys.as_array().map_or(&[], Vec::as_slice), KEY_COLUMNS);
         }
-        args::KeyCommand::Revoke { key } => {
+        args::KeyCommand::Revoke { key, done } => {
             let id: KeyId = key.parse().context("key (`tollgate key list ACCOUNT` shows them)")?;
-            let revoked = ask(config, AdminCommand::KeyRevoke { key: id }).await?;
+            let revoked = ask(config, AdminCommand::KeyRevoke { key: id, done: who(done)? }).await?;
             out.say(&revoked, || format!("{id} is revoked"));
         }
     }

@@ -11,6 +11,7 @@ mod amounts;
 mod args;
 mod catalog;
 mod clock;
+mod codes;
 mod demo;
 mod export;
 mod http;
@@ -20,6 +21,7 @@ mod ledger;
 mod mcp;
 mod models;
 mod pauses;
+mod people;
 mod providers;
 mod quote;
 mod real;
@@ -74,6 +76,9 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Account { command } => accounts::account(&cli.config, command, &out).await,
         Command::Key { command } => keys::key(&cli.config, command, &out).await,
         Command::AdminKey { command } => admin_keys::admin_key(&cli.config, command, &out).await,
+        Command::Codes { command } => codes::codes(&cli.config, command, &out).await,
+        Command::Order { command } => codes::order(&cli.config, command, &out).await,
+        Command::Person { command } => people::person(&cli.config, command, &out).await,
         Command::Model { command } => pauses::pausable(&cli.config, PauseKind::Model, command, &out).await,
         Command::Provider { command } => providers::provider(&cli.config, command, &out).await,
         Command::Log(log) => pauses::log(&cli.config, log, &out).await,

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::form::did_you_mean;
 use tollgate_store::admin::AdminCommand;
-use tollgate_store::{PauseChange, PauseKind};
+use tollgate_store::{AuditPage, PauseChange, PauseKind};
 
 const LIST: &[&str] = &["name", "status", "since_ms", "actor", "reason"];
 const LOG: &[&str] = &["at_ms", "action", "subject", "detail", "actor", "reason"];
@@ -36,7 +36,8 @@ pub async fn pausable(config: &Path, kind: PauseKind, command: PauseCommand, out
 }
 
 pub async fn log(config: &Path, log: LogArgs, out: &Output) -> anyhow::Result<ExitCode> {
-    let rows = ask(config, AdminCommand::OperatorEvents { limit: log.limit }).await?;
+    let rows =
+        ask(config, AdminCommand::Audit { page: AuditPage { limit: log.limit, ..AuditPage::default() } }).await?;
     out.table(&rows, rows.as_array().map_or(&[], Vec::as_slice), LOG);
     Ok(ExitCode::SUCCESS)
 }

@@ -43,6 +43,11 @@ pub async fn provider(config: &Path, command: ProviderCommand, out: &Output) -> 
     let pauses = |command| pausable(config, PauseKind::Provider, command, out);
     match command {
         ProviderCommand::List { all: true, endpoint, .. } => list(config, endpoint.as_deref(), out),
+        // Where nothing is configured there is nothing to list but what could be.
+        ProviderCommand::List { paused: false, endpoint, .. } if !config.exists() => {
+            eprintln!("There is no {}: these are the providers that are known by name (`--all`).", config.display());
+            list(config, endpoint.as_deref(), out)
+        }
         ProviderCommand::List { paused, .. } => pauses(PauseCommand::List { paused }).await,
         ProviderCommand::Pause(names) => pauses(PauseCommand::Pause(names)).await,
         ProviderCommand::Resume(names) => pauses(PauseCommand::Resume(names)).await,

@@ -1,6 +1,7 @@
 //! Receipts on the command line. Verifying needs the receipt and the published keys, and neither a
 //! server nor a network.
 
+use crate::accounts::by_command_line;
 use crate::args;
 use crate::keys::ask;
 use crate::show::Output;
@@ -51,7 +52,7 @@ pub async fn receipt(config: &Path, command: args::ReceiptCommand, out: &Output)
             crate::show::print_line(&keys.to_string());
         }
         args::ReceiptCommand::Rotate => {
-            let keys = ask(config, AdminCommand::ReceiptRotate).await?;
+            let keys = ask(config, AdminCommand::ReceiptRotate { done: by_command_line() }).await?;
             out.table(&keys, keys["keys"].as_array().map_or(&[], Vec::as_slice), KEY_COLUMNS);
         }
     }

@@ -23,6 +23,7 @@ pub async fn serve(config: &Path, new_secrets: bool) -> anyhow::Result<()> {
     };
     let Recovered { settled, voided, dropped } = running.recovered;
     tracing::info!(address = %running.address, "recovered.settled" = settled, "recovered.voided" = voided, "recovered.dropped" = dropped, "serving");
+    crate::people::first_operator(&running.app).await?;
     stopped.await;
     stop(running).await;
     Ok(())

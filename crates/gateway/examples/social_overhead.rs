@@ -70,7 +70,15 @@ async fn gateway(sim: &Sim, dir: &Path) -> Running {
     };
     store.credit(credit).await.expect("credited");
     let limits = Limits::default();
-    let key = NewKey { account, name: name(), expires_at: None, models: None, cidrs: None, limits };
+    let key = NewKey {
+        account,
+        name: name(),
+        expires_at: None,
+        models: None,
+        cidrs: None,
+        limits,
+        scope: Default::default(),
+    };
     store.create_key(key, KEY).await.expect("a key");
     running
 }

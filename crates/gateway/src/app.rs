@@ -5,6 +5,9 @@ use crate::door::bodies::Bodies;
 use crate::door::server::ServerContext;
 use crate::door::spool::SpoolDisk;
 use crate::exports::Exports;
+use crate::jobs::Jobs;
+use crate::payments::PaymentDesk;
+use crate::people::PeopleDesk;
 use crate::published::Published;
 use crate::sale::WorkflowBoard;
 use crate::sale::price_list::PriceList;
@@ -32,8 +35,12 @@ pub struct App {
     pub video: Arc<VideoDesk>,
     pub images: Arc<ImageDesk>,
     pub realtime: Arc<RealtimeDesk>,
+    pub payments: Arc<PaymentDesk>,
+    pub people: PeopleDesk,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) published: Published,
+    /// One reload at a time: what was read first must not replace what was read later.
+    pub(crate) reloading: tokio::sync::Mutex<()>,
     pub(crate) price_list: PriceList,
     pub(crate) price_versions: PriceVersions,
     pub(crate) workflows: WorkflowBoard,
@@ -50,6 +57,8 @@ pub struct App {
     pub(crate) sockets: Arc<Semaphore>,
     /// Who writes out the usage log.
     pub(crate) exports: Arc<Exports>,
+    /// What operators began.
+    pub(crate) jobs: Arc<Jobs>,
 }
 
 impl App {
@@ -93,7 +102,9 @@ impl App {
     /// What is needed to tell who asks.
     pub fn register(&self) -> Register<'_> {
         let till = &self.till;
-        Register { keys: &till.keys, store: &till.store, world: &till.world, trusted: &self.settings.trusted_proxies }
+        let settings = &self.settings;
+        let (trusted, people) = (settings.trusted_proxies.as_slice(), &settings.people);
+        Register { keys: &till.keys, store: &till.store, world: &till.world, trusted, people }
     }
 
     /// What its servers have in common.

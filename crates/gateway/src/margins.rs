@@ -4,8 +4,8 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
-use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// Pairs of model and provider that are counted apart; those that come later are counted together.
 const MOST_PAIRS: usize = 2_000;
@@ -25,9 +25,24 @@ struct TokenLabels {
     side: &'static str,
 }
 
+/// What is counted of one pair of model and provider. What never happened to it has no counter: a
+/// cost that nobody knows is not one of nothing.
+struct PairMeter {
+    labels: SoldLabels,
+    sold: OnceLock<Counter>,
+    cost: OnceLock<Counter>,
+    unknown: OnceLock<Counter>,
+    losses: OnceLock<Counter>,
+    input: OnceLock<Counter>,
+    output: OnceLock<Counter>,
+}
+
+/// The meters of pairs by the name of the model, then of the provider: found without making a name.
+type Pairs = HashMap<String, HashMap<String, Arc<PairMeter>>>;
+
 #[derive(Default)]
 pub struct MarginMeter {
-    known: Mutex<HashSet<SoldLabels>>,
+    known: RwLock<(Pairs, usize)>,
     sold: Family<SoldLabels, Counter>,
     cost: Family<SoldLabels, Counter>,
     unknown: Family<SoldLabels, Counter>,
@@ -38,40 +53,50 @@ pub struct MarginMeter {
 impl MarginMeter {
     /// A call ended with this charge, and with a cost where somebody knows it.
     pub fn sold(&self, model: &str, provider: &str, charge: i64, cost: Option<i64>) {
-        let labels = self.labels(model, provider);
+        let pair = self.pair(model, provider);
         let amount = |nano: i64| u64::try_from(nano).unwrap_or(0);
-        self.sold.get_or_create(&labels).inc_by(amount(charge));
+        pair.of(&pair.sold, &self.sold).inc_by(amount(charge));
         match cost {
             Some(cost) => {
-                self.cost.get_or_create(&labels).inc_by(amount(cost));
+                pair.of(&pair.cost, &self.cost).inc_by(amount(cost));
                 if cost > charge {
-                    self.losses.get_or_create(&labels).inc();
+                    pair.of(&pair.losses, &self.losses).inc();
                 }
             }
             None => {
-                self.unknown.get_or_create(&labels).inc();
+                pair.of(&pair.unknown, &self.unknown).inc();
             }
         }
     }
 
     /// A call used so many tokens.
     pub fn used(&self, model: &str, provider: &str, input: u64, output: u64) {
-        for (side, tokens) in [("input", input), ("output", output)] {
+        if input == 0 && output == 0 {
+            return;
+        }
+        let pair = self.pair(model, provider);
+        for (counter, side, tokens) in [(&pair.input, "input", input), (&pair.output, "output", output)] {
             if tokens > 0 {
-                let SoldLabels { model, provider } = self.labels(model, provider);
-                self.tokens.get_or_create(&TokenLabels { model, provider, side }).inc_by(tokens);
+                counter.get_or_init(|| self.tokens.get_or_create(&pair.tokens(side)).clone()).inc_by(tokens);
             }
         }
     }
 
-    fn labels(&self, model: &str, provider: &str) -> SoldLabels {
-        let labels = SoldLabels { model: model.to_owned(), provider: provider.to_owned() };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.contains(&labels) || known.len() < MOST_PAIRS {
-            known.insert(labels.clone());
-            return labels;
+    fn pair(&self, model: &str, provider: &str) -> Arc<PairMeter> {
+        let find = |pairs: &Pairs| pairs.get(model)?.get(provider).cloned();
+        if let Some(pair) = find(&self.known.read().unwrap_or_else(PoisonError::into_inner).0) {
+            return pair;
         }
-        SoldLabels { model: OTHER.to_owned(), provider: OTHER.to_owned() }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let (pairs, count) = &mut *known;
+        let full = *count >= MOST_PAIRS && find(pairs).is_none();
+        let (model, provider) = if full { (OTHER, OTHER) } else { (model, provider) };
+        let pair = pairs.entry(model.to_owned()).or_default().entry(provider.to_owned());
+        let pair = pair.or_insert_with(|| {
+            *count += 1;
+            Arc::new(PairMeter::new(model, provider))
+        });
+        pair.clone()
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
@@ -86,6 +111,29 @@ impl MarginMeter {
         registry.register("cost_above_charge_calls", help, self.losses.clone());
         let help = "Tokens that calls used, by model, provider and side";
         registry.register("tokens", help, self.tokens.clone());
+    }
+}
+
+impl PairMeter {
+    fn new(model: &str, provider: &str) -> PairMeter {
+        PairMeter {
+            labels: SoldLabels { model: model.to_owned(), provider: provider.to_owned() },
+            sold: OnceLock::new(),
+            cost: OnceLock::new(),
+            unknown: OnceLock::new(),
+            losses: OnceLock::new(),
+            input: OnceLock::new(),
+            output: OnceLock::new(),
+        }
+    }
+
+    fn of<'c>(&self, counter: &'c OnceLock<Counter>, family: &Family<SoldLabels, Counter>) -> &'c Counter {
+        counter.get_or_init(|| family.get_or_create(&self.labels).clone())
+    }
+
+    fn tokens(&self, side: &'static str) -> TokenLabels {
+        let SoldLabels { model, provider } = self.labels.clone();
+        TokenLabels { model, provider, side }
     }
 }
 
@@ -105,7 +153,7 @@ mod tests {
         };
         assert_eq!(count("m0", "p"), (7, 1));
         assert_eq!(count(OTHER, OTHER), (70, 10));
-        assert_eq!(meter.known.lock().expect("a lock").len(), MOST_PAIRS);
+        assert_eq!(meter.known.read().expect("a lock").1, MOST_PAIRS + 1, "and the one for all others");
         meter.used("m0", "p", 3, 0);
         meter.used("m0", "p", 4, 5);
         meter.used("one more", "p", 6, 7);

@@ -233,7 +233,15 @@ impl House {
         let key = format!("sk-{key}");
         let limits = Limits::default();
         let (expires_at, models, cidrs) = (None, None, None);
-        let new = NewKey { account, name: "provider test".to_owned(), expires_at, models, cidrs, limits };
+        let new = NewKey {
+            account,
+            name: "provider test".to_owned(),
+            expires_at,
+            models,
+            cidrs,
+            limits,
+            scope: Default::default(),
+        };
         store.create_key(new, &key).await.map_err(failed)?;
         let router = router(running.app.clone());
         Ok(House { running, router, account, key })

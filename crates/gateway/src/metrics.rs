@@ -158,6 +158,7 @@ pub struct Metrics {
     pub groupless: Gauge,
     pauses: Family<PairLabels, Counter>,
     webhooks: Family<WebhookLabels, Counter>,
+    payment_events: Family<WebhookLabels, Counter>,
     probes: Family<PollLabels, Counter>,
     probe_cost: Counter,
     seconds: Histogram,
@@ -196,6 +197,7 @@ impl Default for Metrics {
             groupless: Gauge::default(),
             pauses: Family::default(),
             webhooks: Family::default(),
+            payment_events: Family::default(),
             probes: Family::default(),
             probe_cost: Counter::default(),
             seconds: Histogram::new(buckets()),
@@ -231,6 +233,7 @@ impl Default for Metrics {
             metrics.groupless.clone(),
         );
         registry.register("route_pauses", "Pauses because usage was not reported", metrics.pauses.clone());
+        registry.register("payment_events", "News of payment providers, by outcome", metrics.payment_events.clone());
         registry.register("webhooks", "Tries to tell customers of ended tasks, by outcome", metrics.webhooks.clone());
         registry.register("probes", "Calls along routes without traffic, by outcome", metrics.probes.clone());
         let help = "What probes may have cost the operator at most, in nano-USD";
@@ -330,6 +333,10 @@ impl Metrics {
 
     pub fn audit_failed(&self) {
         self.audit_failures.inc();
+    }
+
+    pub fn payment_event(&self, outcome: &'static str) {
+        self.payment_events.get_or_create(&WebhookLabels { outcome }).inc();
     }
 
     pub fn webhook(&self, outcome: &'static str) {

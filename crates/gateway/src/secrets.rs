@@ -1,6 +1,7 @@
-//! The secrets that sign links and webhooks. They stand in a file, one per line: the first signs,
-//! all are believed, so that one is exchanged by writing the new one above the old one and taking
-//! the old one away when what it signed has ended. The running gateway takes a changed file over.
+//! The secrets that sign links and webhooks, and that seal second factors and mail of people. They
+//! stand in a file, one per line: the first signs, all are believed, so that one is exchanged by
+//! writing the new one above the old one and taking the old one away when what it signed has
+//! ended. The running gateway takes a changed file over.
 //!
 //! Without a file one is made at the first start, in the data folder. Replicas share one file, or
 //! each other's links do not open. The database knows the names of the secrets it was served with:
@@ -11,7 +12,7 @@ use crate::cannot_start::CannotStart;
 use arc_swap::ArcSwap;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use ring::hmac;
+use ring::{aead, hmac};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -139,6 +140,30 @@ impl Secrets {
         Some(hmac::verify(key, &labelled(purpose, text), &given).is_ok())
     }
 
+    /// Hides what is stored, so that whoever reads the database alone reads nothing. `purpose` and
+    /// `whose` must be the same when it is opened.
+    pub fn seal(&self, purpose: &str, whose: &str, plain: &[u8], fill: impl FnOnce(&mut [u8])) -> Option<Vec<u8>> {
+        let mut nonce = [0; aead::NONCE_LEN];
+        fill(&mut nonce);
+        let mut text = plain.to_vec();
+        let key = sealing_key(&self.0.load().0[0], purpose, whose)?;
+        let nonce_value = aead::Nonce::assume_unique_for_key(nonce);
+        key.seal_in_place_append_tag(nonce_value, aead::Aad::empty(), &mut text).ok()?;
+        Some([nonce.as_slice(), &text].concat())
+    }
+
+    /// What was sealed with one of the secrets.
+    pub fn open_sealed(&self, purpose: &str, whose: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, text) = sealed.split_at_checked(aead::NONCE_LEN)?;
+        let open = |key: &hmac::Key| {
+            let mut text = text.to_vec();
+            let nonce = aead::Nonce::try_assume_unique_for_key(nonce).ok()?;
+            let key = sealing_key(key, purpose, whose)?;
+            key.open_in_place(nonce, aead::Aad::empty(), &mut text).ok().map(|plain| plain.to_vec())
+        };
+        self.0.load().0.iter().find_map(open)
+    }
+
     /// Secrets for one customer and one use, made of ours, newest first: they can be shown without
     /// telling ours.
     pub fn derived(&self, purpose: &str, whose: &str) -> Vec<Derived> {
@@ -168,6 +193,12 @@ fn suspicious(path: &Path, what: &str, others: Others) -> io::Result<()> {
 /// Tells secrets apart without telling anything of them.
 fn name(key: &hmac::Key) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(&hmac::sign(key, &labelled("name of a secret", "")).as_ref()[..6])
+}
+
+/// A key for one purpose and one owner.
+fn sealing_key(key: &hmac::Key, purpose: &str, whose: &str) -> Option<aead::LessSafeKey> {
+    let bytes = hmac::sign(key, &labelled(&format!("seal {purpose}"), whose));
+    aead::UnboundKey::new(&aead::CHACHA20_POLY1305, bytes.as_ref()).ok().map(aead::LessSafeKey::new)
 }
 
 /// Length first, so that no two pairs are one text.
@@ -258,6 +289,20 @@ mod tests {
         assert_eq!(signed.len(), 2);
         assert_eq!(signed[1], old.derived("webhook", "acct_1")[0].text());
         assert_ne!(signed[1], old.derived("webhook", "acct_2")[0].text());
+    }
+
+    #[test]
+    fn what_is_sealed_is_opened_by_the_same_purpose_and_owner_only() {
+        let read = |text: &str| Secrets::read(text).expect("secrets");
+        let (old, both, new) = (read(OLD), read(&format!("{NEW}\n{OLD}")), read(NEW));
+        let sealed = old.seal("totp", "pers_1", b"plain", |nonce| nonce.fill(1)).expect("sealed");
+        assert!(!sealed.windows(5).any(|some| some == b"plain"));
+        assert_eq!(both.open_sealed("totp", "pers_1", &sealed).as_deref(), Some(b"plain".as_slice()));
+        for (secrets, purpose, whose) in [(&new, "totp", "pers_1"), (&old, "mail", "pers_1"), (&old, "totp", "pers_2")]
+        {
+            assert_eq!(secrets.open_sealed(purpose, whose, &sealed), None);
+        }
+        assert_eq!(old.open_sealed("totp", "pers_1", &sealed[..20]), None);
     }
 
     #[test]

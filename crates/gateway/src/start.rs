@@ -13,6 +13,8 @@ use crate::door::tls::TlsDoor;
 use crate::endpoints::{router, table};
 use crate::fetcher::Fetcher;
 use crate::metrics::Metrics;
+use crate::payments::PaymentDesk;
+use crate::people::PeopleDesk;
 use crate::published::Published;
 use crate::routes::Routes;
 use crate::sale::WorkflowBoard;
@@ -30,7 +32,7 @@ use crate::work::realtime::{RealtimeDesk, SessionPlaces};
 use crate::work::run_files::RunFiles;
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
-use crate::workers::{poller, probes, reload, runs, settler, upkeep, webhooks};
+use crate::workers::{mail, payments, poller, probes, reload, runs, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
@@ -89,6 +91,7 @@ pub async fn indoors(loaded: Loaded, options: Options, client: Client, world: Wo
     let settling = keep(settler::run(app.till.clone(), inbox));
     upkeep(&app);
     app.tracker.spawn(webhooks::run(app.clone()));
+    app.tracker.spawn(payments::run(app.clone()));
     Ok(Indoors { app, recovered: opened.recovered, settling })
 }
 
@@ -131,6 +134,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     let files = app.settings.tls.clone();
     let tls = files.zip(tls).map(|(files, pair)| Arc::new(TlsDoor::new(files, pair, app.metrics.tls.clone())));
     app.tracker.spawn(poller::run(app.clone()));
+    app.tracker.spawn(mail::run(app.clone()));
     app.tracker.spawn(probes::run(app.clone()));
     app.tracker.spawn(runs::run(app.clone(), router(app.clone())));
     if let Some(source) = source {
@@ -251,13 +255,16 @@ pub(crate) fn build(
         places: SessionPlaces::default(),
     };
     Arc::new(App {
+        people: PeopleDesk::new(&settings.people, secrets.clone()),
         realtime: Arc::new(realtime),
+        payments: Arc::new(PaymentDesk::new(till.clone(), settings.payments.clone())),
         images: Arc::new(images),
         conversations: Arc::new(conversations),
         social: Arc::new(social),
         video: Arc::new(video),
         secrets,
         published: Published::default(),
+        reloading: tokio::sync::Mutex::default(),
         price_list: PriceList::default(),
         price_versions: PriceVersions::default(),
         workflows: WorkflowBoard::default(),
@@ -268,6 +275,7 @@ pub(crate) fn build(
         spool,
         sockets: Arc::new(Semaphore::new(settings.limits.connections)),
         exports: Arc::default(),
+        jobs: Arc::default(),
         settings,
         till,
     })

@@ -43,6 +43,8 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         price_list: crate::settings::PriceListSettings::default(),
         probes: crate::settings::ProbeSettings::default(),
         storage: crate::settings::StorageSettings::default(),
+        payments: crate::settings::PaymentSettings::default(),
+        people: crate::settings::PeopleSettings::default(),
         limits: ServerLimits::default(),
     };
     set(&mut settings);

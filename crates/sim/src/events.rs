@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::ask::Ask;
+use crate::dialect::priced;
 use crate::refusal::Refusal;
 use crate::reply::{CREATED, reply_model};
 use crate::scenario::{Choice, Scenario as S};
@@ -191,6 +192,7 @@ fn usages(choice: &Choice, speech: &Speech) -> Vec<Value> {
         S::WrongUsage => vec![speech.wrong_usage(choice.text("kind").unwrap_or_default())],
         S::ZeroUsageLast => vec![speech.usage(), Speech::zero_usage()],
         S::TwoUsages => vec![speech.usage_of(speech.completion_tokens / 2), speech.usage()],
+        S::Priced => vec![priced(speech.usage())],
         _ => vec![speech.usage()],
     }
 }

@@ -7,6 +7,7 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 
 use crate::ask::Ask;
+use crate::dialect::priced;
 use crate::record::{Received, Watch};
 use crate::refusal::Refusal;
 use crate::scenario::{Choice, Scenario as S};
@@ -229,6 +230,7 @@ fn object(ask: &Ask, choice: &Choice, speech: &Speech, id: &str) -> Value {
         S::NoUsage => {}
         S::WrongUsage => reply["usage"] = speech.wrong_usage(choice.text("kind").unwrap_or_default()),
         S::ZeroUsageLast => reply["usage"] = Speech::zero_usage(),
+        S::Priced => reply["usage"] = priced(speech.usage()),
         _ => reply["usage"] = speech.usage(),
     }
     reply

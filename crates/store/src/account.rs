@@ -11,6 +11,7 @@ use tollgate_catalog::{Group, Money};
 use crate::account::limits::{Limits, Used};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
+use crate::operator::{Attribution, AuditRow};
 
 /// One customer: two pots of money, each with a part that is free and a part that is held for
 /// running calls.
@@ -111,6 +112,66 @@ pub struct Key {
     pub held: Money,
     /// What counts against the limits by day and month now.
     pub used: Used,
+    /// What it is for.
+    #[serde(default)]
+    pub scope: KeyScope,
+    /// Until when the secret before this one works, where it was changed.
+    #[serde(default, rename = "former_secret_until_ms")]
+    pub former_until: Option<i64>,
+}
+
+impl Key {
+    /// What a new one may do, in the words of the log.
+    pub(crate) fn summary(&self) -> String {
+        let mut lines = vec![format!("name: {}", self.name), format!("prefix: {}", self.prefix)];
+        lines.extend(self.scope.word().map(|scope| format!("scope: {scope}")));
+        lines.extend(self.expires_at.map(|at| format!("expires_at_ms: {at}")));
+        lines.extend(self.models.as_ref().map(|list| format!("models: {}", list.join(","))));
+        lines.extend(self.cidrs.as_ref().map(|list| format!("networks: {}", list.join(","))));
+        let Limits { total, day, month } = self.limits;
+        let limits = [("limit_total", total), ("limit_day", day), ("limit_month", month)];
+        lines.extend(limits.into_iter().filter_map(|(name, limit)| Some(format!("{name}: {}", limit?))));
+        lines.join("; ")
+    }
+}
+
+/// What the log says of another address for news.
+pub(crate) fn webhook_detail(before: Option<&str>, after: Option<&str>) -> String {
+    // An address may carry a password of its receiver: where it leads is enough.
+    let shown = |url: Option<&str>| match url.and_then(|url| url.split_once("://")) {
+        None => "none".to_owned(),
+        Some((scheme, rest)) => {
+            let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+            format!("{scheme}://{}/…", host.rsplit('@').next().unwrap_or_default())
+        }
+    };
+    format!("webhook: {} -> {}", shown(before), shown(after))
+}
+
+/// What a key is for. One that manages its account buys nothing, and one that buys changes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyScope {
+    /// Calls, which are charged.
+    #[default]
+    Call,
+    /// The account: its keys, figures and settings.
+    Manage,
+}
+
+impl KeyScope {
+    /// As it is written down; a key from before there were scopes has none.
+    pub(crate) fn word(self) -> Option<&'static str> {
+        match self {
+            KeyScope::Call => None,
+            KeyScope::Manage => Some("manage"),
+        }
+    }
+
+    /// A word of a later version opens nothing that costs money.
+    pub(crate) fn of(word: Option<&str>) -> KeyScope {
+        if word.is_some() { KeyScope::Manage } else { KeyScope::Call }
+    }
 }
 
 /// Wish for a new key.
@@ -126,6 +187,8 @@ pub struct NewKey {
     pub cidrs: Option<Vec<String>>,
     #[serde(default)]
     pub limits: Limits,
+    #[serde(default)]
+    pub scope: KeyScope,
 }
 
 /// What authentication needs to know.
@@ -133,6 +196,15 @@ pub struct NewKey {
 pub struct KeyAndAccount {
     pub key: Key,
     pub account: Account,
+}
+
+impl KeyAndAccount {
+    /// The same for who shows a secret that works until then.
+    pub(crate) fn by_former(mut self, hash: [u8; 32], until: i64) -> KeyAndAccount {
+        self.key.hash = hash;
+        self.key.expires_at = Some(self.key.expires_at.map_or(until, |at| at.min(until)));
+        self
+    }
 }
 
 /// Which pot. Trial credit is spent first.
@@ -188,6 +260,20 @@ impl Credit {
             return Ok(());
         };
         Err(StoreError::Conflict(why.into()))
+    }
+
+    /// The row of the log about it.
+    pub(crate) fn audit_row(&self, at: i64, request: Option<String>) -> Option<AuditRow> {
+        let done = Attribution { actor: self.actor.clone(), reason: self.reason.clone(), request };
+        let (action, pot) = match (self.kind, self.pot) {
+            (CreditKind::TopUp, Pot::Trial) => ("credit.top_up", "trial"),
+            (CreditKind::TopUp, Pot::Paid) => ("credit.top_up", "paid"),
+            (CreditKind::Adjust, Pot::Trial) => ("credit.adjust", "trial"),
+            (CreditKind::Adjust, Pot::Paid) => ("credit.adjust", "paid"),
+            (CreditKind::Refund { .. }, _) => ("credit.refund", "refund"),
+        };
+        let row = AuditRow::new(at, &done, action, &self.account.to_string(), Some(self.account))?;
+        Some(row.detail(&format!("{pot}: {} USD; reference: {}", self.amount, self.id)))
     }
 
     fn is_refund(&self) -> bool {

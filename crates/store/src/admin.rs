@@ -2,6 +2,9 @@
 //! its data directory: one JSON command per line, one JSON answer per line. Only the owner of the
 //! files may connect.
 
+mod money;
+mod people;
+
 use std::future::Future;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -16,14 +19,18 @@ use tokio::task::JoinSet;
 use tollgate_catalog::Money;
 
 use crate::account::change::{AccountChange, KeyChange};
+use crate::account::limits::Change;
 use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey, Pot};
 use crate::call::UsagePage;
+use crate::code_batch::NewCodeBatch;
 use crate::error::StoreError;
-use crate::ids::{AccountId, AdminKeyId, CallId, KeyId, RunId};
+use crate::ids::{AccountId, AdminKeyId, BatchId, CallId, InviteId, KeyId, OrderId, PersonId, RunId};
 use crate::ledger::entries::EntryPage;
 use crate::operator::pause::PauseChange;
 use crate::operator::workflow::WorkflowMove;
-use crate::operator::{Attribution, NewAdminKey};
+use crate::operator::{Attribution, AuditPage, NewAdminKey};
+use crate::payment::OrderFilter;
+use crate::person::{AccountRole, HouseRole, NewInvite, NewMailToken, NewPerson};
 use crate::store::{Receipted, Store};
 use crate::sums::SumAsk;
 use crate::workflow_run::{NewWorkflowRun, WorkflowRunLimits};
@@ -35,45 +42,218 @@ const LINE_LIMIT: u64 = 1 << 20;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum AdminCommand {
-    AccountCreate { account: NewAccount },
-    AccountList { after: Option<AccountId>, limit: u32 },
-    AccountShow { account: AccountId },
-    AccountChange { account: AccountId, change: AccountChange, done: Attribution },
-    AccountWebhook { account: AccountId, url: Option<String> },
-    AccountExpiring { account: AccountId },
-    AccountEvents { account: AccountId, page: EventPage },
-    Credit { credit: Credit },
-    Refund { refund: Refund },
-    KeyCreate { key: NewKey, secret: String },
-    KeyList { account: AccountId },
-    KeyRevoke { key: KeyId },
-    KeyChange { key: KeyId, change: KeyChange, done: Attribution },
-    AdminKeyCreate { key: NewAdminKey, secret: String },
+    AccountCreate {
+        account: NewAccount,
+        #[serde(default)]
+        done: Attribution,
+    },
+    AccountList {
+        after: Option<AccountId>,
+        limit: u32,
+    },
+    AccountShow {
+        account: AccountId,
+    },
+    AccountChange {
+        account: AccountId,
+        change: AccountChange,
+        done: Attribution,
+        /// The version that was seen; another one is left as it is.
+        #[serde(default)]
+        seen: Option<String>,
+    },
+    AccountWebhook {
+        account: AccountId,
+        url: Option<String>,
+        #[serde(default)]
+        done: Attribution,
+    },
+    AccountExpiring {
+        account: AccountId,
+    },
+    AccountEvents {
+        account: AccountId,
+        page: EventPage,
+    },
+    Credit {
+        credit: Credit,
+        #[serde(default)]
+        request: Option<String>,
+    },
+    Refund {
+        refund: Refund,
+        #[serde(default)]
+        request: Option<String>,
+    },
+    KeyCreate {
+        key: NewKey,
+        secret: String,
+        #[serde(default)]
+        done: Attribution,
+    },
+    KeyList {
+        account: AccountId,
+    },
+    KeyRevoke {
+        key: KeyId,
+        #[serde(default)]
+        done: Attribution,
+    },
+    KeyChange {
+        key: KeyId,
+        change: KeyChange,
+        done: Attribution,
+        #[serde(default)]
+        seen: Option<String>,
+    },
+    KeyRotate {
+        key: KeyId,
+        secret: String,
+        grace_ms: i64,
+        done: Attribution,
+    },
+    AdminKeyCreate {
+        key: NewAdminKey,
+        secret: String,
+    },
     AdminKeyList,
-    AdminKeyRevoke { key: AdminKeyId, done: Attribution },
-    OperatorEvents { limit: u32 },
-    UsageList { account: Option<AccountId>, page: UsagePage },
-    UsageShow { account: AccountId, call: CallId },
-    Margins { from_ms: i64, to_ms: i64 },
-    UsageSums { asked: Box<SumAsk> },
-    LedgerVerify { how: Audit },
+    AdminKeyRevoke {
+        key: AdminKeyId,
+        done: Attribution,
+    },
+    Audit {
+        page: AuditPage,
+    },
+    UsageList {
+        account: Option<AccountId>,
+        page: UsagePage,
+    },
+    UsageShow {
+        account: AccountId,
+        call: CallId,
+    },
+    Margins {
+        from_ms: i64,
+        to_ms: i64,
+    },
+    UsageSums {
+        asked: Box<SumAsk>,
+    },
+    LedgerVerify {
+        how: Audit,
+    },
+    PersonCreate {
+        new: Box<NewPerson>,
+        done: Attribution,
+    },
+    PersonList {
+        after: Option<PersonId>,
+        limit: u32,
+    },
+    PersonShow {
+        person: PersonId,
+    },
+    PersonChange {
+        person: PersonId,
+        house_role: Change<HouseRole>,
+        disabled: Option<bool>,
+        done: Attribution,
+    },
+    PersonLink {
+        email: String,
+        token: NewMailToken,
+        done: Attribution,
+    },
+    PersonSignOut {
+        person: PersonId,
+        done: Attribution,
+    },
+    MembershipPut {
+        account: AccountId,
+        person: PersonId,
+        role: AccountRole,
+        done: Attribution,
+    },
+    InviteCreate {
+        new: NewInvite,
+        done: Attribution,
+    },
+    InviteList,
+    InviteRevoke {
+        invite: InviteId,
+        done: Attribution,
+    },
     LedgerLast,
-    LedgerEntries { page: EntryPage },
-    Receipt { account: AccountId, call: CallId },
+    LedgerEntries {
+        page: EntryPage,
+    },
+    Receipt {
+        account: AccountId,
+        call: CallId,
+    },
     ReceiptKeys,
-    PriceVersion { id: [u8; 16] },
-    ReceiptRotate,
-    PauseChange { change: PauseChange },
-    PauseChanges { limit: u32 },
+    PriceVersion {
+        id: [u8; 16],
+    },
+    ReceiptRotate {
+        #[serde(default)]
+        done: Attribution,
+    },
+    PauseChange {
+        change: PauseChange,
+    },
+    PauseChanges {
+        limit: u32,
+    },
     PauseStates,
-    WorkflowMove { moved: WorkflowMove },
+    WorkflowMove {
+        moved: WorkflowMove,
+    },
     WorkflowStates,
-    WorkflowRunCreate { new: Box<NewWorkflowRun> },
-    WorkflowRunShow { id: RunId },
-    WorkflowMoves { slug: String, limit: u32 },
+    WorkflowRunCreate {
+        new: Box<NewWorkflowRun>,
+    },
+    WorkflowRunShow {
+        id: RunId,
+    },
+    WorkflowMoves {
+        slug: String,
+        limit: u32,
+    },
     ClockShow,
-    ClockAccept,
-    SocialDays { day: i64 },
+    ClockAccept {
+        #[serde(default)]
+        done: Attribution,
+    },
+    SocialDays {
+        day: i64,
+    },
+    Statement {
+        account: AccountId,
+        month: String,
+        tz: Option<String>,
+    },
+    OrderList {
+        filter: OrderFilter,
+    },
+    OrderShow {
+        order: OrderId,
+    },
+    OrderForgive {
+        order: OrderId,
+        done: Attribution,
+    },
+    CodesCreate {
+        batch: Box<NewCodeBatch>,
+    },
+    CodesList {
+        before: Option<BatchId>,
+        limit: u32,
+    },
+    CodesRevoke {
+        batch: BatchId,
+        done: Attribution,
+    },
 }
 
 /// Runs that operators begin are counted with all others of their account, and have more room.
@@ -125,36 +305,50 @@ impl Store {
     pub async fn execute(&self, command: AdminCommand) -> Result<Value, StoreError> {
         let missing = |what: String| StoreError::NotFound(what);
         match command {
-            AdminCommand::AccountCreate { account } => value(self.create_account(account).await?),
+            AdminCommand::AccountCreate { account, done } => value(self.create_account_as(account, done).await?),
             AdminCommand::AccountList { after, limit } => value(self.accounts(after, limit).await?),
             AdminCommand::AccountShow { account } => {
                 value(self.account(account).await?.ok_or_else(|| missing(account.to_string()))?)
             }
-            AdminCommand::AccountChange { account, change, done } => {
-                let changed = self.change_account(account, change, done).await?;
+            AdminCommand::AccountChange { account, change, done, seen } => {
+                let changed = self.change_account_if(account, change, done, seen).await?;
                 value(changed.ok_or_else(|| missing(account.to_string()))?)
             }
-            AdminCommand::AccountWebhook { account, url } => {
-                value(self.set_webhook(account, url).await?.ok_or_else(|| missing(account.to_string()))?)
+            AdminCommand::AccountWebhook { account, url, done } => {
+                value(self.set_webhook(account, url, done).await?.ok_or_else(|| missing(account.to_string()))?)
             }
             AdminCommand::AccountExpiring { account } => value(self.expiring(account).await?),
             AdminCommand::AccountEvents { account, page } => value(self.events(account, page).await?),
-            AdminCommand::Credit { credit } => value(self.credit(credit).await?),
-            AdminCommand::Refund { refund } => value(self.refund(refund).await?),
-            AdminCommand::KeyCreate { key, secret } => value(self.create_key(key, &secret).await?),
+            AdminCommand::Credit { credit, request } => value(self.credit_as(credit, request).await?),
+            AdminCommand::Refund { refund, request } => value(self.refund(refund, request).await?),
+            AdminCommand::KeyCreate { key, secret, done } => value(self.create_key_as(key, &secret, done).await?),
             AdminCommand::KeyList { account } => value(self.keys(account).await?),
-            AdminCommand::KeyRevoke { key } => {
-                value(self.revoke_key(key).await?.ok_or_else(|| missing(key.to_string()))?)
+            AdminCommand::KeyRotate { key, secret, grace_ms, done } => {
+                let rotated = self.rotate_key(key, &secret, grace_ms, done).await?;
+                value(rotated.ok_or_else(|| missing(key.to_string()))?)
             }
-            AdminCommand::KeyChange { key, change, done } => {
-                value(self.change_key(key, change, done).await?.ok_or_else(|| missing(key.to_string()))?)
+            AdminCommand::KeyRevoke { key, done } => {
+                value(self.revoke_key_as(key, done).await?.ok_or_else(|| missing(key.to_string()))?)
+            }
+            AdminCommand::KeyChange { key, change, done, seen } => {
+                value(self.change_key_if(key, change, done, seen).await?.ok_or_else(|| missing(key.to_string()))?)
             }
             AdminCommand::AdminKeyCreate { key, secret } => value(self.create_admin_key(key, &secret).await?),
             AdminCommand::AdminKeyList => value(self.admin_keys().await?),
             AdminCommand::AdminKeyRevoke { key, done } => {
                 value(self.revoke_admin_key(key, done).await?.ok_or_else(|| missing(key.to_string()))?)
             }
-            AdminCommand::OperatorEvents { limit } => value(self.operator_events(limit).await?),
+            AdminCommand::Audit { page } => value(self.audit_page(page).await?),
+            AdminCommand::PersonCreate { .. }
+            | AdminCommand::PersonList { .. }
+            | AdminCommand::PersonShow { .. }
+            | AdminCommand::PersonChange { .. }
+            | AdminCommand::PersonLink { .. }
+            | AdminCommand::PersonSignOut { .. }
+            | AdminCommand::MembershipPut { .. }
+            | AdminCommand::InviteCreate { .. }
+            | AdminCommand::InviteList
+            | AdminCommand::InviteRevoke { .. } => self.execute_about_people(command).await,
             AdminCommand::UsageList { account, page } => {
                 let rows = self.usage(account, page).await?;
                 value(self.records(&rows).await?)
@@ -176,9 +370,7 @@ impl Store {
             AdminCommand::WorkflowStates => value(self.workflow_states().await?),
             AdminCommand::WorkflowMoves { slug, limit } => value(self.workflow_moves(slug, limit).await?),
             AdminCommand::SocialDays { day } => value(self.social_days(day).await?),
-            AdminCommand::LedgerVerify { how: Audit::Full } => value(self.verify().await?),
-            AdminCommand::LedgerVerify { how: Audit::Strict } => value(self.verify_strictly().await?),
-            AdminCommand::LedgerVerify { how: Audit::Changed } => value(self.verify_changed().await?),
+            AdminCommand::LedgerVerify { how } => self.audited(how).await,
             AdminCommand::LedgerLast => value(self.last_entry().await?),
             AdminCommand::LedgerEntries { page } => value(self.entries(page).await?),
             AdminCommand::Receipt { account, call } => match self.receipt(account, call).await? {
@@ -190,19 +382,42 @@ impl Store {
                 self.price_version(id).await?.ok_or_else(|| missing("no call was ever held at this price".into()))?,
             ),
             AdminCommand::ReceiptKeys => value(self.receipt_keys().await?),
-            AdminCommand::ReceiptRotate => value(self.rotate_receipt_key().await?),
+            AdminCommand::ReceiptRotate { done } => {
+                let rotated = self.rotate_receipt_key().await?;
+                self.note_audit(&done, "receipt_key.rotate", "receipts", None, "").await?;
+                value(rotated)
+            }
+            AdminCommand::Statement { .. }
+            | AdminCommand::OrderList { .. }
+            | AdminCommand::OrderShow { .. }
+            | AdminCommand::OrderForgive { .. }
+            | AdminCommand::CodesCreate { .. }
+            | AdminCommand::CodesList { .. }
+            | AdminCommand::CodesRevoke { .. } => self.execute_about_money(command).await,
             AdminCommand::ClockShow => value(self.clock_state()),
-            AdminCommand::ClockAccept => value(self.accept_clock().await?),
+            AdminCommand::ClockAccept { done } => {
+                let accepted = self.accept_clock().await?;
+                self.note_audit(&done, "clock.accept", "clock", None, "").await?;
+                value(accepted)
+            }
+        }
+    }
+
+    async fn audited(&self, how: Audit) -> Result<Value, StoreError> {
+        match how {
+            Audit::Full => value(self.verify().await?),
+            Audit::Strict => value(self.verify_strictly().await?),
+            Audit::Changed => value(self.verify_changed().await?),
         }
     }
 
     /// A call is refunded once: asking again for as much changes nothing, for another amount is
     /// refused.
-    async fn refund(&self, refund: Refund) -> Result<Credited, StoreError> {
+    async fn refund(&self, refund: Refund, request: Option<String>) -> Result<Credited, StoreError> {
         let Refund { call, amount, reason, actor } = refund;
         let nothing = || StoreError::NotFound(format!("no charge for {call}"));
         let charged = self.charged(call).await?.ok_or_else(nothing)?;
-        let done = self.credit(Credit {
+        let credit = Credit {
             id: format!("refund-{call}"),
             account: charged.account,
             kind: CreditKind::Refund { call },
@@ -212,8 +427,8 @@ impl Store {
             expires_at: None,
             reason,
             actor,
-        });
-        match done.await {
+        };
+        match self.credit_as(credit, request).await {
             // The ledger knows it as an id that was used before; whoever refunds wants to hear of
             // the refund.
             Err(StoreError::Conflict(why)) => {

@@ -17,6 +17,9 @@ pub enum StoreError {
     /// charge …).
     #[error("{0}")]
     Conflict(String),
+    /// It was changed since it was read; nothing was done.
+    #[error("{0} was changed since it was read")]
+    Stale(String),
     /// The stored data or the place itself is not usable.
     #[error("the store is damaged or misconfigured: {0}")]
     Broken(String),

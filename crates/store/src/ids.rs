@@ -87,6 +87,16 @@ id_type!(
     "acct_"
 );
 id_type!(
+    /// One payment of a customer: what is to be paid, and what became of it.
+    OrderId,
+    "ord_"
+);
+id_type!(
+    /// Redemption codes that were made together.
+    BatchId,
+    "batch_"
+);
+id_type!(
     /// One API key of an account.
     KeyId,
     "key_"
@@ -121,6 +131,22 @@ id_type!(
     /// One key of the operator's API.
     AdminKeyId,
     "adm_"
+);
+
+id_type!(
+    /// Somebody who signs in.
+    PersonId,
+    "pers_"
+);
+id_type!(
+    /// One session of a person, by which it is listed and ended; it opens nothing.
+    SessionId,
+    "sess_"
+);
+id_type!(
+    /// One invite, by which it is listed and taken back; it opens nothing.
+    InviteId,
+    "inv_"
 );
 
 fn encode(bytes: &[u8; 16]) -> [u8; TEXT_LEN] {
@@ -205,8 +231,28 @@ impl Maker {
         CallId(self.next())
     }
 
+    pub fn order(&self) -> OrderId {
+        OrderId(self.next())
+    }
+
+    pub fn batch(&self) -> BatchId {
+        BatchId(self.next())
+    }
+
     pub fn run(&self) -> RunId {
         RunId(self.next())
+    }
+
+    pub fn person(&self) -> PersonId {
+        PersonId(self.next())
+    }
+
+    pub fn session(&self) -> SessionId {
+        SessionId(self.next())
+    }
+
+    pub fn invite(&self) -> InviteId {
+        InviteId(self.next())
     }
 
     fn next(&self) -> [u8; 16] {

@@ -15,14 +15,18 @@ pub mod admin;
 mod call;
 mod client_secret;
 mod clock;
+mod code_batch;
 mod error;
 pub mod ids;
 mod journal;
 mod ledger;
+mod manage;
 mod margin;
 mod migration;
 mod operator;
 mod owner;
+mod payment;
+mod person;
 mod postgres;
 mod probe;
 pub mod receipt;
@@ -31,6 +35,7 @@ mod response;
 mod route_health;
 mod social;
 mod sqlite;
+mod statement;
 mod store;
 mod sums;
 mod task;
@@ -44,7 +49,7 @@ pub use account::change::{AccountChange, KeyChange};
 pub use account::limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date, next_day, next_month};
 pub use account::{
     Account, BalanceEvent, ChangedKeys, Charged, Credit, CreditKind, Credited, EventPage, Expiring, Key, KeyAndAccount,
-    NewAccount, NewKey, Pot, hash_secret,
+    KeyScope, NewAccount, NewKey, Pot, hash_secret,
 };
 pub use call::counters::{Counter, Counters, Side};
 pub use call::group::{Closing, Held};
@@ -56,14 +61,25 @@ pub use call::{
 };
 pub use client_secret::{ClientSecret, ClientSecretLimits, ClientSecretsFull, NewClientSecret};
 pub use clock::{Clock, ClockStanding, ClockState};
+pub use code_batch::{CODES_AT_ONCE, CodeBatch, CodeRefused, NewCodeBatch, Redeemed};
 pub use error::StoreError;
-pub use ids::{AccountId, AdminKeyId, CallId, KeyId, RunId, TaskId};
+pub use ids::{AccountId, AdminKeyId, BatchId, CallId, InviteId, KeyId, OrderId, PersonId, RunId, SessionId, TaskId};
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use ledger::entries::{Entry, EntryPage};
+pub use manage::{AccountSearch, ChangeClaim, ChangeKey, UsageSearch, WebhookTry};
 pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};
 pub use operator::workflow::{WorkflowMove, WorkflowVerb};
-pub use operator::{AdminKey, Attribution, NewAdminKey, OperatorEvent};
+pub use operator::{AdminKey, Attribution, AuditPage, NewAdminKey, OperatorEvent};
+pub use payment::plan::{OrderTruth, PaymentStanding};
+pub use payment::{
+    NewOrder, OrderFilter, OrderIdem, OrderLimits, OrderMade, OrderSettled, OrderState, PayEvent, PayOrder,
+};
+pub use person::{
+    AccountMember, AccountRole, CredentialKind, DueMail, FoundSession, HouseRole, InviteRecord, InvitedInto,
+    Membership, NewInvite, NewMailToken, NewPerson, NewSession, NotARole, PasswordHash, PersonRecord, SessionRecord,
+    StoredCredential, TokenPurpose, UsedCode, folded_email,
+};
 pub use probe::{ProbeClaim, ProbeDay, ProbeLimits, ProbeTurn};
 pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};
 pub use response::quota::{NoRoom, Quota, ROW_BYTES, StorageUsed};
@@ -72,6 +88,7 @@ pub use response::{
 };
 pub use route_health::{CountedRoute, RouteCounts, quarter_of};
 pub use social::{SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
+pub use statement::{STATEMENT_EVENTS, Statement, StatementLine, StatementSpan};
 pub use store::sums::{ExportPage, USAGE_EXPORT_PAGE};
 pub use store::{OpenedStore, Receipted, Store};
 pub use sums::{FILL_STEP, MOST_GROUPS, SumAsk, SumFault, SumQuery, SumViewer, UsageFilter, UsageSum, WrongSum};

@@ -1,6 +1,5 @@
 //! Operators and what they did: the keys of the operator's API, and one row for each thing that was
-//! done to them, to accounts and to keys. Money has its own rows in the ledger, pauses theirs in
-//! `social_change`.
+//! done to them, to accounts, keys, money, pauses and workflows, whoever did it.
 
 pub(crate) mod pause;
 pub(crate) mod workflow;
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::hash_secret;
 use crate::error::StoreError;
-use crate::ids::AdminKeyId;
+use crate::ids::{AccountId, AdminKeyId};
 
 /// A key of the operator's API. It belongs to no account and pays for nothing; its name is what
 /// stands in the log.
@@ -40,28 +39,107 @@ pub struct NewAdminKey {
     pub done: Attribution,
 }
 
-/// Who does something, and why.
+/// Who does something, and why. What nobody did leaves no row in the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attribution {
     pub actor: String,
     pub reason: String,
+    /// The request it came with, if any.
+    #[serde(default)]
+    pub request: Option<String>,
 }
 
-/// Something an operator did. Rows are added, never changed.
+impl Attribution {
+    pub fn by(actor: impl Into<String>, reason: impl Into<String>) -> Attribution {
+        Attribution { actor: actor.into(), reason: reason.into(), request: None }
+    }
+
+    pub(crate) fn is_nobody(&self) -> bool {
+        self.actor.is_empty()
+    }
+}
+
+/// The most characters of what became what, and of who, why and what in the log: a row has a bound.
+const MOST_DETAIL: usize = 4_000;
+const MOST_WORDS: usize = 1_000;
+
+/// A row of the log that is to be written.
+#[derive(Clone, Debug)]
+pub(crate) struct AuditRow {
+    pub at: i64,
+    pub actor: String,
+    pub action: String,
+    pub subject: String,
+    pub reason: String,
+    pub detail: String,
+    pub account: Option<AccountId>,
+    pub request: Option<String>,
+}
+
+impl AuditRow {
+    /// Nothing, where nobody did it.
+    pub fn new(at: i64, done: &Attribution, action: &str, subject: &str, account: Option<AccountId>) -> Option<Self> {
+        let cut = |text: &str| text.chars().take(MOST_WORDS).collect::<String>();
+        (!done.is_nobody()).then(|| AuditRow {
+            at,
+            actor: cut(&done.actor),
+            action: action.to_owned(),
+            subject: cut(subject),
+            reason: cut(&done.reason),
+            detail: String::new(),
+            account,
+            request: done.request.as_deref().map(cut),
+        })
+    }
+
+    pub fn detail(mut self, detail: &str) -> AuditRow {
+        self.detail = bounded_detail(detail);
+        self
+    }
+}
+
+/// Of a long one the beginning.
+pub(crate) fn bounded_detail(detail: &str) -> String {
+    if detail.chars().count() <= MOST_DETAIL {
+        return detail.to_owned();
+    }
+    detail.chars().take(MOST_DETAIL - 1).chain(['…']).collect()
+}
+
+/// Which rows of the log are wanted, newest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuditPage {
+    /// The last row of the page before.
+    pub before: Option<i64>,
+    pub limit: u32,
+    pub account: Option<AccountId>,
+    pub actor: Option<String>,
+    pub action: Option<String>,
+    pub subject: Option<String>,
+    pub from_ms: Option<i64>,
+    pub to_ms: Option<i64>,
+}
+
+/// Something that was done. Rows are added, never changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperatorEvent {
     pub seq: i64,
     #[serde(rename = "at_ms")]
     pub at: i64,
     pub actor: String,
-    /// `admin_key.create`, `admin_key.revoke`, `account.update`, `account.suspend`,
-    /// `account.reopen`, `key.update`, `workflow.lock` or `workflow.unlock`.
+    /// Such as `account.create`, `key.update`, `credit.top_up`, `pause.model` or `workflow.lock`.
     pub action: String,
     /// What it was done to.
     pub subject: String,
     pub reason: String,
     /// What was changed into what.
     pub detail: String,
+    /// Whose it is, where it is an account's.
+    #[serde(default)]
+    pub account_id: Option<AccountId>,
+    #[serde(default)]
+    pub request_id: Option<String>,
 }
 
 pub(crate) const CREATED: &str = "admin_key.create";

@@ -16,6 +16,8 @@ use crate::{postgres, sqlite};
 pub struct Store {
     engine: Engine,
     refusals: Arc<Refusals>,
+    /// Changes of accounts and keys take turns, so that none is lost that was not seen.
+    changing: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Clone)]
@@ -38,7 +40,15 @@ pub enum Receipted {
     NoSuchCall,
 }
 
+/// What is awaited of PostgreSQL is apart: its futures have 5 KB, and every call would carry and
+/// move room for them, on SQLite too.
 macro_rules! on_engine {
+    ($self:ident, $engine:ident => $same:ident.$verb:ident($($word:tt)*).await) => {
+        match &$self.engine {
+            Engine::Sqlite($engine) => $same.$verb($($word)*).await,
+            Engine::Postgres($engine) => Box::pin($same.$verb($($word)*)).await,
+        }
+    };
     ($self:ident, $engine:ident => $body:expr) => {
         match &$self.engine {
             Engine::Sqlite($engine) => $body,
@@ -50,14 +60,21 @@ macro_rules! on_engine {
 mod accounts;
 mod calls;
 mod client_secrets;
+mod invites;
 mod keys;
 mod ledger;
+mod manage;
 mod operators;
+mod outbox;
+mod payments;
+mod people;
 mod probes;
 mod receipts;
 mod responses;
 mod route_health;
+mod sessions;
 mod social;
+mod statements;
 pub(crate) mod sums;
 mod tasks;
 mod workflow_runs;
@@ -75,7 +92,7 @@ impl Store {
         } else {
             return Err(StoreError::broken("the database must be `sqlite` or `postgres://…`"));
         };
-        Ok(OpenedStore { store: Self { engine, refusals: Arc::default() }, recovered })
+        Ok(OpenedStore { store: Self { engine, refusals: Arc::default(), changing: Arc::default() }, recovered })
     }
 
     /// Commits all that is queued and stops. Calls still open stay open; the next start resolves

@@ -38,6 +38,7 @@ mod signing;
 mod sniff;
 mod social;
 mod speech;
+mod stripe;
 pub mod transcription;
 pub mod video;
 
@@ -78,3 +79,6 @@ pub use secret::Secret;
 pub use signing::Signing;
 pub use social::{SocialAsk, SocialData};
 pub use speech::{AudioReader, SpeechAsk, SpeechMaker};
+pub use stripe::{
+    CheckoutSession, CheckoutWish, SIGNED_WITHIN, StripeAccount, StripeEvent, StripeFault, StripeSignature, Unsigned,
+};

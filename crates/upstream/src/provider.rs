@@ -210,6 +210,10 @@ impl Provider {
     }
 
     /// The request for a conversation; `None` where it takes none.
+    pub fn has_key(&self) -> bool {
+        self.secret.is_some()
+    }
+
     pub fn chat(&self, ask: ChatAsk<'_>) -> Option<Outgoing> {
         Some(self.kind.chat?.request(self, self.chat_uri.clone()?, ask))
     }

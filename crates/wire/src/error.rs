@@ -70,6 +70,9 @@ table! {
     ContentPolicyViolation = 400 "content_policy_violation", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The provider refused the content of the request, or of what it made from it; the message has the provider's words.";
     PreviousResponseNotFound = 400 "previous_response_not_found", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::After(10), "The response that the request continues is not stored here: it never was, was deleted or has expired.";
     InvalidApiKey = 401 "invalid_api_key", "authentication_error", "authentication_error", "UNAUTHENTICATED", Retry::Never, "The key is missing, unknown, revoked or expired.";
+    NotSignedIn = 401 "not_signed_in", "authentication_error", "authentication_error", "UNAUTHENTICATED", Retry::Never, "The path needs a session, and there is none, or it has ended.";
+    SignInFailed = 401 "sign_in_failed", "authentication_error", "authentication_error", "UNAUTHENTICATED", Retry::Never, "E-mail, password or code is wrong; which of them is not said.";
+    SecondFactorRequired = 401 "second_factor_required", "authentication_error", "authentication_error", "UNAUTHENTICATED", Retry::Never, "The password is right, and the code of the second factor is missing.";
     InsufficientBalance = 402 "insufficient_balance", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "The account's balance does not cover the call; nothing was sent.";
     KeySpendCapReached = 402 "key_spend_cap_reached", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "A spending limit of the key does not cover the call; nothing was sent.";
     AccountSpendLimitReached = 402 "account_spend_limit_reached", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", Retry::Never, "A spending limit of the account does not cover the call; nothing was sent.";
@@ -77,8 +80,15 @@ table! {
     AccountSuspended = 403 "account_suspended", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The operator has suspended the account: nothing new is begun for it.";
     ModelNotAllowed = 403 "model_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not use this model.";
     IpNotAllowed = 403 "ip_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key may not be used from this address.";
+    KeyScope = 403 "key_scope", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The key was made for something else: those of scope `manage` open `/api/account`, all others make calls.";
+    RoleNotAllowed = 403 "role_not_allowed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The role in this account does not allow this.";
     StorageQuotaExceeded = 403 "storage_quota_exceeded", "permission_error", "permission_error", "RESOURCE_EXHAUSTED", Retry::Never, "The account stores as many responses, conversations or items as it may; the message says what is used and allowed. Deleting makes room.";
     LinkInvalid = 403 "link_invalid", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "A signed link has ended, or was not signed by this gateway.";
+    CrossSiteRequest = 403 "cross_site_request", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "A change with a cookie comes from another site, or does not say from where.";
+    RoleRequired = 403 "role_required", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The person is signed in and has not the role that this needs.";
+    StepUpRequired = 403 "step_up_required", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The session must prove again who it is: POST /api/session/step-up.";
+    SignUpClosed = 403 "sign_up_closed", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "People cannot sign up by themselves here.";
+    TokenInvalid = 403 "token_invalid", "permission_error", "permission_error", "PERMISSION_DENIED", Retry::Never, "The one-time token is unknown, was used, or its time is over.";
     ModelNotFound = 404 "model_not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such model, or none visible to this account.";
     TaskNotFound = 404 "task_not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such task on this account.";
     NotFound = 404 "not_found", "invalid_request_error", "not_found_error", "NOT_FOUND", Retry::Never, "No such endpoint or object.";
@@ -93,8 +103,10 @@ table! {
     ConfirmationRequired = 409 "confirmation_required", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "A run needs a confirmation that the request does not carry; `details` has the quote, the privacy sheet and what to confirm. Nothing was begun.";
     WorkflowNotExecutable = 409 "workflow_not_executable", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "The workflow exists and cannot be run now; `details` says why.";
     ContractChanged = 409 "contract_changed", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "The workflow is another one than was quoted: its contract has changed since. Nothing was begun.";
+    PreconditionFailed = 412 "precondition_failed", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "Somebody changed it since it was read: `If-Match` names another version. Nothing was changed; read it again.";
     BodyTooLarge = 413 "body_too_large", "invalid_request_error", "request_too_large", "INVALID_ARGUMENT", Retry::Never, "The body exceeds the endpoint's limit.";
     UnsupportedMediaType = 415 "unsupported_media_type", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The content type or encoding is not accepted here.";
+    PreconditionRequired = 428 "precondition_required", "invalid_request_error", "invalid_request_error", "FAILED_PRECONDITION", Retry::Never, "A change needs `If-Match` with the `ETag` that was read.";
     RateLimitExceeded = 429 "rate_limit_exceeded", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED", Retry::After(5), "Too many requests; wait as Retry-After says.";
     SocialDataCapacityReached = 429 "social_data_capacity_reached", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED", Retry::After(60), "The day's capacity for social data is used up, or the platform is busy; the reason says which.";
     ClientClosed = 499 "client_closed", "invalid_request_error", "invalid_request_error", "CANCELLED", Retry::Never, "The client left before the answer; only seen in logs.";

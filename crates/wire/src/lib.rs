@@ -7,6 +7,7 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
+mod costs;
 pub mod count;
 mod cut;
 mod dialect;
@@ -29,6 +30,7 @@ extern crate self as tollgate_wire;
 #[path = "../tests/it/main.rs"]
 mod it;
 
+pub use costs::{COST_MEMBERS, HiddenCosts};
 pub use cut::{MESSAGE, NAME, cut};
 pub use dialect::Dialect;
 pub use dropped::Dropped;

@@ -33,6 +33,9 @@ pub struct ChatQuirks {
     pub affinity: Option<String>,
     /// Where its report of usage says what the call cost in USD: members joined by dots.
     pub cost_at: Option<String>,
+    /// Members of its report of usage that are the operator's affair; the first of `cost_at` is
+    /// one.
+    pub hide: Vec<String>,
 }
 
 /// The size of a picture in a request of OpenAI's form.
@@ -113,13 +116,17 @@ impl ChatQuirks {
         }
         words.extend(self.affinity.iter().map(|header| format!("affinity {header}")));
         words.extend(self.cost_at.iter().map(|path| format!("cost_at {path}")));
+        words.extend(self.hide.iter().map(|name| format!("hides {name}")));
         words
     }
 
     /// What a report of usage says that the call cost, as it is written there.
     pub fn reported_cost(&self, usage: &str) -> Option<String> {
+        let place = self.cost_at.as_ref()?;
         let whole = Node::read(usage).ok()?;
-        let found = self.cost_at.as_ref()?.split('.').try_fold(&whole, |node, name| node.get(name))?;
+        // Of several reports, as Claude's streams have them, the last one counts.
+        let last = whole.items().last().unwrap_or(&whole);
+        let found = place.split('.').try_fold(last, |node, name| node.get(name))?;
         found.decimal().map(|_| found.raw.trim().to_owned())
     }
 
@@ -268,6 +275,7 @@ mod tests {
             picture_size: SizeMembers::ImageSize,
             affinity: Some("x-session".to_owned()),
             cost_at: Some("cost".to_owned()),
+            hide: vec!["is_byok".to_owned()],
         };
         let sent = r#"{"model":"m","max_tokens":5,"temperature":1,"stream":true,"tool_choice":"any","messages":[{"role":"system","content":"a\n\"b\""},{"role":"assistant","tool_calls":[]}]}"#;
         assert_eq!(fit(&quirks, BODY), (sent.to_owned(), "temperature,stop".to_owned()));

@@ -32,6 +32,9 @@ pub struct ModelCandidate<'m> {
     pub capabilities: &'m [String],
     /// The most that this run costs with it; nothing where it cannot take the request.
     pub quote: Option<Money>,
+    /// Fields of the step's request that it does not read: with any of these it would make
+    /// something else than was asked for.
+    pub drops: Vec<String>,
 }
 
 impl ExecutorQuery {
@@ -39,14 +42,33 @@ impl ExecutorQuery {
     pub fn select<'m>(&self, model_ids: &[String], candidates: &[ModelCandidate<'m>]) -> Option<&'m str> {
         let policy = SelectionPolicy::read(&self.selection_policy)?;
         let place = |name: &str| model_ids.iter().position(|id| id == name);
-        let named = |one: &&ModelCandidate<'_>| model_ids.is_empty() || place(one.name).is_some();
-        let fit =
-            candidates.iter().filter(named).filter(|one| self.fits(one)).filter_map(|one| Some((one, one.quote?)));
+        let fit = self.fit(model_ids, candidates).filter(|(one, _)| one.drops.is_empty());
         let picked = match policy {
             SelectionPolicy::Cheapest => fit.min_by_key(|(one, quote)| (*quote, one.name)),
             SelectionPolicy::First => fit.min_by_key(|(one, _)| (place(one.name), one.name)),
         };
         picked.map(|(one, _)| one.name)
+    }
+
+    /// The models that would do, but for the fields that they do not read.
+    pub fn unread<'c>(
+        &'c self,
+        model_ids: &'c [String],
+        candidates: &'c [ModelCandidate<'_>],
+    ) -> impl Iterator<Item = (&'c str, &'c [String])> {
+        let fit = self.fit(model_ids, candidates).filter(|(one, _)| !one.drops.is_empty());
+        fit.map(|(one, _)| (one.name, one.drops.as_slice()))
+    }
+
+    /// The models that can do it, each with what the run costs at most.
+    fn fit<'c, 'm>(
+        &'c self,
+        model_ids: &'c [String],
+        candidates: &'c [ModelCandidate<'m>],
+    ) -> impl Iterator<Item = (&'c ModelCandidate<'m>, Money)> {
+        let named = |one: &&ModelCandidate<'_>| model_ids.is_empty() || model_ids.iter().any(|id| id == one.name);
+        let fit = candidates.iter().filter(named).filter(|one| self.fits(one));
+        fit.filter_map(|one| Some((one, one.quote?)))
     }
 
     fn fits(&self, candidate: &ModelCandidate<'_>) -> bool {
@@ -80,23 +102,32 @@ mod tests {
             output_modalities: &video,
             capabilities: &video,
             quote: nano.map(Money::from_nano),
+            drops: Vec::new(),
         };
+        let drops = |name, field: &str| ModelCandidate { drops: words(&[field]), ..model(name, &both, Some(2)) };
         let all = [
             model("dear", &both, Some(9)),
             model("blind", &text, Some(1)),
             model("same-b", &both, Some(5)),
             model("same-a", &both, Some(5)),
             model("refuses", &both, None),
+            drops("drops", "input_reference"),
+            ModelCandidate { input_modalities: &text, ..drops("blind-and-drops", "seed") },
         ];
         for (policy, ids, expected) in [
             ("cheapest", &[][..], Some("same-a")),
             ("cheapest", &["dear", "same-b"], Some("same-b")),
             ("cheapest", &["blind", "refuses"], None),
             ("first", &["refuses", "dear", "same-a"], Some("dear")),
+            ("first", &["drops", "dear"], Some("dear")),
+            ("cheapest", &["drops"], None),
             ("first", &["moon"], None),
             ("by the moon", &[], None),
         ] {
             assert_eq!(query(policy).select(&words(ids), &all), expected, "{policy} {ids:?}");
         }
+        let query = query("cheapest");
+        let unread: Vec<_> = query.unread(&[], &all).collect();
+        assert_eq!(unread, [("drops", &words(&["input_reference"])[..])], "who would not do anyway is not named");
     }
 }

@@ -1,6 +1,7 @@
 //! The demo's workflows can be run at once: each that nobody has touched is locked, and its fixture
 //! is run by the gateway itself, on an account of its own.
 
+use super::funded;
 use super::workflows::FILES;
 use crate::real;
 use anyhow::Context as _;
@@ -9,10 +10,7 @@ use tokio::time::Instant;
 use tollgate_catalog::Money;
 use tollgate_gateway::app::App;
 use tollgate_gateway::endpoints::admin::workflows::fixture_run;
-use tollgate_store::{
-    AccountId, Attribution, Credit, CreditKind, KeyId, Limits, NewAccount, NewKey, Pot, RunId, WorkflowRunLimits,
-    WorkflowVerb,
-};
+use tollgate_store::{AccountId, Attribution, KeyId, NewAccount, Pot, RunId, WorkflowRunLimits, WorkflowVerb};
 
 const ACCOUNT: &str = "proofs of workflows";
 /// Whoever is not verified by then is left as it is.
@@ -31,7 +29,7 @@ pub async fn verify(app: &App) -> anyhow::Result<()> {
     let payer = payer(app).await?;
     let mut begun = Vec::new();
     for bound in shipped.iter().filter_map(|slug| serving.workflows.get(*slug)) {
-        let done = || Attribution { actor: "demo".to_owned(), reason: "a start of the demo".to_owned() };
+        let done = || Attribution::by("demo".to_owned(), "a start of the demo".to_owned());
         let id = app.new_run_id();
         let most = Money::from_usd(MOST_USD).context("an amount")?;
         let locked = bound.planned(WorkflowVerb::Lock, None, done(), now);
@@ -58,26 +56,9 @@ pub async fn verify(app: &App) -> anyhow::Result<()> {
 async fn payer(app: &App) -> anyhow::Result<(AccountId, KeyId)> {
     let store = &app.store;
     let account = store.create_account(NewAccount { name: ACCOUNT.to_owned(), ..NewAccount::default() }).await?.id;
-    let credit = Credit {
-        id: format!("{ACCOUNT} {account}"),
-        account,
-        kind: CreditKind::TopUp,
-        pot: Pot::Paid,
-        amount: Money::from_usd(30).context("an amount")?,
-        expires_at: None,
-        reason: "demo credit".to_owned(),
-        actor: "demo".to_owned(),
-    };
-    store.credit(credit).await?;
-    let key = NewKey {
-        account,
-        name: ACCOUNT.to_owned(),
-        expires_at: None,
-        models: None,
-        cidrs: None,
-        limits: Limits::default(),
-    };
-    Ok((account, store.create_key(key, &real::new_secret()).await?.id))
+    let credit = format!("{ACCOUNT} {account}");
+    let (key, _) = funded(store, account, ACCOUNT, &[(&credit, Pot::Paid, 30)]).await?;
+    Ok((account, key))
 }
 
 async fn ended(app: &App, mut runs: Vec<RunId>) -> anyhow::Result<()> {

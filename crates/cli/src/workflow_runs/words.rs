@@ -25,6 +25,7 @@ pub fn quote(quote: &Value) -> String {
         let model = step["model"].as_str().map(|model| format!(" by {model}")).unwrap_or_default();
         let (name, endpoint) = (text(&step["name"]), text(&step["endpoint"]));
         lines.push(format!("  {name}: {endpoint}{model}, at most {} USD", usd(&step["most_nano_usd"])));
+        lines.extend(warnings(step).map(|warning| format!("    {warning}")));
     }
     lines.push("Privacy:".to_owned());
     for (name, value) in quote["privacy"]["sheet"].as_object().into_iter().flatten() {
@@ -42,9 +43,18 @@ pub fn quote(quote: &Value) -> String {
     lines.join("\n")
 }
 
-/// One line: how far each step is.
+/// What did not count of what a step asked with.
+fn warnings(step: &Value) -> impl Iterator<Item = String> {
+    items(&step["warnings"]).map(|one| format!("warning: `{}`: {}", text(&one["field"]), text(&one["message"])))
+}
+
+/// One line: how far each step is, and which fields did not count.
 pub fn progress(run: &Value) -> String {
-    let step = |step: &Value| format!("{} {}", text(&step["name"]), text(&step["status"]));
+    let step = |step: &Value| {
+        let fields: Vec<&str> = items(&step["warnings"]).map(|one| text(&one["field"])).collect();
+        let unread = if fields.is_empty() { String::new() } else { format!(" (not read: {})", fields.join(" ")) };
+        format!("{} {}{unread}", text(&step["name"]), text(&step["status"]))
+    };
     let steps = items(&run["steps"]).map(step).collect::<Vec<_>>().join(", ");
     format!("{}, {} USD: {steps}", text(&run["status"]), usd(&run["charged_nano_usd"]))
 }
@@ -71,6 +81,7 @@ pub fn run(run: &Value) -> String {
         lines.push(format!("It is stopped: {}", helps(why)));
     }
     for step in items(&run["steps"]) {
+        lines.extend(warnings(step).map(|warning| format!("{} {warning}", text(&step["name"]))));
         for (name, value) in step["outputs"].as_object().into_iter().flatten() {
             let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             lines.push(format!("{} {name}: {shown}", text(&step["name"])));
@@ -102,11 +113,12 @@ mod tests {
     fn a_quote_shows_what_is_confirmed_with_it() {
         let shown = quote(&json!({
             "slug": "s", "most_nano_usd": 1_500_000_000, "executable": false, "blocking_reason": "it is not verified",
-            "steps": [{ "name": "a", "endpoint": "/v1/x", "model": "m", "most_nano_usd": 5 }],
+            "steps": [{ "name": "a", "endpoint": "/v1/x", "model": "m", "most_nano_usd": 5,
+                "warnings": [{ "field": "seed", "message": "Dropped." }] }],
             "privacy": { "sheet": { "required_before_transfer": true, "training_use": "none" } },
             "confirm": { "items": ["seconds"] },
         }));
-        let expected = "s: at most 1.5 USD\n  a: /v1/x by m, at most 0.000000005 USD\nPrivacy:\n  training use: none\n\
+        let expected = "s: at most 1.5 USD\n  a: /v1/x by m, at most 0.000000005 USD\n    warning: `seed`: Dropped.\nPrivacy:\n  training use: none\n\
                         To be confirmed by name: seconds\nIt cannot be run: it is not verified";
         assert_eq!(shown, expected);
     }
@@ -118,12 +130,14 @@ mod tests {
             "id": "run_1", "status": "stopped", "charged_nano_usd": 7, "failure": null, "stopped": "price_rose",
             "steps": [
                 { "name": "a", "status": "done", "outputs": { "audio": link, "text": "http://h/other" } },
-                { "name": "b", "status": "pending", "outputs": null },
+                { "name": "b", "status": "pending", "outputs": null,
+                    "warnings": [{ "field": "seed", "message": "Dropped." }, { "field": "n", "message": "No." }] },
             ],
         });
-        assert_eq!(progress(&value), "stopped, 0.000000007 USD: a done, b pending");
+        assert_eq!(progress(&value), "stopped, 0.000000007 USD: a done, b pending (not read: seed n)");
         assert_eq!(files(&value), [("a".to_owned(), "audio".to_owned(), link.to_owned())]);
         let shown = run(&value);
         assert!(shown.contains("--max-cost USD") && shown.contains(link), "{shown}");
+        assert!(shown.contains("b warning: `seed`: Dropped."), "{shown}");
     }
 }

@@ -75,11 +75,14 @@ async fn change_everything(house: &mut House) {
     house.cli(&["account", "reopen", &account]).await;
     everywhere(house, (200, "")).await;
     let log = house.cli(&["log"]).await;
-    let actions: Vec<&str> = log.as_array().expect("rows").iter().filter_map(|row| row["action"].as_str()).collect();
+    let changes = ["account.update", "account.suspend", "account.reopen", "key.update"];
+    let of_changes = |row: &&Value| row["action"].as_str().is_some_and(|action| changes.contains(&action));
+    let log: Vec<Value> = log.as_array().expect("rows").iter().filter(of_changes).cloned().collect();
+    let actions: Vec<&str> = log.iter().filter_map(|row| row["action"].as_str()).collect();
     let (up, down) = ("account.update", "account.suspend");
     let keys = ["key.update"; 4];
-    assert_eq!(actions, [&["account.reopen", down, up, up][..], &keys, &["account.reopen", down]].concat(), "{log}");
-    assert_eq!(log[3]["detail"], "name: test -> renamed; groups: default -> partner", "{log}");
+    assert_eq!(actions, [&["account.reopen", down, up, up][..], &keys, &["account.reopen", down]].concat(), "{log:?}");
+    assert_eq!(log[3]["detail"], "name: test -> renamed; groups: default -> partner", "{log:?}");
     assert_eq!((&log[3]["actor"], &log[3]["subject"]), (&json!("ada"), &json!(account)));
     house.verified().await;
 }

@@ -123,8 +123,9 @@ async fn refund_storm(name: &'static str, plan: Plan<'_>) {
             storm.spawn(async move {
                 let (reason, actor) = (format!("copy {copy}"), "storm".to_owned());
                 let refund = Refund { call, amount: None, reason, actor };
-                let done =
-                    admin::call(&socket, &AdminCommand::Refund { refund }).await.expect("the same answer for all");
+                let done = admin::call(&socket, &AdminCommand::Refund { refund, request: None })
+                    .await
+                    .expect("the same answer for all");
                 done["applied"] == true
             });
         }

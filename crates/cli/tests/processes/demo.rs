@@ -57,7 +57,7 @@ async fn a_demo_serves_at_once_and_leaves_nothing_running() {
     std::fs::create_dir(dir.path().join("tmp")).expect("a folder");
     let (process, line) = start(dir.path(), &["--data", "demo"]);
     let names: Vec<&str> = line.as_object().expect("an object").keys().map(String::as_str).collect();
-    assert_eq!(names, ["admin_key", "base_url", "dash_url", "key", "sim_url"]);
+    assert_eq!(names, ["admin_key", "base_url", "dash_url", "key", "manage_key", "people", "sim_url"]);
     let reply = ask(&line).await;
     assert_eq!(reply.status(), 200);
     assert!(reply.headers().contains_key("x-tollgate-charge-usd"));

@@ -22,6 +22,7 @@ mod media;
 mod models;
 mod newcomer;
 mod overdraft;
+mod payments;
 mod postgres;
 mod process;
 mod providers;

@@ -36,6 +36,11 @@ fn the_table_can_be_read_before_there_is_a_configuration() {
         let name = if word == "audio-speech" { "speech" } else { word };
         assert!(rows.iter().all(|row| row["endpoints"].as_array().is_some_and(|list| list.contains(&name.into()))));
     }
+    // Without a word, in a folder where nothing is configured yet.
+    let bare = run(dir.path(), &["provider", "list"]);
+    let words = said(&bare);
+    assert!(bare.status.success() && words.contains("--all") && words.contains("MISTRAL_API_KEY"), "{words}");
+    assert_eq!(json(&run(dir.path(), &["provider", "list", "--json"])), all);
     let shown = said(&run(dir.path(), &["provider", "show", "mistral"]));
     for part in ["https://api.mistral.ai/v1", "MISTRAL_API_KEY", "tool_choice required as any", "provider add mistral"]
     {
@@ -227,4 +232,58 @@ async fn what_costs_more_than_a_word_is_said_first_and_made_only_with_a_yes() {
     assert_eq!(one.len(), 1);
     let refused = run(dir.path(), &["provider", "test", "own", "--yes"]);
     assert!(!refused.status.success(), "a yes to what?");
+}
+
+const SONGS_AND_VIDEOS: &str = r#"
+[model."song"]
+type = "music"
+billing_unit = "per_call"
+supported_endpoint_types = ["music-generation"]
+price = { per_call = 30_000 }
+music = { formats = ["mp3"], max_prompt = 2_000, max_lyrics = 3_500, instrumental = true }
+route = [{ provider = "own", upstream_model = "music-2.0" }]
+
+[model."clip"]
+type = "video"
+input_modalities = ["text", "image"]
+output_modalities = ["video"]
+resolutions = ["768P"]
+max_duration_seconds = 10
+supported_endpoint_types = ["openai-video"]
+billing_unit = "per_call"
+video = { variant = "d-legacy-02", sold = { resolution = ["768P"] } }
+price = { per_call = 278_000 }
+route = [{ provider = "own", upstream_model = "MiniMax-Hailuo-02" }]
+"#;
+
+/// A song and a video, which is a task that is waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_song_and_a_video_are_made_for_a_test() {
+    let sim = Sim::start(SimSettings::default()).await.expect("a simulator");
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(dir.path().join("catalog")).expect("a folder");
+    std::fs::write(dir.path().join("catalog/models.toml"), SONGS_AND_VIDEOS).expect("written");
+    let table = format!(
+        "[provider.own]\nkind = \"minimax\"\npoll_every = \"50ms\"\nbase_url = \"http://{}/video/minimax\"\n\
+         secret_env = \"EXAMPLE_KEY\"\n",
+        sim.addr()
+    );
+    std::fs::write(dir.path().join("tollgate.toml"), table).expect("written");
+    let shown = |rows: &[Value]| -> Vec<(String, String, String)> {
+        let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        rows.iter().map(|row| (text(row, "endpoint"), text(row, "most_usd"), text(row, "outcome"))).collect()
+    };
+    let expected = |outcome: &str| {
+        [("music", "0.03"), ("video", "0.278")]
+            .map(|(endpoint, usd)| (endpoint.to_owned(), usd.to_owned(), outcome.to_owned()))
+    };
+    let (good, plan) = tested(&dir, &["--media"]);
+    assert_eq!(shown(&plan), expected("planned"), "{plan:?}");
+    assert!(good && sim.received().is_empty(), "nothing is sent without a yes");
+    let (good, rows) = tested(&dir, &["--media", "--yes"]);
+    assert_eq!(shown(&rows), expected("answered"), "{rows:?}");
+    assert!(good && sim.videos() == 1, "{rows:?}");
+    let paid =
+        |row: &Value, usd: &str| row["said"].as_str().is_some_and(|said| said.contains(&format!("paid {usd} USD")));
+    assert!(paid(&rows[0], "0.03") && paid(&rows[1], "0.278"), "{rows:?}");
 }

@@ -172,6 +172,7 @@ async fn every_command_prints_what_its_page_shows() {
     workflows(&mut tried);
     proofs(&mut tried, &call);
     customers(&mut tried);
+    money(&mut tried).await;
     let mut sim =
         Process::start(tollgate(&["sim", "--listen", "127.0.0.1:0", "--json"]), &tried.dir.path().join("sim.log"));
     tried.compare("sim", &sim.first_line());
@@ -184,6 +185,30 @@ async fn every_command_prints_what_its_page_shows() {
     let documented: BTreeSet<String> = on_page.iter().map(plain).chain(WITHOUT.map(str::to_owned)).collect();
     let missing: Vec<String> = all_commands("").difference(&documented).cloned().collect();
     assert_eq!(missing, [""; 0], "commands without a shape on the page");
+}
+
+async fn money(tried: &mut Tried) {
+    let made = tried.run("codes create", &["5", "--count", "2", "--ends", "30d", "--note", "fair"]);
+    tried.run("codes list", &[]);
+    tried.run("codes revoke", &[&text(&made["batch_id"])]);
+    let url = format!("{}/api/account/topups", text(&tried.line["base_url"]));
+    let asked = reqwest::Client::new().post(url).bearer_auth(text(&tried.line["manage_key"]));
+    let reply = asked.json(&serde_json::json!({ "amount_minor": 2500 })).send().await.expect("a reply");
+    let order: Value = reply.json().await.expect("JSON");
+    let (id, account) = (text(&order["order_id"]), text(&order["account_id"]));
+    // The page pays by a button, and Stripe tells of it.
+    let paid = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
+    let paid = paid.post(text(&order["url"])).send().await.expect("a reply");
+    assert_eq!(paid.status(), 303);
+    let until = Instant::now() + HANG;
+    while tried.run("order show", &[&id])["state"] != "credited" {
+        assert!(Instant::now() < until, "the order is not credited");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    tried.run("order list", &[]);
+    tried.run("order forgive", &[&id]);
+    let month = tried.run("account statement", &[&account, "2026-01"]);
+    assert_eq!(month["closing_nano_usd"], 0, "nothing was there then");
 }
 
 fn accounts(tried: &mut Tried, call: &str) {
@@ -212,12 +237,16 @@ fn keys(tried: &mut Tried) {
     let id = text(&all[0]["account_id"]);
     let key = tried.run("key create", &[&id, "--limit-total", "5"]);
     tried.run("key update", &[&text(&key["key_id"]), "--name", "phone"]);
+    tried.run("key rotate", &[&text(&key["key_id"]), "--grace", "1h"]);
     tried.run("key list", &[&id]);
     tried.run("key revoke", &[&text(&key["key_id"])]);
     let admin = tried.run("admin-key create", &["night shift", "--expires", "30d"]);
     tried.run("admin-key list", &[]);
     tried.run("admin-key revoke", &[&text(&admin["admin_key_id"])]);
     tried.run("admin-key log", &[]);
+    tried.run("person create", &["eve@example.com", "--auditor"]);
+    tried.run("person link", &["eve@example.com"]);
+    tried.run("person list", &[]);
 }
 
 fn prices(tried: &mut Tried) {

@@ -82,14 +82,13 @@ pub async fn run<W: Work>(till: &Arc<Till>, caller: Arc<Caller>, ask: CallReques
     };
     call.granted(&held);
     let goes_on_without_client = ask.work.goes_on(&serving, &call.model) || serving.bills_on_cancel(&call);
-    let rest = answer(serving, call, held, ask.work);
     if goes_on_without_client {
         // This provider bills to the end whatever happens, so the call is read to its end too.
-        return till.tracker.spawn(rest).await.unwrap_or_else(|_| {
+        return till.tracker.spawn(answer(serving, call, held, ask.work)).await.unwrap_or_else(|_| {
             Err(Refusal::new(Code::Internal, "The call ended unexpectedly; what it cost is settled separately."))
         });
     }
-    rest.await
+    answer(serving, call, held, ask.work).await
 }
 
 impl<W: Work> Begins for CallRequest<W> {

@@ -8,6 +8,7 @@ use crate::sale::Serving;
 use std::borrow::Cow;
 use tollgate_catalog::{Face, Model, Price, Quantities, Uncharged};
 use tollgate_store::Counters;
+use tollgate_wire::Dropped;
 use tollgate_wire::error::Code;
 
 /// What must be known of a request to price it. Enough for a quote: nothing here can send anything.
@@ -20,6 +21,10 @@ pub trait Priced: Send + Sync {
     /// model could take. What it may use at most can depend on what they are sent.
     fn fits(&self, _: &Fetcher, _: &Serving, _: &Model) -> Result<(), Refusal> {
         Ok(())
+    }
+    /// Fields of the request that a provider of the model does not get, though it takes the call.
+    fn drops(&self, _: &Fetcher, _: &Serving, _: &Model) -> Dropped {
+        Dropped::default()
     }
     /// What the call may use at most of this model, or why it cannot be served by it.
     fn need(&self, model: &Model) -> Result<Need, Refusal>;

@@ -180,18 +180,19 @@ impl OpenCall {
         let reply = reply.filter(|reply| reply.body.len() <= MAX_STORED_REPLY);
         let metrics = &self.till.metrics;
         metrics.ended(self.endpoint, ending, reason);
-        metrics.took(self.till.world.now_ms() - self.began, self.first_byte_at.map(|at| at - self.began));
+        let now = self.till.world.now_ms();
+        metrics.took(now - self.began, self.first_byte_at.map(|at| at - self.began));
         if ending != Ending::Answered {
             tracing::info!(call = %self.id, ending = ending.name(), reason, status, charge = %charge, "call ended");
         } else {
             tracing::debug!(call = %self.id, charge = %charge, "call answered");
         }
         self.note_report(ending, &bill);
-        self.note_health(ending, status);
+        self.note_health(ending, status, now);
         if let Some(most) = most {
             self.note_excess(charge, most);
         }
-        let row = self.row(status, bill);
+        let row = self.row(status, bill, now);
         note_cost(metrics, &row, most.unwrap_or(charge));
         let closing = self.till.store.close(Close {
             call: self.id,
@@ -234,7 +235,7 @@ impl OpenCall {
     /// Counts the call as its customer saw it, and its route by how the answer went that it began.
     /// Not counted are refusals of ours, faults of the caller, and clients that left before the
     /// first byte.
-    fn note_health(&self, ending: Ending, status: u16) {
+    fn note_health(&self, ending: Ending, status: u16, at: Millis) {
         let begun = self.blame.is_none();
         let good = match ending {
             Ending::Answered => true,
@@ -245,7 +246,7 @@ impl OpenCall {
             _ => return,
         };
         let Some(provider) = self.provider.as_ref().filter(|_| self.attempts > 0) else { return };
-        let (traffic, at) = (&self.till.routes.traffic, self.till.world.now_ms());
+        let traffic = &self.till.routes.traffic;
         let first_byte_ms = self.first_byte_at.map_or(0, |first| first - self.began);
         let seen = SeenCall { account: self.caller.account.id, good, first_byte_ms, at };
         traffic.call(&self.model.name, seen);
@@ -265,7 +266,7 @@ impl OpenCall {
     pub fn mark(&self) {
         let bill = Bill { estimated: true, ..self.bill() };
         let (charge, most) = (bill.charge, bill.most);
-        let row = self.row(0, bill);
+        let row = self.row(0, bill, self.till.world.now_ms());
         self.till.store.mark(Mark { call: self.id, account: self.caller.account.id, charge, most, row });
     }
 
@@ -283,12 +284,12 @@ impl OpenCall {
         }
     }
 
-    fn row(&self, status: u16, bill: Bill) -> UsageFacts {
+    fn row(&self, status: u16, bill: Bill, ended_at: Millis) -> UsageFacts {
         let Bill { counters, estimated, price, .. } = bill;
         let row = UsageFacts {
             key: self.caller.key.id,
             at: self.began,
-            ended_at: self.till.world.now_ms(),
+            ended_at,
             endpoint: Cow::Borrowed(self.endpoint),
             model: self.model.name.clone(),
             provider: self.provider.as_ref().map(|one| one.name.clone()),

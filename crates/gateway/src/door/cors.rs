@@ -15,7 +15,17 @@ const ANY: HeaderValue = HeaderValue::from_static("*");
 /// Longer lists of header names are not repeated.
 const LONGEST_LIST: usize = 4096;
 /// Never opened to pages: what an operator sees, and what a signed-in person does.
-const CLOSED: [&str; 3] = ["/api/admin", "/api/account", "/metrics"];
+const CLOSED: [&str; 9] = [
+    "/api/admin",
+    "/api/account",
+    "/api/session",
+    "/api/sign-up",
+    "/api/password",
+    "/api/email",
+    "/api/invites",
+    "/api/first-operator",
+    "/metrics",
+];
 
 impl Pages {
     /// The headers for a request from a page; `None` for one that comes from no page, or from one

@@ -15,9 +15,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::{Money, Price};
 use tollgate_store::{
-    CallEntry, CallId, Counters, Ending, Expiring, KeyAndAccount, Limits, Quota, StorageUsed, StoreError, UsagePage,
-    UsageRow, Used, next_day, next_month,
+    AccountId, CallEntry, CallId, Counters, Ending, Expiring, KeyAndAccount, Limits, Quota, StorageUsed, StoreError,
+    UsagePage, UsageRow, Used, next_day, next_month,
 };
+use tollgate_wire::HiddenCosts;
 use tollgate_wire::error::{Code, ErrorFormat};
 
 const PAGE: u32 = 50;
@@ -146,16 +147,18 @@ pub async fn usage(State(app): State<Arc<App>>, RawQuery(query): RawQuery, reque
 }
 
 pub async fn usage_of(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
-    answer(&app, request, async |caller| {
-        let unknown = || Refusal::about(Code::NotFound, "call_id", format!("There is no call `{id}` of this account."));
-        let call: CallId = id.parse().map_err(|_| unknown())?;
-        let row = app.store.usage_of(caller.account.id, call).await?.ok_or_else(unknown)?;
-        let entries = app.store.entries_of(caller.account.id, call).await?;
-        let mut shown = [detail(&row, &entries)];
-        with_runs(&app, &[row], &mut shown).await?;
-        Ok(reading::json(&shown[0]))
-    })
-    .await
+    answer(&app, request, async |caller| call_detail(&app, caller.account.id, &id).await).await
+}
+
+/// One call of an account, whole.
+pub(super) async fn call_detail(app: &App, account: AccountId, id: &str) -> Result<Response, Refusal> {
+    let unknown = || Refusal::about(Code::NotFound, "call_id", format!("There is no call `{id}` of this account."));
+    let call: CallId = id.parse().map_err(|_| unknown())?;
+    let row = app.store.usage_of(account, call).await?.ok_or_else(unknown)?;
+    let entries = app.store.entries_of(account, call).await?;
+    let mut shown = [detail(&row, &entries)];
+    with_runs(app, &[row], &mut shown).await?;
+    Ok(reading::json(&shown[0]))
 }
 
 /// Names the run that a call was a step of.
@@ -224,8 +227,19 @@ pub(super) fn row_json(row: &UsageRow) -> Value {
             "price" | "raw_usage" => whole,
             name => SHOWN.contains(&name),
         });
+        // What a provider says of its own price is for operators.
+        if let Some(report) = object.get_mut("raw_usage") {
+            let text = report.as_str().map_or_else(|| report.to_string(), str::to_owned);
+            if let Some(shorter) = HiddenCosts::known().report(&text) {
+                *report = if report.is_string() { Value::from(shorter) } else { json_of(&shorter) };
+            }
+        }
     }
     value
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 fn page(query: &str) -> Result<UsagePage, Refusal> {

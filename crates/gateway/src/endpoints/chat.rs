@@ -72,7 +72,8 @@ pub fn answered(
     id: CallId,
     work: impl Future<Output = Result<Response, Refusal>>,
 ) -> impl Future<Output = Response> {
-    let done = reading::guarded(work);
+    // Apart: what is moved into a future takes its room there twice, and is moved with it.
+    let done = Box::pin(reading::guarded(work));
     async move {
         let mut reply = match done.await {
             Ok(reply) => reply,

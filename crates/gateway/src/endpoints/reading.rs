@@ -52,6 +52,12 @@ pub async fn small_json_body(app: &App, parts: &Parts, body: Body) -> Result<Byt
     Reading { app, parts, payer: None, largest }.whole(body).await
 }
 
+/// Reads a body of any kind with at most so many bytes, from somebody who may have no key.
+pub async fn raw_body(app: &App, parts: &Parts, body: Body, most: usize) -> Result<Bytes, Refusal> {
+    let largest = most.min(app.settings.limits.body_bytes);
+    Reading { app, parts, payer: None, largest }.whole(body).await
+}
+
 /// Reads a body of any kind that may be packed with zstd. What is inside is counted as what came
 /// is, and is no longer than any other body.
 pub async fn unpacked_body(app: &App, caller: &Caller, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {

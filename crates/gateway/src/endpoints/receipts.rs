@@ -13,7 +13,7 @@ use http::{HeaderValue, header};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_store::receipt::price_id;
-use tollgate_store::{CallId, Receipted, StoreError};
+use tollgate_store::{AccountId, CallId, Receipted, StoreError};
 use tollgate_wire::error::{Code, ErrorFormat};
 
 /// Keys change when the operator says so: others may keep the document for a minute.
@@ -36,26 +36,28 @@ fn rows() -> Vec<Row> {
 }
 
 pub async fn receipt(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
-    answer(&app, request, async |caller| {
-        let unknown = || Refusal::about(Code::NotFound, "call_id", format!("There is no call `{id}` of this account."));
-        let call: CallId = id.parse().map_err(|_| unknown())?;
-        let signed = match app.store.receipt(caller.account.id, call).await {
-            Ok(Receipted::Signed(signed)) => signed,
-            Ok(Receipted::StillOpen) => {
-                let message = "The call has not ended yet; its receipt is made from its end.";
-                return Err(Refusal::about(Code::CallInProgress, "call_id", message));
-            }
-            Ok(Receipted::NoSuchCall) => return Err(unknown()),
-            Err(StoreError::Broken(why)) => {
-                tracing::error!(%call, why, "no receipt");
-                return Err(Refusal::new(Code::Internal, "No receipt can be signed for this call; ask the operator."));
-            }
-            Err(error) => return Err(error.into()),
-        };
-        app.published.know(&app.store, &signed.receipt.kid).await?;
-        Ok(json_text(signed.text()))
-    })
-    .await
+    answer(&app, request, async |caller| receipt_of(&app, caller.account.id, &id).await).await
+}
+
+/// The receipt of a call of an account.
+pub(super) async fn receipt_of(app: &App, account: AccountId, id: &str) -> Result<Response, Refusal> {
+    let unknown = || Refusal::about(Code::NotFound, "call_id", format!("There is no call `{id}` of this account."));
+    let call: CallId = id.parse().map_err(|_| unknown())?;
+    let signed = match app.store.receipt(account, call).await {
+        Ok(Receipted::Signed(signed)) => signed,
+        Ok(Receipted::StillOpen) => {
+            let message = "The call has not ended yet; its receipt is made from its end.";
+            return Err(Refusal::about(Code::CallInProgress, "call_id", message));
+        }
+        Ok(Receipted::NoSuchCall) => return Err(unknown()),
+        Err(StoreError::Broken(why)) => {
+            tracing::error!(%call, why, "no receipt");
+            return Err(Refusal::new(Code::Internal, "No receipt can be signed for this call; ask the operator."));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    app.published.know(&app.store, &signed.receipt.kid).await?;
+    Ok(json_text(signed.text()))
 }
 
 /// A price never changes: whoever has it may keep it.

@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::quotes::QuoteReader;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
+use crate::who::holder::AccountRole;
 use axum::handler::Handler;
 use axum::routing::{self, MethodRouter};
 use bytes::Bytes;
@@ -29,13 +30,17 @@ pub enum Access {
     Key,
     /// A key of an account; held and charged.
     Paid,
+    /// Whoever manages an account and may at least this much in it.
+    Account(AccountRole),
+    /// Somebody who is signed in, by the cookie of a session.
+    Session,
     /// Somebody who has this role.
     Role(AccessRole),
 }
 
-/// What somebody may do beside what the key of an account may. Admin keys have the only role there
-/// is so far. An auditor, who reads what an operator sees, and the roles that people have in an
-/// account (owner, member, viewer) are one more variant each.
+/// What somebody may do beside what the key of an account may. Admin keys have it, and sessions of
+/// people who are operators in the house; auditors read. The roles in an account are
+/// [`AccountRole`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessRole {
     Operator,

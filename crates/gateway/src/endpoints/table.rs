@@ -5,9 +5,9 @@
 
 use super::row::{Access, Family, Row};
 use super::{
-    account, admin, chat, client_secrets, conversations, decisions, embeddings, gemini, health, images, mcp, models,
-    music, openapi, pricing, quote, realtime, receipts, rerank, responses, root, runs, social, speech, transcriptions,
-    usage_sums, videos, webhooks, workflows,
+    account, admin, chat, client_secrets, conversations, decisions, embeddings, gemini, health, images, manage, mcp,
+    models, music, openapi, people, pricing, quote, realtime, receipts, rerank, responses, root, runs, social, speech,
+    statements, topups, transcriptions, usage_sums, videos, webhooks, workflows,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -45,15 +45,27 @@ pub(super) const FAMILIES: &[Family] = &[
     pricing::FAMILY,
     workflows::FAMILY,
     runs::FAMILY,
+    // people
+    people::sessions::FAMILY,
+    people::sign_up::FAMILY,
+    people::passwords::FAMILY,
+    people::totp::FAMILY,
+    people::members::FAMILY,
     // account holders
     account::FAMILY,
     usage_sums::FAMILY,
     receipts::FAMILY,
+    manage::FAMILY,
+    topups::FAMILY,
+    statements::FAMILY,
     // operators
     admin::accounts::FAMILY,
     admin::keys::FAMILY,
+    admin::people::FAMILY,
     admin::books::FAMILY,
     admin::house::FAMILY,
+    admin::overview::FAMILY,
+    admin::money::FAMILY,
     admin::social::FAMILY,
     admin::routes::FAMILY,
     admin::workflows::FAMILY,

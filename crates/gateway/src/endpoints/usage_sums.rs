@@ -2,6 +2,7 @@
 //! is read (`/v1/usage/export`). Operators ask the same of all accounts below `/api/admin`.
 
 use super::account::{answer, row_json, with_runs};
+use super::manage::{call_id, look, wrong};
 use super::openapi::shapes::{named, nano, text};
 use super::reading;
 use super::row::{Access, AccessRole, Family, Row};
@@ -9,6 +10,7 @@ use crate::app::App;
 use crate::csv::csv_line;
 use crate::exports::Exporting;
 use crate::refusal::Refusal;
+use crate::who::holder::AccountRole;
 use crate::who::operator;
 use axum::body::Body;
 use axum::extract::{RawQuery, Request, State};
@@ -20,7 +22,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_media::social::pairs;
 use tollgate_store::{
-    Counter, Ending, ExportPage, StoreError, SumAsk, SumFault, SumViewer, USAGE_EXPORT_PAGE, UsageRow, WrongSum,
+    AccountId, CallId, Counter, Ending, ExportPage, StoreError, SumAsk, SumFault, SumQuery, SumViewer,
+    USAGE_EXPORT_PAGE, UsageRow, WrongSum,
 };
 use tollgate_wire::error::{Code, ErrorFormat};
 
@@ -57,13 +60,7 @@ enum ExportForm {
 }
 
 async fn own_sums(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
-    answer(&app, request, async |caller| {
-        let (ask, _) = asked(query.as_deref().unwrap_or(""), &[&SHARED[..], &OF_SUMS])?;
-        let viewer = SumViewer::Customer(caller.account.id);
-        let query = ask.checked(viewer, app.world.now_ms()).map_err(wrong_sum)?;
-        Ok(reading::json(&app.store.usage_sums(&query).await.map_err(not_added_up)?))
-    })
-    .await
+    answer(&app, request, async |caller| sums_of(&app, query.as_deref().unwrap_or(""), caller.account.id).await).await
 }
 
 async fn own_export(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
@@ -83,6 +80,78 @@ async fn all_export(State(app): State<Arc<App>>, RawQuery(query): RawQuery, requ
     };
     let outcome = reading::guarded(outcome).await;
     outcome.unwrap_or_else(|refusal| reading::refused(&app, ErrorFormat::OpenAi, refusal, ""))
+}
+
+/// The same for whoever manages the account.
+pub(super) fn own_sums_row(path: &'static str) -> Row {
+    let sums = "Usage and charges added up by time, model, key, endpoint or ending, in any time zone";
+    Row::get(path, Access::Account(AccountRole::Viewer), holders_sums, sums)
+        .with(sum_parameters)
+        .gives(named("UsageSums"))
+}
+
+pub(super) fn own_export_row(path: &'static str) -> Row {
+    Row::get(path, Access::Account(AccountRole::Viewer), holders_export, "The usage log as CSV or JSON lines")
+        .with(export_parameters)
+        .gives_one_of(export_media())
+}
+
+async fn holders_sums(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
+    look(&app, request, AccountRole::Viewer, async |holder, _| {
+        sums_of(&app, query.as_deref().unwrap_or(""), holder.id()).await
+    })
+    .await
+}
+
+async fn holders_export(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
+    look(&app, request, AccountRole::Viewer, async |holder, _| {
+        let (ask, form) = asked(query.as_deref().unwrap_or(""), &[&SHARED[..], &["format"]])?;
+        export(&app, &ask, form, SumViewer::Customer(holder.id())).await
+    })
+    .await
+}
+
+async fn sums_of(app: &App, query: &str, account: AccountId) -> Result<Response, Refusal> {
+    let (ask, _) = asked(query, &[&SHARED[..], &OF_SUMS])?;
+    let query = ask.checked(SumViewer::Customer(account), app.world.now_ms()).map_err(wrong_sum)?;
+    Ok(reading::json(&app.store.usage_sums(&query).await.map_err(not_added_up)?))
+}
+
+/// Which rows of the log are wanted.
+pub(super) struct UsageAsked {
+    pub query: SumQuery,
+    pub call: Option<CallId>,
+    pub before: Option<CallId>,
+    pub limit: u32,
+}
+
+/// The words of a question about rows; without a time it is about all there are.
+pub(super) fn usage_asked(query: &str, account: AccountId, now_ms: i64) -> Result<UsageAsked, Refusal> {
+    let mut rest = Vec::new();
+    let (mut call, mut before, mut limit) = (None, None, 50);
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        match name {
+            "call_id" => call = Some(call_id(name, value)?),
+            "before" => before = Some(call_id(name, value)?),
+            "limit" => {
+                let number = value.parse().ok().filter(|limit| (1..=500).contains(limit));
+                limit = number.ok_or_else(|| wrong(name, "a number from 1 to 500"))?;
+            }
+            _ => rest.push(pair),
+        }
+    }
+    let (mut ask, _) = asked(&rest.join("&"), &[&SHARED])?;
+    ask.from.get_or_insert_with(|| "2020-01-01".to_owned());
+    let query = ask.checked(SumViewer::Customer(account), now_ms).map_err(wrong_sum)?;
+    Ok(UsageAsked { query, call, before, limit })
+}
+
+/// What rows are narrowed by; none is required.
+pub(super) fn narrowing() -> Vec<Value> {
+    let mut all = range_parameters();
+    all.iter_mut().for_each(|parameter| parameter["required"] = json!(false));
+    all
 }
 
 /// The words of a query. One that is not known is refused, and so is one that is said twice.
@@ -145,7 +214,7 @@ struct Export {
     /// Rows that are read and not written.
     rows: Vec<UsageRow>,
     begun: bool,
-    _place: Exporting,
+    place: Exporting,
 }
 
 async fn export(app: &Arc<App>, ask: &SumAsk, form: ExportForm, viewer: SumViewer) -> Result<Response, Refusal> {
@@ -155,13 +224,13 @@ async fn export(app: &Arc<App>, ask: &SumAsk, form: ExportForm, viewer: SumViewe
         SumViewer::Operator => None,
     };
     let busy = || Refusal::new(Code::Overloaded, "Too many exports are being read; try again when one has ended.");
-    let place = app.exports.begin(of).ok_or_else(|| busy().after(10))?;
+    let place = app.exports.begin(of, app.world.now_ms()).ok_or_else(|| busy().after(10))?;
     let (from_ms, to_ms) = query.range_ms();
     let page = ExportPage { filter: query.filter().clone(), from_ms, to_ms, after: None, limit: USAGE_EXPORT_PAGE };
     // A store that is away is said with a status, while there is none yet.
     let rows = app.store.usage_export(page.clone()).await?;
     let for_operator = viewer == SumViewer::Operator;
-    let export = Export { app: app.clone(), page, form, for_operator, rows, begun: false, _place: place };
+    let export = Export { app: app.clone(), page, form, for_operator, rows, begun: false, place };
     let pieces = stream::try_unfold(Some(export), async |export| match export {
         Some(export) => export.piece().await,
         None => Ok(None),
@@ -183,6 +252,9 @@ impl Export {
     /// The next piece, and what is left to write. A store that goes away breaks the stream off:
     /// what was read of it does not look whole.
     async fn piece(mut self) -> Result<Option<(Bytes, Option<Export>)>, StoreError> {
+        if !self.place.goes_on(self.app.world.now_ms()) {
+            return Err(StoreError::Conflict("the export was read too slowly, and another has its place".to_owned()));
+        }
         let last = (self.rows.len() as u64) < u64::from(self.page.limit);
         let rows = std::mem::take(&mut self.rows);
         let mut text = String::new();

@@ -217,7 +217,7 @@ impl BoundWorkflow {
     }
 
     fn moved(&self, verb: WorkflowVerb, done: Attribution, at: Millis, evidence: Value) -> WorkflowMove {
-        let Attribution { actor, reason } = done;
+        let Attribution { actor, reason, .. } = done;
         WorkflowMove {
             slug: self.workflow.record.slug.clone(),
             verb,

@@ -6,6 +6,8 @@ mod fetch;
 mod fit;
 mod images;
 mod pages;
+mod payments;
+mod people;
 mod price_list;
 mod probes;
 mod providers;
@@ -24,6 +26,8 @@ pub use fetch::FetchSettings;
 pub use fit::METRICS_CONNECTIONS;
 pub use images::ImageSettings;
 pub use pages::{Origin, Pages};
+pub use payments::{PaymentSettings, StripeSettings, WrongCodes};
+pub use people::{MailPassword, MailSettings, MailSink, MailTls, PeopleSettings, SignUp, origin_of};
 pub use price_list::PriceListSettings;
 pub use probes::ProbeSettings;
 pub use read::{ConfigSource, catalog_files, catalog_paths};
@@ -82,6 +86,8 @@ pub struct Settings {
     pub price_list: PriceListSettings,
     pub probes: ProbeSettings,
     pub storage: StorageSettings,
+    pub payments: PaymentSettings,
+    pub people: PeopleSettings,
 }
 
 impl Settings {

@@ -194,6 +194,7 @@ fn quirks(form: &mut Form<'_>, usual: ChatQuirks) -> ChatQuirks {
         picture_size: table.choice_or("picture_size", usual.picture_size, SizeMembers::ALL),
         affinity: table.opt_text("affinity").or(usual.affinity),
         cost_at: table.opt_text("cost_at").or(usual.cost_at),
+        hide: table.opt_texts("hide").unwrap_or(usual.hide),
     };
     let header = |name: &str| name.starts_with("x-") && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
     if quirks.affinity.as_deref().is_some_and(|name| !header(name)) {
@@ -202,6 +203,9 @@ fn quirks(form: &mut Form<'_>, usual: ChatQuirks) -> ChatQuirks {
     let member = |path: &str| path.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.".contains(&b));
     if quirks.cost_at.as_deref().is_some_and(|path| path.is_empty() || !member(path)) {
         table.mistake("cost_at", "must be a member of `usage`, such as \"cost\" or \"cost.total_cost\"");
+    }
+    if let Some(name) = quirks.hide.iter().find(|name| name.is_empty() || name.contains('.') || !member(name)) {
+        table.mistake("hide", format!("{name:?} is not a member of `usage`, such as \"cost_details\""));
     }
     if let Some(name) = quirks.drop.iter().find(|name| NEEDED.contains(&name.as_str())) {
         table.mistake("drop", format!("{name:?} cannot be left out of a request"));

@@ -5,8 +5,9 @@
 //! environment comes in as a value, read once by the executable.
 
 use super::{
-    CopyTo, FetchSettings, ImageSettings, Pages, PriceListSettings, ProbeSettings, RealtimeSettings, RunSettings,
-    ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings, TlsFiles, VideoSettings,
+    CopyTo, FetchSettings, ImageSettings, Pages, PaymentSettings, PeopleSettings, PriceListSettings, ProbeSettings,
+    RealtimeSettings, RunSettings, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings, TlsFiles,
+    VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::BTreeMap;
@@ -80,6 +81,8 @@ impl ConfigSource {
             price_list: PriceListSettings::read(form),
             probes: ProbeSettings::read(form),
             storage: StorageSettings::read(form),
+            payments: PaymentSettings::read(form, self),
+            people: PeopleSettings::read(form, self),
             public_url: public_url(form),
             secrets_file: PathBuf::new(),
             new_secrets: false,
@@ -95,7 +98,11 @@ impl ConfigSource {
         let alone = |name: &str| (settings.database == "sqlite").then(|| CopyTo::Folder(settings.data_dir.join(name)));
         let images = ImageSettings::read(form, self, alone("pictures"));
         let runs = RunSettings::read(form, self, alone("runs"));
-        Settings { limits, secrets_file, images, runs, ..settings }
+        if settings.people.mail.is_some() && settings.reached_at().is_none() {
+            form.mistake("public_url", "must be said where mail with links is sent ([people.mail])");
+        }
+        let people = settings.people.clone().reached_at(settings.public_url.as_deref(), settings.tls.is_some());
+        Settings { limits, secrets_file, images, runs, people, ..settings }
     }
 
     /// A text that does not stand in the file: `NAME_env` names a variable, `NAME_file` a file.

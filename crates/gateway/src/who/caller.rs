@@ -7,7 +7,7 @@ use super::{Register, client_secret};
 use crate::door::peer::Peer;
 use crate::refusal::Refusal;
 use crate::who::key_cache::KeyLookup;
-use crate::world::Millis;
+use crate::world::{Millis, World};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Uri, header};
 use ipnet::IpNet;
@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tollgate_catalog::Money;
-use tollgate_store::{Account, HoldRefused, Key, KeyAndAccount};
+use tollgate_store::{Account, HoldRefused, Key, KeyAndAccount, KeyScope};
 use tollgate_wire::error::Code;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -75,6 +75,11 @@ impl Caller {
         self.key.revoked_at.is_none() && self.key.expires_at.is_none_or(|at| at > now)
     }
 
+    /// The same, without a look at the clock where the key has no end.
+    fn works(&self, world: &World) -> bool {
+        self.key.revoked_at.is_none() && (self.key.expires_at.is_none() || self.works_at(world.now_ms()))
+    }
+
     fn may_come_from(&self, ip: IpAddr) -> bool {
         self.networks.as_ref().is_none_or(|list| list.iter().any(|net| net.contains(&ip)))
     }
@@ -93,8 +98,20 @@ pub fn network(text: &str) -> Option<IpNet> {
 pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
     if let Some(StepCaller(caller)) = parts.extensions.get::<StepCaller>() {
         // Where the run was asked for was looked at then.
-        return if caller.works_at(register.world.now_ms()) { Ok(caller.clone()) } else { Err(no_such_key()) };
+        return if caller.works(register.world) { Ok(caller.clone()) } else { Err(no_such_key()) };
     }
+    let caller = known(register, parts).await?;
+    match caller.key.scope {
+        KeyScope::Call => Ok(caller),
+        KeyScope::Manage => Err(Refusal::new(
+            Code::KeyScope,
+            "This key manages its account (`/api/account`) and opens nothing else; calls take a key without a scope.",
+        )),
+    }
+}
+
+/// The key behind a request, whatever it is for, or why there is none.
+pub(super) async fn known(register: &Register<'_>, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
     let key = presented(parts)?;
     let found = register.keys.find(register.store, key, register.world).await;
     if matches!(found, KeyLookup::Unknown) && client_secret::secret_in(key).is_some() {
@@ -117,7 +134,7 @@ pub(super) fn presented(parts: &Parts) -> Result<&str, Refusal> {
 
 /// A key that was found works now, and from where the request comes.
 pub(super) fn admitted(register: &Register<'_>, parts: &Parts, caller: &Caller) -> Result<(), Refusal> {
-    if !caller.works_at(register.world.now_ms()) {
+    if !caller.works(register.world) {
         return Err(no_such_key());
     }
     if let Some(ip) = client_address(register.trusted, parts)
@@ -135,6 +152,11 @@ pub(super) fn cannot_tell() -> Refusal {
 
 fn no_such_key() -> Refusal {
     Refusal::new(Code::InvalidApiKey, "The API key is missing, unknown, revoked or expired.")
+}
+
+/// Whether a key is presented at all, whatever it is worth.
+pub(super) fn presents_key(headers: &HeaderMap) -> bool {
+    [header::AUTHORIZATION, X_API_KEY, X_GOOG_API_KEY].iter().any(|name| headers.contains_key(name))
 }
 
 /// The key as the SDKs of the four dialects send it. Two different keys in one request are refused.
@@ -178,7 +200,7 @@ fn key_in_query(uri: &Uri) -> Option<&str> {
 }
 
 /// The client's address: the peer, or what a trusted proxy in front of us says.
-fn client_address(trusted: &[IpNet], parts: &Parts) -> Option<IpAddr> {
+pub fn client_address(trusted: &[IpNet], parts: &Parts) -> Option<IpAddr> {
     let peer = parts.extensions.get::<Peer>()?.ip();
     if trusted.is_empty() || !trusted.iter().any(|net| net.contains(&peer)) {
         return Some(peer);

@@ -1,5 +1,7 @@
 //! Background loops. Each runs on the app's tracker until the stop.
 
+pub mod mail;
+pub mod payments;
 pub mod poller;
 pub mod probes;
 pub mod reload;

@@ -27,6 +27,7 @@ const LOOK: Duration = Duration::from_secs(10);
 /// large catalog and giving back the old one take a while; both happen on threads that serve no
 /// calls.
 pub async fn reload(app: &App, source: &ConfigSource) -> Result<(), Vec<Mistake>> {
+    let _one = app.reloading.lock().await;
     let (source, secrets_file) = (source.clone(), app.settings.secrets_file.clone());
     let before = app.serving.load_full();
     let reading = move || {

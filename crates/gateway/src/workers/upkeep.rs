@@ -2,6 +2,7 @@
 //! again at its next turn.
 
 use crate::app::App;
+use crate::who::person::LONGEST_SESSION_MS;
 use crate::work::files::SweptFiles;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,9 @@ const AUDIT_CHANGED: Duration = Duration::from_secs(60);
 const FILES: Duration = Duration::from_secs(600);
 /// Responses and conversations past their time are erased.
 const FORGET: Duration = Duration::from_secs(60);
+
+/// Whoever has not verified an e-mail for so long, and belongs to nothing, is forgotten.
+const UNVERIFIED_MS: i64 = 7 * 24 * 3_600_000;
 
 /// What was counted of routes is added to what other replicas counted, and theirs is read.
 const HEALTH_FLUSH: Duration = Duration::from_secs(30);
@@ -110,6 +114,10 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
         Round::Forget => {
             // Some at a time, so that nobody waits for them.
             while app.store.forget_responses(app.world.sure_ms()).await? > 0 && !app.shutdown.ended.is_cancelled() {}
+            let sure = app.world.sure_ms();
+            if app.settings.people.enabled {
+                app.store.forget_people(sure, sure - LONGEST_SESSION_MS, sure - UNVERIFIED_MS).await?;
+            }
             Ok(())
         }
         Round::HealthFlush => {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use tollgate_gateway::endpoints::{Access, AccessRole, Row, rows};
+use tollgate_gateway::who::holder::AccountRole;
 
 const PAGE: &str = "../../docs/endpoints.md";
 
@@ -23,9 +24,11 @@ fn written() -> String {
          `GET /openapi.json` describes parameters, bodies and replies.\n\n\
          | who | may call |\n|---|---|\n\
          | anybody | without a key |\n\
+         | session | a person who is signed in ([people](people.md)) |\n\
          | key | a key of an account; free of charge |\n\
          | paid | a key of an account; held and charged, and [quoted](billing.md) before |\n\
-         | operator | an admin key ([the operator's API](operating.md#the-operators-api)) |\n\
+         | viewer, member, owner | a person who is signed in and has that role in the account, or a key made with `--scope manage`, which may what an owner may ([the account API](account.md)) |\n\
+         | operator | an admin key ([the operator's API](operating.md#the-operators-api)), or a session of an operator; auditors read |\n\
          | this machine | requests made on this machine ([health](operating.md#health)) |\n",
     );
     let mut tag = "";
@@ -46,8 +49,12 @@ fn who(row: &Row) -> &'static str {
     match row.access {
         Access::Public => "anybody",
         Access::Local => "this machine",
+        Access::Session => "session",
         Access::Key => "key",
         Access::Paid => "paid",
+        Access::Account(AccountRole::Viewer) => "viewer",
+        Access::Account(AccountRole::Member) => "member",
+        Access::Account(AccountRole::Owner) => "owner",
         Access::Role(AccessRole::Operator) => "operator",
     }
 }

@@ -320,6 +320,7 @@ impl House {
             models: None,
             cidrs: None,
             limits: Limits::default(),
+            scope: Default::default(),
         };
         change(&mut key);
         self.running().app.store.create_key(key, &secret).await.expect("a key");

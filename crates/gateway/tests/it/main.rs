@@ -23,6 +23,7 @@ mod margins;
 mod mcp;
 mod no_window;
 mod openapi;
+mod people;
 mod price_list;
 mod pricing;
 mod probes;

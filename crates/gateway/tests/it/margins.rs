@@ -46,7 +46,7 @@ async fn as_operator(house: &House, path: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_cost_is_noted_for_operators_and_hidden_from_customers() {
     let mut house = House::with(Plan { catalog: CATALOG, ..Plan::default() }).await;
-    let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
+    let done = Attribution::by("test".to_owned(), "a test".to_owned());
     let new = NewAdminKey { name: "night shift".to_owned(), expires_at: None, done };
     house.running().app.store.create_admin_key(new, SECRET).await.expect("a key");
     // Three tokens in, two out.
@@ -168,4 +168,60 @@ route = [{ provider = "tells", upstream_model = "sim-plain" }]
     assert!(first == again && first != other, "{headers:?}");
     let account = house.account.to_string();
     assert!(!first.is_some_and(|value| account.contains(value)), "it tells nobody whose they are");
+}
+
+/// Whole and streamed, in every dialect that such a provider speaks, and as vectors.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_call_cost_the_operator_is_in_no_answer() {
+    let quirks = "quirks = { cost_at = \"cost\", hide = [\"cost_details\", \"is_byok\"] }";
+    let provider = |name: &str, kind: &str, base: &str| {
+        format!("[provider.{name}]\nkind = \"{kind}\"\nbase_url = \"{{host}}{base}\"\n{quirks}\n")
+    };
+    let config = [
+        provider("chat", "openai", "/v1"),
+        provider("responses", "openai-responses", "/v1"),
+        provider("claude", "anthropic", ""),
+    ]
+    .concat();
+    let mut catalog = String::new();
+    for name in ["chat", "responses", "claude"] {
+        catalog.push_str(&format!(
+            "[model.\"by-{name}\"]\nsupported_endpoint_types = [\"openai\", \"openai-response\", \"anthropic\"]\n\
+             price = {{ input = 2_000_000, output = 4_000_000 }}\n\
+             route = [{{ provider = \"{name}\", upstream_model = \"sim-priced\" }}]\n"
+        ));
+    }
+    catalog.push_str(
+        "[model.\"vectors\"]\ntype = \"embedding\"\nsupported_endpoint_types = [\"embeddings\"]\n\
+         price = { input = 2_000_000, output = 0 }\nroute = [{ provider = \"chat\", upstream_model = \"sim-priced\" }]\n",
+    );
+    let house = House::with(Plan { catalog: Box::leak(catalog.into_boxed_str()), config, ..Plan::default() }).await;
+    let said = json!([{ "role": "user", "content": "hello" }]);
+    let mut asked = vec![("/v1/embeddings", json!({ "model": "vectors", "input": "hello" }))];
+    for model in ["by-chat", "by-responses", "by-claude"] {
+        for stream in [false, true] {
+            let chat = json!({ "model": model, "messages": said, "stream": stream, "max_tokens": 64 });
+            let mut usage = chat.clone();
+            if stream {
+                usage["stream_options"] = json!({ "include_usage": true });
+            }
+            let responses = json!({ "model": model, "input": "hello", "stream": stream });
+            asked.extend([("/v1/chat/completions", usage), ("/v1/messages", chat), ("/v1/responses", responses)]);
+        }
+    }
+    for (path, body) in asked {
+        let reply = house.http.post(house.url(path)).bearer_auth(&house.key).json(&body).send().await.expect("a reply");
+        let (status, headers) = (reply.status(), format!("{:?}", reply.headers()));
+        let id = reply.headers()["x-request-id"].to_str().expect("text").to_owned();
+        let text = reply.text().await.expect("a body");
+        assert_eq!(status, 200, "{path} {body} {text}");
+        assert!(text.contains("_tokens"), "the rest of the report is there: {text}");
+        for word in ["cost", "byok", "0.000123"] {
+            assert!(!text.contains(word) && !headers.contains(word), "{path} {body} has {word}: {text}");
+        }
+        let row = house.row(id.parse().expect("an id")).await;
+        assert_eq!(row.cost.map(|cost| cost.nano()), Some(123_000), "{path} {body}: we know it");
+        let shown = house.get(&format!("/v1/usage/{id}")).send().await.expect("a reply").text().await.expect("a row");
+        assert!(!shown.contains("cost") && !shown.contains("byok"), "{path} {body}: {shown}");
+    }
 }

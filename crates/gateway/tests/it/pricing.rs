@@ -82,6 +82,7 @@ async fn with_a_key_an_account_sees_its_groups_and_its_own_prices() {
         models: None,
         cidrs: None,
         limits: Default::default(),
+        scope: Default::default(),
     };
     store.create_key(key, "sk-of-a-partner").await.expect("a key");
     let reply = house.http.get(house.url("/api/pricing")).bearer_auth("sk-of-a-partner").send().await;

@@ -42,6 +42,11 @@ impl Plan {
         self.variant.api()
     }
 
+    /// Fields that do not count, or not as they were sent.
+    pub fn unread(&self) -> impl Iterator<Item = &str> {
+        self.warnings.iter().filter(|warning| !warning.in_part).map(|warning| warning.field.as_str())
+    }
+
     /// An effective parameter by its path; `metadata.mode` and `mode` are the same.
     pub fn attribute(&self, path: &str) -> Option<&str> {
         let name = path.strip_prefix("metadata.").unwrap_or(path);

@@ -42,11 +42,20 @@ const MESSAGE: usize = 512;
 pub struct Warning {
     pub field: String,
     pub message: String,
+    /// It does count, only not to its end.
+    #[serde(skip)]
+    pub in_part: bool,
 }
 
 impl Warning {
+    /// About a field whose end does not count.
+    pub(crate) fn in_part(field: &str, message: impl AsRef<str>) -> Warning {
+        Warning { in_part: true, ..Warning::new(field, message) }
+    }
+
     /// Names of fields are the caller's, and shown again whenever the task is.
     pub fn new(field: impl AsRef<str>, message: impl AsRef<str>) -> Warning {
-        Warning { field: cut(field.as_ref(), FIELD).into_owned(), message: cut(message.as_ref(), MESSAGE).into_owned() }
+        let (field, message) = (cut(field.as_ref(), FIELD).into_owned(), cut(message.as_ref(), MESSAGE).into_owned());
+        Warning { field, message, in_part: false }
     }
 }

@@ -64,7 +64,7 @@ mod tests {
         assert!(serde_json::to_string(&many).expect("JSON").len() < 16 << 10);
         // What was cut once is listed as it was before.
         assert_eq!(Warnings::bounded(many.clone()), many);
-        let old = vec![Warning { field: "f".into(), message: "m".into() }; 1_000];
+        let old = vec![Warning::new("f", "m"); 1_000];
         assert_eq!(Warnings::bounded(old).len(), MOST + 1);
     }
 }

@@ -27,6 +27,8 @@ mod stream;
 mod usage;
 mod whole;
 
+pub(crate) use usage::priced;
+
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Response};

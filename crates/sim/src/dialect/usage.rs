@@ -21,7 +21,7 @@ pub(super) fn of(dialect: Dialect, said: &Said<'_>, output: u64) -> Value {
     let speech = said.speech;
     let (input, cached, written) = (speech.prompt_tokens, speech.cached_tokens, speech.written_tokens);
     let thoughts = speech.reasoning_tokens.min(output);
-    match dialect {
+    let usage = match dialect {
         Dialect::Anthropic => json!({
             "input_tokens": input.saturating_sub(cached).saturating_sub(written),
             "cache_read_input_tokens": cached,
@@ -60,7 +60,16 @@ pub(super) fn of(dialect: Dialect, said: &Said<'_>, output: u64) -> Value {
             }
             usage
         }
-    }
+    };
+    if said.choice.is(S::Priced) { priced(usage) } else { usage }
+}
+
+/// The same with what the call cost whoever pays for it.
+pub(crate) fn priced(mut usage: Value) -> Value {
+    usage["cost"] = json!(0.000_123);
+    usage["cost_details"] = json!({"upstream_inference_cost": null, "upstream_inference_prompt_cost": 0.000_1});
+    usage["is_byok"] = json!(false);
+    usage
 }
 
 /// A usage no honest meter could produce.

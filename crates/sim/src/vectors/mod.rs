@@ -24,6 +24,7 @@ use http::{HeaderValue, Response};
 use http_body_util::{Either, Full};
 use serde_json::{Value, json};
 
+use crate::dialect::priced;
 use crate::fast;
 use crate::fault;
 use crate::record::Received;
@@ -230,6 +231,7 @@ fn spoil(form: Form, mut reply: Value, choice: &Choice) -> Value {
                 _ => tokens(json!(-5)),
             };
         }
+        S::Priced => reply[report] = priced(reply[report].take()),
         S::Empty => {
             if let Some(all) = reply.pointer_mut(list) {
                 *all = if all.is_object() { json!({}) } else { json!([]) };

@@ -12,7 +12,8 @@ pub(super) fn size(source: &str) -> Option<(u32, u32)> {
     }
     let data = source.split_once(";base64,").map_or(source, |(_, data)| data);
     let bytes = BASE64_STANDARD.decode(data).ok()?;
-    png(&bytes).or_else(|| jpeg(&bytes))
+    // A dot is what the simulator itself draws for a picture of any size.
+    png(&bytes).or_else(|| jpeg(&bytes)).filter(|size| *size != (1, 1))
 }
 
 /// The shorter side is below this many pixels.
@@ -54,6 +55,9 @@ mod tests {
         png.extend([0, 0, 1, 0, 0, 0, 0, 200]);
         let png = format!("data:image/png;base64,{}", BASE64_STANDARD.encode(png));
         assert_eq!(size(&png), Some((256, 200)));
+        let mut dot = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+        dot.extend([0, 0, 0, 1, 0, 0, 0, 1]);
+        assert_eq!(size(&BASE64_STANDARD.encode(dot)), None);
         let jpeg = b"\xff\xd8\xff\xe0\0\x04ab\xff\xc2\0\x11\x08\0\x40\0\x80";
         assert_eq!(size(&BASE64_STANDARD.encode(jpeg)), Some((128, 64)));
         assert_eq!(size("https://media.example/64x48.png?x=1"), Some((64, 48)));

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::account::limits::{Change, Limits, NewLimits};
 use crate::account::{Account, Key};
 use crate::error::StoreError;
+use crate::ids::AccountId;
 use crate::ledger::bounds;
 use crate::operator::Attribution;
 
@@ -46,6 +47,8 @@ pub(crate) struct Logged {
     /// What was changed into what.
     pub detail: String,
     pub done: Attribution,
+    /// Whose it is.
+    pub account: AccountId,
 }
 
 impl From<NewLimits> for AccountChange {
@@ -82,7 +85,7 @@ impl AccountChange {
         let groups = self.groups.as_ref().map(|groups| groups.join(","));
         lines.note("groups", Some(&before.groups.join(",")), groups.as_ref().map(Some));
         lines.limits(&before.limits, self.limits);
-        Logged { action, detail: lines.0.join("; "), done }
+        Logged { action, detail: lines.0.join("; "), done, account: before.id }
     }
 }
 
@@ -101,7 +104,7 @@ impl KeyChange {
         lines.list("networks", before.cidrs.as_ref(), &self.cidrs);
         lines.note("expires_at_ms", before.expires_at.as_ref(), self.expires_at.after());
         lines.limits(&before.limits, self.limits);
-        Logged { action: "key.update", detail: lines.0.join("; "), done }
+        Logged { action: "key.update", detail: lines.0.join("; "), done, account: before.account }
     }
 }
 
@@ -142,8 +145,9 @@ fn listed(what: &str, list: Option<&[String]>) -> Result<(), StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::KeyScope;
     use crate::account::limits::Used;
-    use crate::ids::{AccountId, KeyId};
+    use crate::ids::KeyId;
     use tollgate_catalog::Money;
 
     fn key() -> Key {
@@ -163,6 +167,8 @@ mod tests {
             spent: Money::ZERO,
             held: Money::ZERO,
             used: Used::default(),
+            scope: KeyScope::Call,
+            former_until: None,
         }
     }
 

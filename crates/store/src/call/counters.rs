@@ -112,7 +112,7 @@ pub(crate) type Columns = [i64; Counter::COUNT];
 impl Counters {
     /// All tokens of one side.
     pub fn total(&self, side: Side) -> u64 {
-        let counters = Counter::ALL.into_iter().filter(|counter| counter.side() == side);
+        let counters = Counter::ALL.iter().copied().filter(|counter| counter.side() == side);
         counters.fold(0, |sum: u64, counter| sum.saturating_add(self[counter]))
     }
 
@@ -123,7 +123,7 @@ impl Counters {
     /// Without the uses of tools, which stand in a column of their own ([`Counters::with_tools`]).
     pub(crate) fn from_columns(columns: Columns) -> Self {
         let mut counters = Self::default();
-        for (counter, column) in Counter::ALL.into_iter().zip(columns) {
+        for (counter, column) in Counter::ALL.iter().copied().zip(columns) {
             counters[counter] = column.max(0).unsigned_abs();
         }
         counters

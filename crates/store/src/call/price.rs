@@ -29,19 +29,23 @@ impl Counters {
     /// is never free by accident.
     pub fn quantities(&self, price: &Price) -> Result<Quantities, Uncharged> {
         let used = self.by_face(price.unit)?;
-        let charged = used.iter().filter(|(face, _)| price.unit.charges(*face) && price.faces.has(*face));
-        let charged = charged.fold(Quantities::NONE, |all, (face, quantity)| all.with(face, quantity));
+        let mut charged = Quantities::NONE;
+        for (face, quantity) in used.iter() {
+            if price.unit.charges(face) && price.faces.has(face) {
+                charged[face] = quantity;
+            }
+        }
         Ok(if charged.is_empty() { used } else { charged })
     }
 
     /// Every counter under the face it belongs to.
     fn by_face(&self, unit: BillingUnit) -> Result<Quantities, Uncharged> {
         // The database keeps 63 bits.
-        if Counter::ALL.into_iter().any(|counter| i64::try_from(self[counter]).is_err()) {
+        if Counter::ALL.iter().copied().any(|counter| i64::try_from(self[counter]).is_err()) {
             return Err(Uncharged::Overflow);
         }
         let mut used = Quantities::NONE;
-        for counter in Counter::ALL {
+        for &counter in &Counter::ALL {
             let sum = used[counter.face()].checked_add(self[counter]);
             used[counter.face()] = sum.ok_or(Uncharged::Overflow)?;
         }

@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Attribution, AuditRow};
+
 /// What is paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -25,6 +27,17 @@ impl PauseKind {
 
     pub(crate) fn of(word: &str) -> PauseKind {
         if word == PauseKind::Provider.word() { PauseKind::Provider } else { PauseKind::Model }
+    }
+}
+
+impl PauseChange {
+    /// The row of the log about it. What the gateway pauses by itself has its row in the log of
+    /// pauses alone.
+    pub(crate) fn audit_row(&self) -> Option<AuditRow> {
+        let done = Attribution::by(self.actor.clone(), self.reason.clone());
+        let action = if self.kind == PauseKind::Provider { "pause.provider" } else { "pause.model" };
+        let row = AuditRow::new(self.at, &done, action, &self.name, None).filter(|_| self.actor != "auto")?;
+        Some(row.detail(if self.paused { "paused: true" } else { "paused: false" }))
     }
 }
 

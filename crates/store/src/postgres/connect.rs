@@ -23,6 +23,8 @@ pub(super) struct PgConnector {
     /// For changes of single rows, which may have to wait for whoever has them: nobody reads behind
     /// one.
     changing: Slot,
+    /// For writes about people, one after the other.
+    pub people: Arc<Mutex<Option<PgConnection>>>,
 }
 
 type Slot = Arc<Mutex<Option<Arc<PgConnection>>>>;
@@ -36,7 +38,7 @@ pub(super) struct PgConnection {
 impl PgConnector {
     pub fn new(url: &str, functions: Functions) -> Result<Self, StoreError> {
         let (address, functions) = (Arc::new(url.parse()?), Arc::new(functions));
-        Ok(Self { address, functions, shared: Slot::default(), changing: Slot::default() })
+        Ok(Self { address, functions, shared: Slot::default(), changing: Slot::default(), people: Arc::default() })
     }
 
     /// A connection of one's own.

@@ -4,15 +4,25 @@ use tollgate_catalog::Money;
 
 use super::PostgresEngine;
 use super::rows::id;
-use crate::account::{Account, BalanceEvent, Charged, EventPage, Expiring};
+use crate::account::{Account, BalanceEvent, Charged, EventPage, Expiring, webhook_detail};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
 use crate::ledger::{self, EntryKind, op_id};
+use crate::operator::{Attribution, AuditRow};
 
 impl PostgresEngine {
-    pub async fn set_webhook(&self, account: AccountId, url: Option<String>) -> Result<Option<Account>, StoreError> {
-        let sql = "UPDATE account SET webhook_url = $2, changed_at = tollgate_now() WHERE id = $1";
-        self.change(sql, &[&account.0.as_slice(), &url]).await?;
+    pub async fn set_webhook(
+        &self,
+        account: AccountId,
+        url: Option<String>,
+        done: Attribution,
+    ) -> Result<Option<Account>, StoreError> {
+        let Some(before) = self.account(account).await? else { return Ok(None) };
+        let sql = "UPDATE account SET webhook_url = $2, changed_at = greatest(tollgate_now(), changed_at + 1) \
+                   WHERE id = $1 RETURNING id";
+        let row = AuditRow::new(self.now(), &done, "account.webhook", &account.to_string(), Some(account));
+        let row = row.map(|row| row.detail(&webhook_detail(before.webhook_url.as_deref(), url.as_deref())));
+        self.noted(sql, &[&account.0.as_slice(), &url], row).await?;
         self.account(account).await
     }
 

@@ -18,7 +18,8 @@ const TEXT: &str = concat!(
     include_str!("chain.sql"),
     include_str!("tasks.sql"),
     include_str!("responses.sql"),
-    include_str!("sums.sql")
+    include_str!("sums.sql"),
+    include_str!("money.sql")
 );
 /// A replica that has not said for so long that it lives uses no functions.
 const UNUSED_AFTER_MS: i64 = 3_600_000;

@@ -8,7 +8,7 @@ use tokio_postgres::types::ToSql;
 use tollgate_catalog::Money;
 
 use super::PostgresEngine;
-use super::rows::{self, ACCOUNT, KEY, USAGE};
+use super::rows::{self, ACCOUNT, FORMER, KEY, USAGE};
 use crate::account::limits::Used;
 use crate::account::{
     Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret,
@@ -22,9 +22,10 @@ use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::bounds;
 use crate::ledger::{self, EntryKind, Pots, op_id};
 use crate::margin::{MarginRow, first_id};
+use crate::operator::{Attribution, AuditRow};
 
 /// The longest a statement of its own may take; what sweeps a large table needs some of it.
-const READ_TIME: Duration = Duration::from_secs(30);
+pub(super) const READ_TIME: Duration = Duration::from_secs(30);
 
 pub(super) type SqlParam<'a> = &'a (dyn ToSql + Sync);
 
@@ -82,13 +83,17 @@ impl PostgresEngine {
         }
     }
 
-    pub async fn create_account(&self, new: NewAccount) -> Result<Account, StoreError> {
+    pub async fn create_account(&self, new: NewAccount, done: Attribution) -> Result<Account, StoreError> {
         let id = new.id.unwrap_or_else(|| self.ids.account());
-        let groups = serde_json::to_string(&in_groups(new.groups)).map_err(StoreError::broken)?;
+        let groups = in_groups(new.groups);
+        let now = self.now();
+        let row = AuditRow::new(now, &done, "account.create", &id.to_string(), Some(id));
+        let row = row.map(|row| row.detail(&format!("name: {}; groups: {}", new.name, groups.join(","))));
+        let groups = serde_json::to_string(&groups).map_err(StoreError::broken)?;
         let sql = "INSERT INTO account (id, name, created_at, changed_at, groups, day_limit, month_limit) \
-                   VALUES ($1, $2, $3, tollgate_now(), $4, $5, $6) ON CONFLICT DO NOTHING";
+                   VALUES ($1, $2, $3, tollgate_now(), $4, $5, $6) ON CONFLICT DO NOTHING RETURNING id";
         let (day, month) = (new.limits.day.map(Money::nano), new.limits.month.map(Money::nano));
-        self.rows(sql, &[&id.0.as_slice(), &new.name, &self.now(), &groups, &day, &month]).await?;
+        self.noted(sql, &[&id.0.as_slice(), &new.name, &now, &groups, &day, &month], row).await?;
         self.account(id).await?.ok_or_else(|| StoreError::broken("a new account is gone"))
     }
 
@@ -114,7 +119,7 @@ impl PostgresEngine {
         rows.iter().map(read).collect()
     }
 
-    pub async fn credit(&self, credit: Credit) -> Result<Credited, StoreError> {
+    pub async fn credit(&self, credit: Credit, request: Option<String>) -> Result<Credited, StoreError> {
         let now = self.now();
         credit.check(now)?;
         let amount = credit.amount.nano();
@@ -139,7 +144,9 @@ impl PostgresEngine {
             &bounds::MOST_IN_ACCOUNT.nano(),
             &self.clock.sure(),
         ];
-        let rows = self.change(sql, &params).await?;
+        let row = credit.audit_row(now, request);
+        let sql = format!("SELECT verdict AS id FROM ({sql} AS verdict) done");
+        let rows = self.noted_if(&sql, "id = 'applied'", &params, row).await?;
         let verdict: &str = rows.first().map_or(Ok(""), |r| r.try_get(0))?;
         let applied = match verdict {
             "applied" => true,
@@ -160,7 +167,7 @@ impl PostgresEngine {
         Ok(Credited { applied, account })
     }
 
-    pub async fn create_key(&self, new: NewKey, secret: &str) -> Result<Key, StoreError> {
+    pub async fn create_key(&self, new: NewKey, secret: &str, done: Attribution) -> Result<Key, StoreError> {
         let now = self.now();
         let mut key = Key {
             id: self.ids.key(),
@@ -178,15 +185,17 @@ impl PostgresEngine {
             spent: Money::ZERO,
             held: Money::ZERO,
             used: Used::default().at(now),
+            scope: new.scope,
+            former_until: None,
         };
         if self.account(key.account).await?.is_none() {
             return Err(StoreError::NotFound(key.account.to_string()));
         }
         let list = |l: &Option<Vec<String>>| l.as_ref().and_then(|l| serde_json::to_string(l).ok());
         let sql = "INSERT INTO key (id, account_id, hash, prefix, name, created_at, changed_at, expires_at, models, \
-                   cidrs, cap, day_limit, month_limit) VALUES ($1, $2, $3, $4, $5, $6, tollgate_now(), $7, $8, $9, $10, $11, \
-                   $12) ON CONFLICT DO NOTHING RETURNING changed_at";
-        let params: [SqlParam<'_>; 12] = [
+                   cidrs, cap, day_limit, month_limit, scope) VALUES ($1, $2, $3, $4, $5, $6, tollgate_now(), $7, $8, $9, $10, $11, \
+                   $12, $13) ON CONFLICT DO NOTHING RETURNING changed_at AS id";
+        let params: [SqlParam<'_>; 13] = [
             &key.id.0.as_slice(),
             &key.account.0.as_slice(),
             &key.hash.as_slice(),
@@ -199,8 +208,10 @@ impl PostgresEngine {
             &key.limits.total.map(Money::nano),
             &key.limits.day.map(Money::nano),
             &key.limits.month.map(Money::nano),
+            &key.scope.word(),
         ];
-        let made = self.rows(sql, &params).await?;
+        let row = AuditRow::new(now, &done, "key.create", &key.id.to_string(), Some(key.account));
+        let made = self.noted(sql, &params, row.map(|row| row.detail(&key.summary()))).await?;
         let Some(row) = made.first() else {
             return Err(StoreError::Conflict("this secret is in use already".into()));
         };
@@ -212,7 +223,12 @@ impl PostgresEngine {
         let sql = format!("SELECT {KEY}, {ACCOUNT} FROM key k JOIN account a ON a.id = k.account_id WHERE k.hash = $1");
         // A client waits for this one.
         let rows = self.rows_within(self.options.hold_deadline, &sql, &[&hash.as_slice()]).await?;
-        rows.first().map(|r| rows::key_and_account(r, self.now())).transpose()
+        if let Some(found) = rows.first() {
+            return rows::key_and_account(found, self.now()).map(Some);
+        }
+        let sql = format!("SELECT {KEY}, {ACCOUNT}, {FORMER} WHERE f.hash = $1");
+        let rows = self.rows_within(self.options.hold_deadline, &sql, &[&hash.as_slice()]).await?;
+        rows.first().map(|r| rows::former(r, self.now())).transpose()
     }
 
     pub async fn keys(&self, account: AccountId) -> Result<Vec<Key>, StoreError> {
@@ -220,9 +236,14 @@ impl PostgresEngine {
         self.rows(&sql, &[&account.0.as_slice()]).await?.iter().map(|r| rows::key(r, self.now())).collect()
     }
 
-    pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
-        let sql = "UPDATE key SET revoked_at = $2, changed_at = tollgate_now() WHERE id = $1 AND revoked_at IS NULL";
-        self.change(sql, &[&id.0.as_slice(), &self.now()]).await?;
+    pub async fn revoke_key(&self, id: KeyId, done: Attribution) -> Result<Option<Key>, StoreError> {
+        let Some(before) = self.key(id).await? else { return Ok(None) };
+        let sql = "UPDATE key SET revoked_at = $2, changed_at = tollgate_now() WHERE id = $1 AND revoked_at IS NULL \
+                   RETURNING id";
+        let now = self.now();
+        let row = AuditRow::new(now, &done, "key.revoke", &id.to_string(), Some(before.account));
+        let row = row.map(|row| row.detail(&format!("name: {}", before.name)));
+        self.noted(sql, &[&id.0.as_slice(), &now], row).await?;
         self.key(id).await
     }
 
@@ -241,7 +262,12 @@ impl PostgresEngine {
              WHERE k.changed_at >= $1 OR a.changed_at >= $1 ORDER BY k.id"
         );
         let rows = self.rows(&sql, &[&since]).await?;
-        let keys = rows.iter().map(|r| rows::key_and_account(r, self.now())).collect::<Result<_, _>>()?;
+        let mut keys: Vec<KeyAndAccount> =
+            rows.iter().map(|r| rows::key_and_account(r, self.now())).collect::<Result<_, _>>()?;
+        let sql = format!("SELECT {KEY}, {ACCOUNT}, {FORMER} WHERE k.changed_at >= $1 OR a.changed_at >= $1");
+        for row in self.rows(&sql, &[&since]).await? {
+            keys.push(rows::former(&row, self.now())?);
+        }
         Ok(ChangedKeys { keys, read_at })
     }
 

@@ -97,6 +97,7 @@ impl PostgresEngine {
         self.rows("DELETE FROM idem_kept WHERE hour < $1", &[&hour]).await?;
         self.forget_vain(sure).await?;
         self.forget_client_secrets(sure).await?;
+        self.forget_managed(sure).await?;
         self.tend_runs(sure.saturating_sub(RUNS_RETAINED_MS)).await?;
         self.drop_functions().await;
         let lapsed = self.lapse_due().await?;

@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 use tollgate_catalog::Money;
 
 use crate::account::limits::{Limits, Used};
-use crate::account::{Account, Key, KeyAndAccount, in_groups};
+use crate::account::{Account, Key, KeyAndAccount, KeyScope, in_groups};
 use crate::call::counters::{Columns, Counter, Counters};
 use crate::call::{Ending, UsageRow};
 use crate::error::StoreError;
@@ -16,8 +16,12 @@ pub(super) const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.tr
      a.month_used, a.webhook_url";
 pub(super) const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, \
      k.revoked_at, k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, \
-     k.month_used";
-const KEY_COLUMNS: usize = 20;
+     k.month_used, k.scope, (SELECT max(f.until) FROM key_former f WHERE f.key_id = k.id)";
+const KEY_COLUMNS: usize = 22;
+const ACCOUNT_COLUMNS: usize = 18;
+/// Secrets that were changed for others, beside their keys and accounts.
+pub(super) const FORMER: &str =
+    "f.hash, f.until FROM key_former f JOIN key k ON k.id = f.key_id JOIN account a ON a.id = k.account_id";
 pub(super) const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
      u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.tools, u.cost";
@@ -86,11 +90,20 @@ pub(super) fn key(r: &Row, now: i64) -> Result<Key, StoreError> {
         spent: money(r, 12)?,
         held: money(r, 13)?,
         used: used(r, 16)?.at(now),
+        scope: KeyScope::of(r.try_get(20)?),
+        former_until: r.try_get(21)?,
     })
 }
 
 pub(super) fn key_and_account(r: &Row, now: i64) -> Result<KeyAndAccount, StoreError> {
     Ok(KeyAndAccount { key: key(r, now)?, account: account(r, KEY_COLUMNS, now)? })
+}
+
+/// A key as it is for who shows the secret of before: it ends when that ends.
+pub(super) fn former(r: &Row, now: i64) -> Result<KeyAndAccount, StoreError> {
+    let at = KEY_COLUMNS + ACCOUNT_COLUMNS;
+    let hash = r.try_get::<_, &[u8]>(at)?.try_into().map_err(|_| StoreError::broken("a key hash is not 32 bytes"))?;
+    Ok(key_and_account(r, now)?.by_former(hash, r.try_get(at + 1)?))
 }
 
 /// As they are selected by [`crate::call::counters::COUNTERS`]. NULL: the row is older than the

@@ -4,6 +4,7 @@
 use tokio_postgres::Row;
 
 use super::PostgresEngine;
+use super::records::SqlParam;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
 use crate::operator::pause::{PauseChange, PauseKind};
@@ -14,9 +15,11 @@ const VAINS_READ: i64 = 100_000;
 
 impl PostgresEngine {
     pub async fn change_pause(&self, change: PauseChange) -> Result<(), StoreError> {
-        let sql = "INSERT INTO social_change (kind, model, paused, at, actor, reason) VALUES ($1, $2, $3, $4, $5, $6)";
+        let sql = "INSERT INTO social_change (kind, model, paused, at, actor, reason) VALUES ($1, $2, $3, $4, $5, $6) \
+                   RETURNING seq AS id";
         let c = &change;
-        self.rows(sql, &[&c.kind.word(), &c.name, &c.paused, &c.at, &c.actor, &c.reason]).await?;
+        let params: [SqlParam<'_>; 6] = [&c.kind.word(), &c.name, &c.paused, &c.at, &c.actor, &c.reason];
+        self.noted(sql, &params, c.audit_row()).await?;
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use crate::account::limits::Limits;
 use crate::account::{Account, Key};
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId};
+use crate::operator::{Attribution, AuditRow};
 
 /// What the writer is asked to write, with the row that says who and why.
 pub(super) struct ChangeOp {
@@ -30,7 +31,13 @@ pub(super) enum Changed {
 }
 
 impl SqliteEngine {
-    pub async fn change_key(&self, id: KeyId, change: KeyChange, logged: Logged) -> Result<Option<Key>, StoreError> {
+    pub async fn change_key(
+        &self,
+        id: KeyId,
+        change: KeyChange,
+        logged: Logged,
+        _seen: Option<i64>,
+    ) -> Result<Option<Key>, StoreError> {
         if !self.load_key(id).await? {
             return Ok(None);
         }
@@ -43,6 +50,8 @@ impl SqliteEngine {
         id: AccountId,
         change: AccountChange,
         logged: Logged,
+        // One process has the file, and changes take turns in it.
+        _seen: Option<i64>,
     ) -> Result<Option<Account>, StoreError> {
         if !self.load_account(id).await? {
             return Ok(None);
@@ -55,9 +64,14 @@ impl SqliteEngine {
         Ok(self.readers.key(id).await?.map(|key| self.with_live_spending(key)))
     }
 
-    pub async fn set_webhook(&self, id: AccountId, url: Option<String>) -> Result<Option<Account>, StoreError> {
+    pub async fn set_webhook(
+        &self,
+        id: AccountId,
+        url: Option<String>,
+        done: Attribution,
+    ) -> Result<Option<Account>, StoreError> {
         let now = self.now();
-        match self.ask(|reply| Op::Webhook(id, url, now, reply)).await {
+        match self.ask(|reply| Op::Webhook(Box::new((id, url, now, done)), reply)).await {
             Ok(()) => self.account(id).await,
             Err(StoreError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
@@ -142,8 +156,9 @@ impl Apply<'_> {
         if changed == 0 {
             return Ok(Err(StoreError::NotFound(subject)));
         }
-        let Logged { action, detail, done } = &op.logged;
-        self.note_event(op.at, done, action, &subject, detail)?;
+        let Logged { action, detail, done, account } = &op.logged;
+        let row = AuditRow::new(op.at, done, action, &subject, Some(*account));
+        self.note(row.map(|row| row.detail(detail)))?;
         Ok(Ok(()))
     }
 }

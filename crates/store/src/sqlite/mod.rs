@@ -7,8 +7,12 @@ mod calls;
 mod changes;
 mod client_secrets;
 mod clock;
+mod codes;
+pub(crate) mod manage;
 mod open;
 mod operator;
+mod payments;
+mod people;
 mod probes;
 mod read;
 mod receipts;
@@ -16,6 +20,7 @@ mod records;
 mod responses;
 mod route_health;
 mod social;
+mod statement;
 mod stored;
 pub(crate) mod sums;
 mod syncer;
@@ -187,10 +192,18 @@ impl Shared {
     /// Brings committed credits into the books in memory.
     fn credit_books(&self, ops: &[Op], outcomes: &[Outcome]) {
         for (op, outcome) in ops.iter().zip(outcomes) {
-            let Op::Credit(op, _) = op else { continue };
+            let op = match op {
+                Op::Credit(op, _) => op.as_ref(),
+                Op::Money(op, _) => match op.credit() {
+                    Some(credit) => credit,
+                    None => continue,
+                },
+                _ => continue,
+            };
             let mut books = lock(&self.books);
             let done = match outcome {
                 Outcome::Credit(Ok(done)) => Some(done),
+                Outcome::Money(Ok(done)) => done.credit.as_ref(),
                 _ => None,
             };
             if let Some(account) = books.accounts.get_mut(&op.credit.account) {

@@ -44,6 +44,9 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0006-usage-cost", include_str!("migrations/0006-usage-cost.sql")),
     Migration::new("0007-probes", include_str!("migrations/0007-probes.sql")),
     Migration::new("0008-usage-sums", include_str!("migrations/0008-usage-sums.sql")),
+    Migration::new("0009-people", include_str!("migrations/0009-people.sql")),
+    Migration::new("0010-account-api", include_str!("migrations/0010-account-api.sql")),
+    Migration::new("0011-money-in", include_str!("migrations/0011-money-in.sql")),
 ];
 
 impl SqliteEngine {

@@ -16,7 +16,7 @@ use tollgate_catalog::Money;
 use super::lock;
 use crate::account::limits::{Limits, Used};
 use crate::account::lots::{Lot, Lots};
-use crate::account::{Account, Key, KeyAndAccount, in_groups};
+use crate::account::{Account, Key, KeyAndAccount, KeyScope, in_groups};
 use crate::call::counters::{COUNTERS, Columns, Counter, Counters};
 use crate::call::wish::{CallEntry, end_of_entries};
 use crate::call::{Ending, StoredReply, UsagePage, UsageRow};
@@ -114,7 +114,11 @@ impl Readers {
         self.read(move |c| {
             let sql =
                 format!("SELECT {KEY}, {ACCOUNT} FROM key k JOIN account a ON a.id = k.account_id WHERE k.hash = ?1");
-            Ok(c.prepare_cached(&sql)?.query_row(params![hash], read_key_and_account).optional()?)
+            if let Some(found) = c.prepare_cached(&sql)?.query_row(params![hash], read_key_and_account).optional()? {
+                return Ok(Some(found));
+            }
+            let sql = format!("SELECT {KEY}, {ACCOUNT}, {FORMER} WHERE f.hash = ?1");
+            Ok(c.prepare_cached(&sql)?.query_row(params![hash], read_former).optional()?)
         })
         .await
     }
@@ -128,7 +132,13 @@ impl Readers {
             );
             let mut s = c.prepare_cached(&sql)?;
             let rows = s.query_map(params![since], read_key_and_account)?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            let mut found: Vec<KeyAndAccount> = rows.collect::<Result<_, _>>()?;
+            let sql = format!("SELECT {KEY}, {ACCOUNT}, {FORMER} WHERE k.changed_at >= ?1 OR a.changed_at >= ?1");
+            let mut s = c.prepare_cached(&sql)?;
+            for former in s.query_map(params![since], read_former)? {
+                found.push(former?);
+            }
+            Ok(found)
         })
         .await
     }
@@ -300,8 +310,10 @@ const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_availab
      a.paid_held, a.topped_up, a.groups, a.closed_at, a.day_limit, a.month_limit, a.day, a.day_used, a.month, a.month_used, \
      a.webhook_url";
 const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, k.revoked_at, \
-     k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, k.month_used";
-const KEY_COLUMNS: usize = 20;
+     k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, k.month_used, \
+     k.scope, (SELECT max(f.until) FROM key_former f WHERE f.key_id = k.id)";
+const KEY_COLUMNS: usize = 22;
+const ACCOUNT_COLUMNS: usize = 18;
 pub(super) const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
      u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.tools, u.cost";
@@ -360,11 +372,24 @@ fn read_key(r: &Row<'_>, at: usize) -> rusqlite::Result<Key> {
         spent: money(r, at + 12)?,
         held: money(r, at + 13)?,
         used: used(r, at + 16)?,
+        scope: KeyScope::of(r.get::<_, Option<String>>(at + 20)?.as_deref()),
+        former_until: r.get(at + 21)?,
     })
 }
 
 fn read_key_and_account(r: &Row<'_>) -> rusqlite::Result<KeyAndAccount> {
     Ok(KeyAndAccount { key: read_key(r, 0)?, account: read_account(r, KEY_COLUMNS)? })
+}
+
+/// Secrets that were changed for others, beside their keys and accounts.
+const FORMER: &str =
+    "f.hash, f.until FROM key_former f JOIN key k ON k.id = f.key_id JOIN account a ON a.id = k.account_id";
+
+/// A key as it is for who shows the secret of before: it ends when that ends.
+fn read_former(r: &Row<'_>) -> rusqlite::Result<KeyAndAccount> {
+    let found = read_key_and_account(r)?;
+    let at = KEY_COLUMNS + ACCOUNT_COLUMNS;
+    Ok(found.by_former(r.get(at)?, r.get(at + 1)?))
 }
 
 /// As they are selected by [`COUNTERS`]. NULL: the row is older than the counter.

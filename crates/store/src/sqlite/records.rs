@@ -22,6 +22,7 @@ use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::entries::{Entry, EntryPage};
 use crate::ledger::{self, Pots};
 use crate::margin::MarginRow;
+use crate::operator::Attribution;
 use crate::report::{AuditReport, Swept};
 use crate::workflow_run::RUNS_RETAINED_MS;
 
@@ -47,7 +48,7 @@ impl SqliteEngine {
         receive.await.map_err(|_| StoreError::away("the store was shut"))?
     }
 
-    pub async fn create_account(&self, new: NewAccount) -> Result<Account, StoreError> {
+    pub async fn create_account(&self, new: NewAccount, done: Attribution) -> Result<Account, StoreError> {
         let id = new.id.unwrap_or_else(|| self.ids.account());
         let now = self.now();
         let account = Account {
@@ -66,7 +67,7 @@ impl SqliteEngine {
             used: Used::default(),
             webhook_url: None,
         };
-        self.ask(|reply| Op::Account(Box::new(account), reply)).await?;
+        self.ask(|reply| Op::Account(Box::new((account, done)), reply)).await?;
         self.account(id).await?.ok_or_else(|| StoreError::broken("a new account is gone"))
     }
 
@@ -116,7 +117,7 @@ impl SqliteEngine {
         KeyAndAccount { key: self.with_live_spending(found.key), account: self.with_live_pots(found.account) }
     }
 
-    pub async fn credit(&self, credit: Credit) -> Result<Credited, StoreError> {
+    pub async fn credit(&self, credit: Credit, request: Option<String>) -> Result<Credited, StoreError> {
         let now = self.now();
         credit.check(now)?;
         let id = credit.account;
@@ -132,7 +133,7 @@ impl SqliteEngine {
         if let Some(key) = key {
             self.load_key(key).await?;
         }
-        let op = match self.take_in_advance(credit, now)? {
+        let op = match self.take_in_advance(credit, now, request)? {
             Ok(op) => op,
             // Too much to take, unless it was taken before.
             Err(op) if self.readers.entry_exists(ledger::credit_op_id(&op.credit.id)).await? => op,
@@ -144,7 +145,12 @@ impl SqliteEngine {
     }
 
     /// Money that an adjustment takes away must not be spent by a hold in the meantime.
-    fn take_in_advance(&self, credit: Credit, now: i64) -> Result<Result<CreditOp, CreditOp>, StoreError> {
+    pub(super) fn take_in_advance(
+        &self,
+        credit: Credit,
+        now: i64,
+        request: Option<String>,
+    ) -> Result<Result<CreditOp, CreditOp>, StoreError> {
         let wanted = (-credit.amount.nano()).max(0);
         let taken = match credit.pot {
             Pot::Trial => Pots { trial: wanted, paid: 0 },
@@ -158,14 +164,14 @@ impl SqliteEngine {
         };
         let left = account.available.minus(taken);
         if left.trial < 0 || left.paid < 0 {
-            return Ok(Err(CreditOp { credit, at, taken: Pots::default(), taken_lots: Parts::new() }));
+            return Ok(Err(CreditOp { credit, at, taken: Pots::default(), taken_lots: Parts::new(), request }));
         }
         account.available = left;
         let taken_lots = account.lots.take(taken.trial);
-        Ok(Ok(CreditOp { credit, at, taken, taken_lots }))
+        Ok(Ok(CreditOp { credit, at, taken, taken_lots, request }))
     }
 
-    pub async fn create_key(&self, new: NewKey, secret: &str) -> Result<Key, StoreError> {
+    pub async fn create_key(&self, new: NewKey, secret: &str, done: Attribution) -> Result<Key, StoreError> {
         let now = self.now();
         let key = Key {
             id: self.ids.key(),
@@ -183,9 +189,11 @@ impl SqliteEngine {
             spent: Money::ZERO,
             held: Money::ZERO,
             used: Used::default().at(now),
+            scope: new.scope,
+            former_until: None,
         };
         let made = key.clone();
-        self.ask(|reply| Op::Key(Box::new(key), reply)).await?;
+        self.ask(|reply| Op::Key(Box::new((key, done)), reply)).await?;
         Ok(made)
     }
 
@@ -198,12 +206,12 @@ impl SqliteEngine {
         Ok(found.into_iter().map(|k| self.with_live_spending(k)).collect())
     }
 
-    pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
+    pub async fn revoke_key(&self, id: KeyId, done: Attribution) -> Result<Option<Key>, StoreError> {
         let now = self.now();
         // The books must know the key before the database changes: one that is read meanwhile is
         // not revoked yet.
         self.load_key(id).await?;
-        self.ask(|reply| Op::Revoke(id, now, reply)).await?;
+        self.ask(|reply| Op::Revoke(Box::new((id, now, done)), reply)).await?;
         if let Some(key) = lock(&self.shared.books).keys.get_mut(&id) {
             key.revoked = true;
         }
@@ -279,6 +287,7 @@ impl SqliteEngine {
         let forgotten = self.ask(|reply| Op::ForgetIdem { before, reply }).await?;
         self.forget_vain(sure);
         self.forget_client_secrets(sure);
+        self.forget_managed(sure);
         self.tend_runs(sure.saturating_sub(RUNS_RETAINED_MS));
         let lapsed = self.lapse_due().await?;
         Ok(Swept { expired, orphaned: 0, forgotten, lapsed })

@@ -193,6 +193,7 @@ impl Apply<'_> {
             SocialOp::Change(c) => {
                 let sql = "INSERT INTO social_change (kind, model, paused, at, actor, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
                 self.statement(sql)?.execute(params![c.kind.word(), c.name, c.paused, c.at, c.actor, c.reason])?;
+                self.note(c.audit_row())?;
             }
             SocialOp::Vain(v) => {
                 let sql = "INSERT OR IGNORE INTO social_vain (call_id, question, account_id, at, until) \

@@ -218,7 +218,7 @@ impl SqliteEngine {
 }
 
 /// The conditions on a table, each with AND after it, and their values.
-fn conditions(table: &str, filter: &UsageFilter) -> (String, Vec<Value>) {
+pub(super) fn conditions(table: &str, filter: &UsageFilter) -> (String, Vec<Value>) {
     let (mut text, mut values) = (String::new(), Vec::new());
     if let Some(account) = filter.account {
         text.push_str(&format!("{table}.account_id = ? AND "));

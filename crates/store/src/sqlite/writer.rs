@@ -337,9 +337,9 @@ fn answer(op: Op, outcome: Outcome) {
         (
             Op::Account(_, reply)
             | Op::Key(_, reply)
-            | Op::Revoke(_, _, reply)
+            | Op::Revoke(_, reply)
             | Op::Change(_, reply)
-            | Op::Webhook(_, _, _, reply)
+            | Op::Webhook(_, reply)
             | Op::Social(_, reply)
             | Op::RouteHealth(_, reply)
             | Op::Task(_, reply)
@@ -356,13 +356,17 @@ fn answer(op: Op, outcome: Outcome) {
         }
         (Op::Credit(_, reply), Outcome::Credit(value)) => send(reply, value),
         (Op::Credit(_, reply), _) => send(reply, Err(refused())),
+        (Op::Money(_, reply), Outcome::Money(value)) => send(reply, value),
+        (Op::Money(_, reply), _) => send(reply, Err(refused())),
         (Op::TakeWebhooks { reply, .. }, Outcome::Webhooks(taken)) => send(reply, Ok(taken)),
         (Op::TakeWebhooks { reply, .. }, _) => send(reply, Err(refused())),
         (
             Op::ForgetIdem { reply, .. }
             | Op::FillSums(_, reply)
             | Op::ClientSecret(_, reply)
+            | Op::Manage(_, reply)
             | Op::WorkflowRun(_, reply)
+            | Op::People(_, reply)
             | Op::Probe(_, reply),
             outcome,
         ) => {

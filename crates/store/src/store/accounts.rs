@@ -9,9 +9,14 @@ use crate::ledger::bounds;
 use crate::operator::Attribution;
 
 impl Store {
+    /// An account that nobody in particular makes: the log has no row of it.
     pub async fn create_account(&self, new: NewAccount) -> Result<Account, StoreError> {
+        self.create_account_as(new, Attribution::default()).await
+    }
+
+    pub async fn create_account_as(&self, new: NewAccount, done: Attribution) -> Result<Account, StoreError> {
         bounds::limits(&new.limits)?;
-        on_engine!(self, e => e.create_account(new).await)
+        on_engine!(self, e => e.create_account(new, done).await)
     }
 
     pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
@@ -24,7 +29,12 @@ impl Store {
     }
 
     pub async fn credit(&self, credit: Credit) -> Result<Credited, StoreError> {
-        on_engine!(self, e => e.credit(credit).await)
+        self.credit_as(credit, None).await
+    }
+
+    /// The same, with the request it came with.
+    pub async fn credit_as(&self, credit: Credit, request: Option<String>) -> Result<Credited, StoreError> {
+        on_engine!(self, e => e.credit(credit, request).await)
     }
 
     /// The same of an account.
@@ -34,13 +44,29 @@ impl Store {
         change: AccountChange,
         done: Attribution,
     ) -> Result<Option<Account>, StoreError> {
+        self.change_account_if(id, change, done, None).await
+    }
+
+    /// The same, unless it is another version than was seen.
+    pub async fn change_account_if(
+        &self,
+        id: AccountId,
+        change: AccountChange,
+        done: Attribution,
+        seen: Option<String>,
+    ) -> Result<Option<Account>, StoreError> {
         change.check()?;
+        let _turn = self.changing.lock().await;
         let Some(before) = self.account(id).await? else { return Ok(None) };
+        if seen.as_ref().is_some_and(|seen| *seen != before.version()) {
+            return Err(StoreError::Stale(id.to_string()));
+        }
+        let seen = seen.map(|_| before.changed_at);
         if change == AccountChange::default() {
             return Ok(Some(before));
         }
         let logged = change.logged(&before, done);
-        on_engine!(self, e => e.change_account(id, change, logged).await)
+        on_engine!(self, e => e.change_account(id, change, logged, seen).await)
     }
 
     /// How many accounts are in which groups, for every set of groups there is.
@@ -50,8 +76,14 @@ impl Store {
 
     /// Where an account hears of all its tasks from now on; `None`: nowhere. The answer is `None`
     /// where there is no such account.
-    pub async fn set_webhook(&self, id: AccountId, url: Option<String>) -> Result<Option<Account>, StoreError> {
-        on_engine!(self, e => e.set_webhook(id, url).await)
+    pub async fn set_webhook(
+        &self,
+        id: AccountId,
+        url: Option<String>,
+        done: Attribution,
+    ) -> Result<Option<Account>, StoreError> {
+        let _turn = self.changing.lock().await;
+        on_engine!(self, e => e.set_webhook(id, url, done).await)
     }
 
     /// Trial credit of an account that will expire, the earliest first.

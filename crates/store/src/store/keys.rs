@@ -10,9 +10,14 @@ use crate::operator::Attribution;
 
 impl Store {
     /// The caller made the secret and shows it once; stored are its hash and first characters.
+    /// The log has no row of it.
     pub async fn create_key(&self, new: NewKey, secret: &str) -> Result<Key, StoreError> {
+        self.create_key_as(new, secret, Attribution::default()).await
+    }
+
+    pub async fn create_key_as(&self, new: NewKey, secret: &str, done: Attribution) -> Result<Key, StoreError> {
         bounds::limits(&new.limits)?;
-        on_engine!(self, e => e.create_key(new, secret).await)
+        on_engine!(self, e => e.create_key(new, secret, done).await)
     }
 
     pub async fn key_by_hash(&self, hash: [u8; 32]) -> Result<Option<KeyAndAccount>, StoreError> {
@@ -25,19 +30,39 @@ impl Store {
 
     /// `None`: no such key. Revoking twice keeps the first time.
     pub async fn revoke_key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
-        on_engine!(self, e => e.revoke_key(id).await)
+        self.revoke_key_as(id, Attribution::default()).await
+    }
+
+    pub async fn revoke_key_as(&self, id: KeyId, done: Attribution) -> Result<Option<Key>, StoreError> {
+        on_engine!(self, e => e.revoke_key(id, done).await)
     }
 
     /// In force with the next hold, and on other replicas when they look for changed keys. `None`:
     /// no such key.
     pub async fn change_key(&self, id: KeyId, change: KeyChange, done: Attribution) -> Result<Option<Key>, StoreError> {
+        self.change_key_if(id, change, done, None).await
+    }
+
+    /// The same, unless it is another version than was seen.
+    pub async fn change_key_if(
+        &self,
+        id: KeyId,
+        change: KeyChange,
+        done: Attribution,
+        seen: Option<String>,
+    ) -> Result<Option<Key>, StoreError> {
         change.check()?;
-        let Some(before) = on_engine!(self, e => e.key(id).await)? else { return Ok(None) };
+        let _turn = self.changing.lock().await;
+        let Some(before) = self.key(id).await? else { return Ok(None) };
+        if seen.as_ref().is_some_and(|seen| *seen != before.version()) {
+            return Err(StoreError::Stale(id.to_string()));
+        }
+        let seen = seen.map(|_| before.changed_at);
         if change == KeyChange::default() {
             return Ok(Some(before));
         }
         let logged = change.logged(&before, done);
-        on_engine!(self, e => e.change_key(id, change, logged).await)
+        on_engine!(self, e => e.change_key(id, change, logged, seen).await)
     }
 
     /// Keys whose own record, or whose account's, changed at `since` or later, or up to `overlap`

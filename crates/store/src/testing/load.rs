@@ -49,6 +49,7 @@ impl Load {
                 models: None,
                 cidrs: None,
                 limits: Limits::default(),
+                scope: Default::default(),
             };
             owners.push((account, store.create_key(new, &format!("sk-{i:048}")).await?.id));
         }

@@ -147,6 +147,7 @@ impl House {
             models: None,
             cidrs: None,
             limits: Limits { total: cap.map(Money::from_nano), ..Limits::default() },
+            scope: Default::default(),
         };
         let secret = format!("sk-{}", self.maker.call());
         self.store.create_key(new, &secret).await.expect("a key")

@@ -24,6 +24,13 @@ macro_rules! suite {
 }
 
 suite!(
+    orders_of_an_account_have_a_number,
+    an_order_is_credited_once,
+    what_was_refunded_is_taken_back,
+    news_of_payments_are_one_workers_at_a_time,
+    a_code_is_good_once,
+    codes_end_and_are_revoked,
+    statements_add_up,
     settle_below_the_hold,
     void_gives_all_back,
     charge_above_the_hold_is_extended_then_written_off,

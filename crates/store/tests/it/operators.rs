@@ -98,7 +98,9 @@ async fn the_socket_does_what_the_store_does() {
         tokio::task::yield_now().await;
     }
     let new = NewAccount { name: "Ada".into(), ..NewAccount::default() };
-    let made = admin::call(&path, &AdminCommand::AccountCreate { account: new }).await.expect("an account");
+    let made = admin::call(&path, &AdminCommand::AccountCreate { account: new, done: Default::default() })
+        .await
+        .expect("an account");
     let account = made["account_id"].as_str().expect("an id").parse().expect("an account id");
     let credit = Credit {
         id: "pay-1".into(),
@@ -110,7 +112,7 @@ async fn the_socket_does_what_the_store_does() {
         reason: String::new(),
         actor: "operator".into(),
     };
-    let credited = admin::call(&path, &AdminCommand::Credit { credit }).await.expect("credit");
+    let credited = admin::call(&path, &AdminCommand::Credit { credit, request: None }).await.expect("credit");
     assert_eq!((&credited["applied"], &credited["account"]["paid_available_nano_usd"]), (&true.into(), &5.into()));
     let report = admin::call(&path, &AdminCommand::LedgerVerify { how: Audit::Full }).await.expect("a report");
     assert_eq!(report["breaches"], serde_json::json!([]));

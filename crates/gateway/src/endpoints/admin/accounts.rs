@@ -73,13 +73,14 @@ static CREATE: OperatorVerb = OperatorVerb {
         GROUPS,
         DAY,
         MONTH,
+        REASON,
     ],
     plan: |asked| {
         let groups: Vec<String> = asked.or("groups", Vec::new())?;
         known(asked, "groups", &groups, Snapshot::unknown_group)?;
         let limits = Limits { total: None, day: asked.may(DAY.name)?, month: asked.may(MONTH.name)? };
         let account = NewAccount { id: asked.may("account_id")?, name: asked.get("name")?, groups, limits };
-        Ok(AdminCommand::AccountCreate { account }.into())
+        Ok(AdminCommand::AccountCreate { account, done: asked.done()? }.into())
     },
 };
 
@@ -94,7 +95,7 @@ static LIST: OperatorVerb = OperatorVerb {
     },
 };
 
-static SHOW: OperatorVerb = OperatorVerb {
+pub(in crate::endpoints) static SHOW: OperatorVerb = OperatorVerb {
     command: "account_show",
     fields: &[ACCOUNT],
     plan: |asked| Ok(AdminCommand::AccountShow { account: asked.get("account")? }.into()),
@@ -117,14 +118,30 @@ static CHANGE: OperatorVerb = OperatorVerb {
         let (day, month) = (asked.change(DAY.name)?, asked.change(MONTH.name)?);
         let limits = NewLimits { total: Change::Keep, day, month };
         let change = AccountChange { name: asked.may("name")?, groups, limits, suspended: asked.may("suspended")? };
-        let command = AdminCommand::AccountChange { account: asked.get("account")?, change, done: asked.done()? };
+        let (account, done, seen) = (asked.get("account")?, asked.done()?, asked.seen());
+        let command = AdminCommand::AccountChange { account, change, done, seen };
         Ok(PlannedCommand::from(command).then(Then::Keys))
     },
 };
 
-static WEBHOOK: OperatorVerb = OperatorVerb {
+/// What an owner may change.
+pub(in crate::endpoints) static RENAME: OperatorVerb = OperatorVerb {
+    command: "account_change",
+    fields: &[ACCOUNT, may("name", TEXT, "For people"), REASON],
+    plan: |asked| {
+        let change = AccountChange { name: asked.may("name")?, ..AccountChange::default() };
+        let (account, done, seen) = (asked.get("account")?, asked.done()?, asked.seen());
+        Ok(PlannedCommand::from(AdminCommand::AccountChange { account, change, done, seen }).then(Then::Keys))
+    },
+};
+
+pub(in crate::endpoints) static WEBHOOK: OperatorVerb = OperatorVerb {
     command: "account_webhook",
-    fields: &[ACCOUNT, may_be_null("webhook_url", FieldKind::Text(2_047), "An address that begins with https://")],
+    fields: &[
+        ACCOUNT,
+        may_be_null("webhook_url", FieldKind::Text(2_047), "An address that begins with https://"),
+        REASON,
+    ],
     plan: |asked| {
         let account = asked.get("account")?;
         let url = match asked.change::<String>("webhook_url")? {
@@ -132,11 +149,11 @@ static WEBHOOK: OperatorVerb = OperatorVerb {
             Change::Lift => None,
             Change::Set(url) => Some(webhook_address(&url, &asked.app.settings.video.webhooks)?),
         };
-        Ok(PlannedCommand::from(AdminCommand::AccountWebhook { account, url }).then(Then::Keys))
+        Ok(PlannedCommand::from(AdminCommand::AccountWebhook { account, url, done: asked.done()? }).then(Then::Keys))
     },
 };
 
-static EXPIRING: OperatorVerb = OperatorVerb {
+pub(in crate::endpoints) static EXPIRING: OperatorVerb = OperatorVerb {
     command: "account_expiring",
     fields: &[ACCOUNT],
     plan: |asked| {
@@ -145,7 +162,7 @@ static EXPIRING: OperatorVerb = OperatorVerb {
     },
 };
 
-static HISTORY: OperatorVerb = OperatorVerb {
+pub(in crate::endpoints) static HISTORY: OperatorVerb = OperatorVerb {
     command: "account_events",
     fields: &[ACCOUNT, may("before", FieldKind::Number(1, i64::MAX), "`next_before` of the page before"), super::PAGE],
     plan: |asked| {
@@ -193,10 +210,11 @@ fn credit(asked: &OperatorRequest<'_>, kind: CreditKind) -> Result<PlannedComman
     if amount.is_zero() {
         return Err(wrong("amount_nano_usd", "not zero"));
     }
+    asked.strong_above(Some(amount))?;
     let (id, expires_at) = (asked.get("reference")?, asked.may("expires_at_ms")?);
     let done = asked.done()?;
     let credit = Credit { id, account, kind, pot, amount, expires_at, reason: done.reason, actor: done.actor };
-    Ok(PlannedCommand::from(AdminCommand::Credit { credit }).then(Then::Keys))
+    Ok(PlannedCommand::from(AdminCommand::Credit { credit, request: asked.request() }).then(Then::Keys))
 }
 
 static REFUND: OperatorVerb = OperatorVerb {
@@ -208,9 +226,10 @@ static REFUND: OperatorVerb = OperatorVerb {
     ],
     plan: |asked| {
         let (call, amount): (CallId, Option<Money>) = (asked.get("call_id")?, asked.may("amount_nano_usd")?);
+        asked.strong_above(amount)?;
         let done = asked.done()?;
         let refund = Refund { call, amount, reason: done.reason, actor: done.actor };
-        Ok(PlannedCommand::from(AdminCommand::Refund { refund }).then(Then::Keys))
+        Ok(PlannedCommand::from(AdminCommand::Refund { refund, request: asked.request() }).then(Then::Keys))
     },
 };
 

@@ -196,8 +196,11 @@ static ENTRIES: OperatorVerb = OperatorVerb {
 static KEYS: OperatorVerb =
     OperatorVerb { command: "receipt_keys", fields: &[], plan: |_| Ok(AdminCommand::ReceiptKeys.into()) };
 
-static ROTATE: OperatorVerb =
-    OperatorVerb { command: "receipt_rotate", fields: &[], plan: |_| Ok(AdminCommand::ReceiptRotate.into()) };
+static ROTATE: OperatorVerb = OperatorVerb {
+    command: "receipt_rotate",
+    fields: &[super::REASON],
+    plan: |asked| Ok(AdminCommand::ReceiptRotate { done: asked.done()? }.into()),
+};
 
 static PRICE: OperatorVerb = OperatorVerb {
     command: "price_version",

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use tollgate_wire::error::Code;
 
 /// One field of a request, in its path, its query or its body.
+#[derive(Clone, Copy)]
 pub struct VerbField {
     pub name: &'static str,
     pub kind: FieldKind,

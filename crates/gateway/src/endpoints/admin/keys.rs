@@ -14,7 +14,7 @@ use crate::who::operator;
 use serde_json::{Value, json};
 use tollgate_catalog::Snapshot;
 use tollgate_store::admin::AdminCommand;
-use tollgate_store::{Change, KeyChange, Limits, NewAdminKey, NewKey, NewLimits};
+use tollgate_store::{Change, KeyChange, KeyScope, Limits, NewAdminKey, NewKey, NewLimits};
 
 pub const FAMILY: Family = Family { tag: "operators: keys", rows, schemas };
 
@@ -25,6 +25,12 @@ fn rows() -> Vec<Row> {
         LIST.get(of_account, "The keys of an account").gives(named("KeyPage")),
         CHANGE.patch("/api/admin/keys/{key}", "Changes what a key may do").gives(named("Key")),
         REVOKE.post("/api/admin/keys/{key}/revoke", "Ends a key for good").gives(named("Key")),
+        ROTATE
+            .post(
+                "/api/admin/keys/{key}/rotate",
+                "A new secret of a key, shown once; the one before works a while longer",
+            )
+            .gives(named("NewKey")),
         ADMIN_CREATE.post(admin, "A new admin key; its secret is shown once").gives(named("NewKey")),
         ADMIN_LIST.get(admin, "The admin keys").gives(named("KeyPage")),
         ADMIN_REVOKE
@@ -36,6 +42,11 @@ fn rows() -> Vec<Row> {
 const KEY: VerbField = must("key", FieldKind::Id("key_"), "The key");
 const ADMIN_KEY: VerbField = must("key", FieldKind::Id("adm_"), "The admin key");
 const NAME: VerbField = must("name", TEXT, "For people");
+const SCOPE: VerbField = may(
+    "scope",
+    FieldKind::Word(&["call", "manage"]),
+    "`manage`: it opens `/api/account` and buys nothing; `call` unless said otherwise",
+);
 const EXPIRES: VerbField = may("expires_at_ms", TIME, "When it stops working");
 const MODELS: VerbField = may("models", FieldKind::Names, "The only models it may use");
 const CIDRS: VerbField = may("cidrs", FieldKind::Names, "The only networks it may be used from, such as 10.0.0.0/8");
@@ -48,9 +59,9 @@ const fn lifted(field: &VerbField) -> VerbField {
     may_be_null(field.name, field.kind, field.about)
 }
 
-static CREATE: OperatorVerb = OperatorVerb {
+pub(in crate::endpoints) static CREATE: OperatorVerb = OperatorVerb {
     command: "key_create",
-    fields: &[ACCOUNT, NAME, EXPIRES, MODELS, CIDRS, TOTAL, DAY, MONTH],
+    fields: &[ACCOUNT, NAME, SCOPE, EXPIRES, MODELS, CIDRS, TOTAL, DAY, MONTH, REASON],
     plan: |asked| {
         let (models, cidrs): (Option<Vec<String>>, Option<Vec<String>>) =
             (asked.may(MODELS.name)?, asked.may(CIDRS.name)?);
@@ -63,9 +74,10 @@ static CREATE: OperatorVerb = OperatorVerb {
             models,
             cidrs,
             limits: Limits { total, day, month },
+            scope: asked.or(SCOPE.name, KeyScope::Call)?,
         };
         let secret = operator::new_secret(operator::KEY_PREFIX, |bytes| asked.app.world.fill(bytes));
-        Ok(PlannedCommand::from(AdminCommand::KeyCreate { key, secret: secret.clone() })
+        Ok(PlannedCommand::from(AdminCommand::KeyCreate { key, secret: secret.clone(), done: asked.done()? })
             .telling(secret)
             .then(Then::Keys))
     },
@@ -80,7 +92,7 @@ fn restricted(asked: &OperatorRequest<'_>, models: Option<&[String]>, cidrs: Opt
     }
 }
 
-static LIST: OperatorVerb = OperatorVerb {
+pub(in crate::endpoints) static LIST: OperatorVerb = OperatorVerb {
     command: "key_list",
     fields: &[ACCOUNT, may("after", FieldKind::Id("key_"), "`next_after` of the page before"), super::PAGE],
     plan: |asked| {
@@ -91,7 +103,7 @@ static LIST: OperatorVerb = OperatorVerb {
     },
 };
 
-static CHANGE: OperatorVerb = OperatorVerb {
+pub(in crate::endpoints) static CHANGE: OperatorVerb = OperatorVerb {
     command: "key_change",
     fields: &[
         KEY,
@@ -116,8 +128,8 @@ static CHANGE: OperatorVerb = OperatorVerb {
             expires_at: asked.change(EXPIRES.name)?,
             limits: NewLimits { total, day, month },
         };
-        Ok(PlannedCommand::from(AdminCommand::KeyChange { key: asked.get("key")?, change, done: asked.done()? })
-            .then(Then::Keys))
+        let (key, done, seen) = (asked.get("key")?, asked.done()?, asked.seen());
+        Ok(PlannedCommand::from(AdminCommand::KeyChange { key, change, done, seen }).then(Then::Keys))
     },
 };
 
@@ -125,10 +137,36 @@ fn listed(change: &Change<Vec<String>>) -> Option<&[String]> {
     if let Change::Set(list) = change { Some(list) } else { None }
 }
 
-static REVOKE: OperatorVerb = OperatorVerb {
+pub(in crate::endpoints) static REVOKE: OperatorVerb = OperatorVerb {
     command: "key_revoke",
-    fields: &[KEY],
-    plan: |asked| Ok(PlannedCommand::from(AdminCommand::KeyRevoke { key: asked.get("key")? }).then(Then::Keys)),
+    fields: &[KEY, REASON],
+    plan: |asked| {
+        let command = AdminCommand::KeyRevoke { key: asked.get("key")?, done: asked.done()? };
+        Ok(PlannedCommand::from(command).then(Then::Keys))
+    },
+};
+
+/// How long the secret of before works, unless said otherwise.
+const GRACE: i64 = 86_400;
+
+pub(in crate::endpoints) static ROTATE: OperatorVerb = OperatorVerb {
+    command: "key_rotate",
+    fields: &[
+        KEY,
+        may(
+            "grace_seconds",
+            FieldKind::Number(0, 30 * 86_400),
+            "How long the secret of before works; a day unless said otherwise, 0: it ends at once",
+        ),
+        REASON,
+    ],
+    plan: |asked| {
+        let grace: i64 = asked.or("grace_seconds", GRACE)?;
+        let (key, done) = (asked.get("key")?, asked.done()?);
+        let secret = operator::new_secret(operator::KEY_PREFIX, |bytes| asked.app.world.fill(bytes));
+        let command = AdminCommand::KeyRotate { key, secret: secret.clone(), grace_ms: grace * 1_000, done };
+        Ok(PlannedCommand::from(command).telling(secret).then(Then::Keys))
+    },
 };
 
 static ADMIN_CREATE: OperatorVerb = OperatorVerb {
@@ -139,6 +177,7 @@ static ADMIN_CREATE: OperatorVerb = OperatorVerb {
         REASON,
     ],
     plan: |asked| {
+        asked.strong()?;
         let key = NewAdminKey { name: asked.get("name")?, expires_at: asked.may(EXPIRES.name)?, done: asked.done()? };
         let secret = operator::new_secret(operator::PREFIX, |bytes| asked.app.world.fill(bytes));
         Ok(PlannedCommand::from(AdminCommand::AdminKeyCreate { key, secret: secret.clone() }).telling(secret))

@@ -6,11 +6,14 @@
 
 pub mod accounts;
 pub mod books;
-mod field;
+pub(super) mod field;
 pub mod house;
 pub mod keys;
+pub mod money;
+pub mod overview;
+pub mod people;
 pub mod routes;
-mod schemas;
+pub(super) mod schemas;
 pub mod social;
 mod verb;
 pub mod workflows;
@@ -64,8 +67,21 @@ fn missing(field: &str, wanted: &str) -> Refusal {
     Refusal::about(Code::MissingParameter, field, format!("`{field}` is required: {wanted}."))
 }
 
+/// The words of a query as these fields have them; none is unknown or said twice.
+pub(super) fn query(parts: &http::request::Parts, fields: &[VerbField]) -> Result<Map<String, Value>, Refusal> {
+    let mut given = Map::new();
+    for (name, value) in Query::read(parts.uri.query().unwrap_or(""))?.0 {
+        let field = fields.iter().find(|field| field.name == name).ok_or_else(|| unknown(&name))?;
+        if given.insert(name, field.kind.parsed(value)).is_some() {
+            return Err(wrong(field.name, "given twice"));
+        }
+    }
+    field::check(&fields.iter().collect::<Vec<_>>(), &given)?;
+    Ok(given)
+}
+
 /// A body that is a JSON object.
-fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => Ok(fields),
         _ => Err(Refusal::new(Code::InvalidJson, "The body is not a JSON object.")),
@@ -108,12 +124,12 @@ fn list(data: Vec<Value>) -> Value {
     json!({ "object": "list", "data": data })
 }
 
-fn unknown(name: &str) -> Refusal {
+pub(super) fn unknown(name: &str) -> Refusal {
     let name: String = name.chars().take(64).collect();
     Refusal::about(Code::UnknownParameter, &name, format!("`{name}` is not a parameter of this endpoint."))
 }
 
-fn wrong(name: &str, message: &str) -> Refusal {
+pub(super) fn wrong(name: &str, message: &str) -> Refusal {
     Refusal::about(Code::InvalidParameter, name, format!("`{name}` is {message}."))
 }
 
@@ -152,10 +168,10 @@ impl Form {
 }
 
 /// The query string; what is not taken is unknown.
-struct Query(Vec<(String, String)>);
+pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    fn read(text: &str) -> Result<Query, Refusal> {
+    pub fn read(text: &str) -> Result<Query, Refusal> {
         let all = pairs(text).map_err(|_| Refusal::new(Code::InvalidRequest, "The query string cannot be read."))?;
         Ok(Query(all.into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()))
     }
@@ -180,7 +196,7 @@ impl Query {
         number.ok_or_else(|| wrong(name, &format!("a number from {} to {}", range.start(), range.end())))
     }
 
-    fn finish(self) -> Result<(), Refusal> {
+    pub fn finish(self) -> Result<(), Refusal> {
         self.0.first().map_or(Ok(()), |(name, _)| Err(unknown(name)))
     }
 }

@@ -1,4 +1,5 @@
-//! From a request of an operator to a command of the store and back: one way for every verb.
+//! From a request of an operator, or of whoever manages an account, to a command of the store and
+//! back: one way for every verb.
 //!
 //! A verb has fields, which are checked, and a function that makes a [`AdminCommand`] of them; the
 //! answer is the record that the command line prints with `--json`. Where a field stands follows
@@ -8,22 +9,26 @@
 use super::field::{FieldNeed, VerbField, check};
 use super::{OPERATOR, Query, reply, unknown, wrong};
 use crate::app::App;
+use crate::endpoints::changes;
 use crate::endpoints::reading;
-use crate::endpoints::row::Row;
+use crate::endpoints::row::{Access, Row};
 use crate::refusal::Refusal;
-use crate::who::operator::{self, Operator};
+use crate::who::holder::{self, AccountRole};
+use crate::who::operator;
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
 use axum::response::Response;
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use http::Method;
 use http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tollgate_store::admin::AdminCommand;
-use tollgate_store::{Attribution, Change, StoreError};
+use tollgate_store::{AccountId, Attribution, Change, KeyId, KeyScope, StoreError};
 use tollgate_wire::error::Code;
 
 /// What an operator can ask for.
@@ -37,8 +42,23 @@ pub struct OperatorVerb {
 /// A request whose fields are as they must be.
 pub struct OperatorRequest<'a> {
     pub app: &'a Arc<App>,
-    pub operator: &'a Operator,
+    asking: &'a Asking,
     given: Map<String, Value>,
+    /// The version that was seen of what is changed.
+    seen: Option<String>,
+}
+
+/// Who asks, for what is written down and for what may be touched.
+struct Asking {
+    actor: String,
+    /// They have proved within the last minutes who they are; a key is a proof.
+    strong: bool,
+    /// What they may in that account; an operator all.
+    role: AccountRole,
+    /// The only account whose things may be touched; nothing: an operator's are all.
+    account: Option<AccountId>,
+    /// By which the reply is named, and the row of the log.
+    request: String,
 }
 
 /// What is to be done.
@@ -131,9 +151,28 @@ impl OperatorRequest<'_> {
         Ok(self.may(name)?.unwrap_or(default))
     }
 
-    /// Who does it, and why.
+    /// The version that was seen of what is changed.
+    pub fn seen(&self) -> Option<String> {
+        self.seen.clone()
+    }
+
+    pub fn request(&self) -> Option<String> {
+        Some(self.asking.request.clone())
+    }
+
+    /// A session has proved within the last minutes who it is; a key always has.
+    pub fn strong(&self) -> Result<(), Refusal> {
+        self.asking.must_be_strong()
+    }
+
+    /// Who does it, and why. An operator must say why.
     pub fn done(&self) -> Result<Attribution, Refusal> {
-        Ok(Attribution { actor: self.operator.actor(), reason: self.get("reason")? })
+        let reason: Option<String> = match self.asking.account {
+            Some(_) => self.may("reason")?,
+            None => Some(self.get("reason")?),
+        };
+        let by = Attribution::by(self.asking.actor.clone(), reason.unwrap_or_default());
+        Ok(Attribution { request: Some(self.asking.request.clone()), ..by })
     }
 }
 
@@ -150,6 +189,10 @@ impl ShownAs {
 }
 
 impl AnswerPage {
+    pub fn of_answer(self, answer: Value) -> Value {
+        ShownAs::Page(self).of(answer)
+    }
+
     fn of(self, mut rows: Vec<Value>) -> Value {
         if let Some(after) = &self.after {
             let at = rows.iter().position(|row| row[self.by] == after.as_str());
@@ -172,9 +215,31 @@ struct VerbPlace {
     path: &'static str,
     /// Fields stand in the query, and nothing is changed.
     reads: bool,
+    access: Access,
 }
 
+/// Fields that are not for whoever manages an account: which one it is follows from the key, and a
+/// key that manages makes none of its kind.
+const OF_OPERATORS: [&str; 2] = ["account", "scope"];
+
 impl VerbPlace {
+    fn of(method: &Method, path: &'static str, access: Access) -> VerbPlace {
+        VerbPlace { path, reads: method == Method::GET, access }
+    }
+
+    fn of_account(self) -> bool {
+        matches!(self.access, Access::Account(_))
+    }
+
+    /// The field as it is here, if it is not in the path.
+    fn field(self, field: &VerbField) -> Option<VerbField> {
+        if self.names(field.name) || (self.of_account() && OF_OPERATORS.contains(&field.name)) {
+            return None;
+        }
+        let optional = self.of_account() && field.name == "reason";
+        Some(VerbField { need: if optional { FieldNeed::May } else { field.need }, ..*field })
+    }
+
     fn names(self, field: &str) -> bool {
         self.path.split('/').any(|part| part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) == Some(field))
     }
@@ -192,44 +257,59 @@ impl VerbPlace {
 
 impl OperatorVerb {
     pub fn get(&'static self, path: &'static str, summary: &'static str) -> Row {
-        let place = VerbPlace { path, reads: true };
-        self.described(place, Row::get(path, OPERATOR, self.handler(place), summary))
+        self.row(Method::GET, path, OPERATOR, summary)
     }
 
     pub fn post(&'static self, path: &'static str, summary: &'static str) -> Row {
-        let place = VerbPlace { path, reads: false };
-        self.described(place, Row::post(path, OPERATOR, self.handler(place), summary))
+        self.row(Method::POST, path, OPERATOR, summary)
     }
 
     pub fn put(&'static self, path: &'static str, summary: &'static str) -> Row {
-        let place = VerbPlace { path, reads: false };
-        self.described(place, Row::put(path, OPERATOR, self.handler(place), summary))
+        self.row(Method::PUT, path, OPERATOR, summary)
     }
 
     pub fn patch(&'static self, path: &'static str, summary: &'static str) -> Row {
-        let place = VerbPlace { path, reads: false };
-        self.described(place, Row::patch(path, OPERATOR, self.handler(place), summary))
+        self.row(Method::PATCH, path, OPERATOR, summary)
+    }
+
+    /// The same for whoever manages an account and may so much in it: about that account alone.
+    pub fn own(&'static self, method: Method, path: &'static str, role: AccountRole, summary: &'static str) -> Row {
+        self.row(method, path, Access::Account(role), summary)
+    }
+
+    fn row(&'static self, method: Method, path: &'static str, access: Access, summary: &'static str) -> Row {
+        let place = VerbPlace::of(&method, path, access);
+        let handler = self.handler(place);
+        let row = match method {
+            Method::GET => Row::get(path, access, handler, summary),
+            Method::PUT => Row::put(path, access, handler, summary),
+            Method::PATCH => Row::patch(path, access, handler, summary),
+            _ => Row::post(path, access, handler, summary),
+        };
+        self.described(place, row)
     }
 
     /// The fields that do not stand in the path.
-    fn beside(&'static self, place: VerbPlace) -> impl Iterator<Item = &'static VerbField> {
-        self.fields.iter().filter(move |field| !place.names(field.name))
+    fn beside(&'static self, place: VerbPlace) -> impl Iterator<Item = VerbField> {
+        self.fields.iter().filter_map(move |field| place.field(field))
     }
 
     fn described(&'static self, place: VerbPlace, row: Row) -> Row {
-        let row = row.carries_out(self.command);
+        let row = if place.of_account() { row } else { row.carries_out(self.command) };
+        let row =
+            if place.reads { row } else { row.with(move || changes::parameters(place.edits(), place.of_account())) };
         let must = |field: &VerbField| field.need == FieldNeed::Must;
         if self.beside(place).next().is_none() {
-            return if place.reads { row } else { row.refused_with(&[409]) };
+            return if place.reads { row } else { row.refused_with(place.refusals()) };
         }
         if place.reads {
-            let parameter = move |field: &VerbField| json!({ "name": field.name, "in": "query", "required": must(field), "schema": field.schema() });
+            let parameter = move |field: VerbField| json!({ "name": field.name, "in": "query", "required": must(&field), "schema": field.schema() });
             return row.with(move || self.beside(place).map(parameter).collect());
         }
         let properties: Map<String, Value> =
             self.beside(place).map(|field| (field.name.to_owned(), field.schema())).collect();
-        let required: Vec<&str> = self.beside(place).filter(|field| must(field)).map(|field| field.name).collect();
-        row.refused_with(&[409]).takes(json!({
+        let required: Vec<&str> = self.beside(place).filter(must).map(|field| field.name).collect();
+        row.refused_with(place.refusals()).takes(json!({
             "type": "object", "required": required, "additionalProperties": false, "properties": properties,
         }))
     }
@@ -244,8 +324,10 @@ impl OperatorVerb {
     + 'static {
         move |State(app), params, request| {
             async move {
-                let done = reading::guarded(self.answer(&app, place, params.ok(), request)).await;
-                reply(&app, done)
+                let id = app.new_call_id().to_string();
+                let done = reading::guarded(self.answer(&app, place, params.ok(), request, &id)).await;
+                let tag = done.as_ref().ok().and_then(changes::tag);
+                changes::named(reply(&app, done), &id, tag)
             }
             .boxed()
         }
@@ -257,36 +339,60 @@ impl OperatorVerb {
         place: VerbPlace,
         params: Option<RawPathParams>,
         request: Request,
+        id: &str,
     ) -> Result<Value, Refusal> {
         let (parts, body) = request.into_parts();
-        let operator = operator::authenticate(&app.register(), &parts).await?;
-        let mut given = self.given(app, place, &parts, body).await?;
+        let asking = place.asking(app, &parts, id).await?;
+        let (mut given, text) = self.given(app, place, &parts, body).await?;
         for (name, value) in params.iter().flatten() {
             given.insert(name.to_owned(), json!(value));
         }
-        let plan = (self.plan)(&OperatorRequest { app, operator: &operator, given });
-        let PlannedCommand { command, shown, then } = plan.map_err(|refusal| place.missing(refusal))?;
-        debug_assert_eq!(json!(command)["command"], self.command, "{}", place.path);
-        let answer = app.store.execute(command).await.map_err(refused)?;
-        if !place.reads {
-            tracing::info!(actor = operator.actor(), command = self.command, path = parts.uri.path(), "operator");
+        if let Some(account) = asking.account {
+            given.insert("account".to_owned(), json!(account));
+            own_key(app, (account, &asking), &given, place).await?;
+            if !place.reads {
+                changes::admit(app, account).await?;
+            }
+            if self.command == "key_create" {
+                changes::admit_key(app, account).await?;
+            }
         }
+        let seen = if place.edits() { changes::seen(&parts, place.of_account())? } else { None };
+        let asked = OperatorRequest { app, asking: &asking, given, seen };
+        let plan = (self.plan)(&asked).map_err(|refusal| place.missing(refusal))?;
+        if place.reads {
+            return self.carry_out(app, plan).await;
+        }
+        let owner = asking.account.map_or_else(|| asking.actor.clone(), |account| account.to_string());
+        let done = changes::once(app, owner, &parts, &text, self.carry_out(app, plan)).await?;
+        tracing::info!(actor = asking.actor, command = self.command, path = parts.uri.path(), "changed");
+        Ok(done)
+    }
+
+    async fn carry_out(&'static self, app: &App, plan: PlannedCommand) -> Result<Value, Refusal> {
+        let PlannedCommand { command, shown, then } = plan;
+        debug_assert_eq!(json!(command)["command"], self.command);
+        let mut answer = app.store.execute(command).await.map_err(refused)?;
+        changes::with_versions(self.command, &mut answer);
         then.happen(app).await;
         Ok(shown.of(answer))
     }
 
-    /// What was given in the query or the body, checked.
+    /// What was given in the query or the body, checked, and the text of the body.
     async fn given(
         &'static self,
         app: &App,
         place: VerbPlace,
         parts: &Parts,
         body: Body,
-    ) -> Result<Map<String, Value>, Refusal> {
-        let fields: Vec<&VerbField> = self.beside(place).collect();
-        let mut given = Map::new();
-        if !place.reads && !fields.is_empty() {
-            given = super::object(&reading::small_json_body(app, parts, body).await?)?;
+    ) -> Result<(Map<String, Value>, Bytes), Refusal> {
+        let fields: Vec<VerbField> = self.beside(place).collect();
+        let (mut given, mut text) = (Map::new(), Bytes::new());
+        let optional = place.of_account() && fields.iter().all(|field| field.need != FieldNeed::Must);
+        let empty = optional && changes::has_no_body(parts);
+        if !(place.reads || fields.is_empty() || empty) {
+            text = reading::small_json_body(app, parts, body).await?;
+            given = super::object(&text)?;
         }
         for (name, value) in Query::read(parts.uri.query().unwrap_or(""))?.0 {
             let field = fields.iter().find(|field| place.reads && field.name == name);
@@ -295,8 +401,75 @@ impl OperatorVerb {
                 return Err(wrong(field.name, "given twice"));
             }
         }
-        check(&fields, &given)?;
-        Ok(given)
+        check(&fields.iter().collect::<Vec<_>>(), &given)?;
+        Ok((given, text))
+    }
+}
+
+impl VerbPlace {
+    /// Changes something that has a version.
+    fn edits(self) -> bool {
+        !self.reads && EDITED.contains(&self.path)
+    }
+
+    fn refusals(self) -> &'static [u16] {
+        if self.edits() { &[409, 412, 428] } else { &[409] }
+    }
+
+    async fn asking(self, app: &App, parts: &Parts, id: &str) -> Result<Asking, Refusal> {
+        let request = id.to_owned();
+        let Access::Account(role) = self.access else {
+            let operator = operator::authenticate(&app.register(), parts).await?;
+            let strong = operator.must_be_strong().is_ok();
+            return Ok(Asking { actor: operator.actor(), strong, role: AccountRole::Owner, account: None, request });
+        };
+        let holder = holder::authenticate(&app.register(), parts).await?;
+        holder.must_be(role)?;
+        if !self.reads {
+            holder.may_change()?;
+        }
+        let (account, role, strong) = (Some(holder.id()), holder.role, holder.strong);
+        Ok(Asking { actor: holder.actor, strong, role, account, request })
+    }
+}
+
+/// Paths of what is edited: a change of it says which version was seen.
+const EDITED: [&str; 4] =
+    ["/api/admin/accounts/{account}", "/api/admin/keys/{key}", "/api/account", "/api/account/keys/{key}"];
+
+/// A key that is named belongs to the account. One that manages is changed by operators: it could
+/// lift what it is held to.
+async fn own_key(
+    app: &App,
+    (account, asking): (AccountId, &Asking),
+    given: &Map<String, Value>,
+    place: VerbPlace,
+) -> Result<(), Refusal> {
+    let Some(text) = given.get("key").and_then(Value::as_str).filter(|_| place.names("key")) else { return Ok(()) };
+    let missing = || Refusal::about(Code::NotFound, "key", "There is no such key of this account.");
+    let id: KeyId = text.parse().map_err(|_| missing())?;
+    let key = app.store.key(id).await?.filter(|key| key.account == account).ok_or_else(missing)?;
+    if key.scope == KeyScope::Manage && place.edits() {
+        let why = "A key of scope `manage` is changed by the operator; it can be rotated and revoked here.";
+        return Err(Refusal::new(Code::KeyScope, why));
+    }
+    // Whoever has a new secret of it may what an owner may.
+    if key.scope == KeyScope::Manage && !place.reads {
+        if asking.role < AccountRole::Owner {
+            return Err(Refusal::new(Code::RoleNotAllowed, "A key of scope `manage` is the affair of owners."));
+        }
+        return asking.must_be_strong();
+    }
+    Ok(())
+}
+
+impl Asking {
+    fn must_be_strong(&self) -> Result<(), Refusal> {
+        if self.strong {
+            return Ok(());
+        }
+        let text = "Prove again who you are: POST /api/session/step-up, then within ten minutes this.";
+        Err(Refusal::new(Code::StepUpRequired, text))
     }
 }
 
@@ -317,6 +490,10 @@ impl Then {
 /// Why the store did not do it.
 fn refused(error: StoreError) -> Refusal {
     match error {
+        StoreError::Stale(what) => {
+            let why = format!("{what} was changed since it was read. Nothing was changed; read it again.");
+            Refusal::about(Code::PreconditionFailed, "If-Match", why)
+        }
         StoreError::NotFound(what) => Refusal::new(Code::NotFound, format!("There is no such thing: {what}.")),
         StoreError::Conflict(why) => Refusal::new(Code::Conflict, format!("Not done: {why}.")),
         StoreError::Broken(why) => {

@@ -52,6 +52,8 @@ pub fn document<'a>(cells: impl Iterator<Item = &'a Arc<Cell>>) -> Value {
         "components": {
             "securitySchemes": {
                 "key": { "type": "http", "scheme": "bearer" },
+                "manage_key": { "type": "http", "scheme": "bearer", "description": "made with `tollgate key create --scope manage`" },
+                "session": { "type": "apiKey", "in": "cookie", "name": "tollgate_session", "description": "set by POST /api/session; `__Host-tollgate` over https" },
                 "admin_key": { "type": "http", "scheme": "bearer", "description": "made with `tollgate admin-key create`" },
             },
             "schemas": schemas(),
@@ -138,13 +140,16 @@ fn described(row: &Row) -> Value {
         "parameters": parameters,
         "responses": replies(row),
     });
-    let security = match row.access {
-        Access::Key | Access::Paid => Some("key"),
-        Access::Role(AccessRole::Operator) => Some("admin_key"),
-        Access::Public | Access::Local => None,
+    // Each of them opens it.
+    let security: &[&str] = match row.access {
+        Access::Key | Access::Paid => &["key"],
+        Access::Account(_) => &["manage_key", "session"],
+        Access::Role(AccessRole::Operator) => &["admin_key", "session"],
+        Access::Session => &["session"],
+        Access::Public | Access::Local => &[],
     };
-    if let Some(scheme) = security {
-        value["security"] = json!([{ scheme: [] }]);
+    if !security.is_empty() {
+        value["security"] = security.iter().map(|scheme| json!({ *scheme: [] })).collect();
     }
     if let Some(content) = &row.body {
         value["requestBody"] = json!({ "required": true, "content": content });
@@ -202,7 +207,7 @@ fn refusals(row: &Row) -> BTreeSet<u16> {
     let mut all: BTreeSet<u16> = match row.access {
         Access::Public => [503].into(),
         Access::Local => [404].into(),
-        Access::Role(_) | Access::Key => [401, 403, 500, 503].into(),
+        Access::Role(_) | Access::Account(_) | Access::Key | Access::Session => [401, 403, 500, 503].into(),
         Access::Paid => Code::ALL.iter().map(|code| code.status()).filter(|status| *status != 499).collect(),
     };
     if row.in_path().next().is_some() {

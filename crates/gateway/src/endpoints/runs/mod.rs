@@ -88,6 +88,9 @@ fn schemas() -> Value {
         "name": text(), "status": { "enum": ["pending", "sent", "done", "failed", "unknown"] }, "endpoint": text_or_null(),
         "model": text_or_null(), "charged_nano_usd": nano(), "call_id": text_or_null(),
         "calls": { "type": "array", "items": text() }, "outputs": { "type": ["object", "null"] },
+        "warnings": { "type": "array", "items": { "type": "object", "required": ["field", "message"], "properties": {
+            "field": text(), "message": text(),
+        } }, "description": "Fields of the step's request that did not count" },
     } });
     json!({
         "RunInputs": { "type": "object", "required": ["inputs"], "additionalProperties": false, "properties": { "inputs": inputs } },

@@ -3,6 +3,7 @@
 //! run ends as it began whatever becomes of the catalog.
 
 use super::ask::{StepAsk, ask, quoted_body};
+use super::saved::StepWarning;
 use crate::app::App;
 use crate::call::{self, Terms};
 use crate::endpoints::quote;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use tollgate_catalog::form::Mistakes;
 use tollgate_catalog::{Model, Money};
 use tollgate_store::Attribution;
+use tollgate_wire::Dropped;
 use tollgate_wire::error::Code;
 use tollgate_workflows::{
     ModelCandidate, OutputFrom, RunOutputs, RunSteps, StepModel, Violation, Workflow, WorkflowFiles, load_workflows,
@@ -52,6 +54,9 @@ pub struct PlannedStep {
     #[serde(rename = "most_nano_usd")]
     pub most: Money,
     pub pricing_version: String,
+    /// Fields that the model will not read, as far as that is known before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<StepWarning>,
 }
 
 impl RunPlan {
@@ -102,8 +107,11 @@ pub fn planned(
     for (at, one) in steps.steps.iter().enumerate() {
         let asked = ask(&steps, at, inputs, &outputs)?;
         let desk = QuoteDesk { app, caller, serving: &serving };
-        let (model, most, pricing_version) = desk.step(workflow, &one.step.model, inputs, &asked)?;
-        planned.push(PlannedStep { name: one.name.clone(), endpoint: asked.path, model, most, pricing_version });
+        let (model, quoted) = desk.step(workflow, &one.step.model, inputs, &asked)?;
+        let QuotedStep { most, pricing_version, drops } = quoted;
+        let warnings = StepWarning::list(&drops);
+        let (name, endpoint) = (one.name.clone(), asked.path);
+        planned.push(PlannedStep { name, endpoint, model, most, pricing_version, warnings });
         let stands_for = |(name, from): (&String, &OutputFrom)| {
             let value = match from {
                 OutputFrom::Body => json!(DOT),
@@ -135,6 +143,29 @@ pub(super) fn wrong_input(Violation { path, reason }: Violation) -> Refusal {
     Refusal::about(Code::InvalidParameter, &path, format!("`{path}` {reason}."))
 }
 
+/// What a call of a step comes to at most.
+struct QuotedStep {
+    most: Money,
+    pricing_version: String,
+    drops: Dropped,
+}
+
+/// Models that are named where none will do.
+const NAMED: usize = 5;
+
+/// No model reads all that the step asks with.
+fn unread<'u>(unread: impl Iterator<Item = (&'u str, &'u [String])>) -> Option<Refusal> {
+    let models: Vec<String> =
+        unread.map(|(model, fields)| format!("`{model}` drops `{}`", fields.join("`, `"))).collect();
+    let more = models.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(", and {more} more models do not read all of it either") } else { String::new() };
+    let text = format!(
+        "No model on sale to this account reads all that the workflow asks with: {}{more}.",
+        models[..models.len().min(NAMED)].join(", ")
+    );
+    (!models.is_empty()).then(|| Refusal::new(Code::WorkflowNotExecutable, text).because("field_not_read"))
+}
+
 struct QuoteDesk<'a> {
     app: &'a App,
     caller: &'a Caller,
@@ -142,20 +173,17 @@ struct QuoteDesk<'a> {
 }
 
 impl QuoteDesk<'_> {
-    /// The model of a step, what it can cost at most, and by which prices.
+    /// The model of a step, and what the step comes to with it.
     fn step(
         &self,
         workflow: &Workflow,
         model: &Option<StepModel>,
         inputs: &BTreeMap<String, Value>,
         asked: &StepAsk,
-    ) -> Result<(Option<String>, Money, String), Refusal> {
-        let named = |name: &str| {
-            let (most, version) = self.quote(asked, Some(name))?;
-            Ok((Some(name.to_owned()), most, version))
-        };
+    ) -> Result<(Option<String>, QuotedStep), Refusal> {
+        let named = |name: &str| Ok((Some(name.to_owned()), self.quote(asked, Some(name))?));
         match model {
-            None => self.quote(asked, None).map(|(most, version)| (None, most, version)),
+            None => Ok((None, self.quote(asked, None)?)),
             Some(StepModel::Named(name)) => named(name),
             Some(StepModel::Input(id)) => named(inputs.get(id).and_then(Value::as_str).unwrap_or_default()),
             Some(StepModel::Query) => named(&self.found(workflow, asked)?),
@@ -177,11 +205,11 @@ impl QuoteDesk<'_> {
             if !ids.is_empty() && !ids.contains(&model.name) {
                 continue;
             }
-            let quote = match self.quote(asked, Some(&model.name)) {
-                Ok((most, _)) => Some(most),
+            let (quote, drops) = match self.quote(asked, Some(&model.name)) {
+                Ok(quoted) => (Some(quoted.most), quoted.drops.fields().to_vec()),
                 Err(refusal) => {
                     refused.get_or_insert(refusal);
-                    None
+                    (None, Vec::new())
                 }
             };
             candidates.push(ModelCandidate {
@@ -190,18 +218,20 @@ impl QuoteDesk<'_> {
                 output_modalities: &model.output_modalities,
                 capabilities: &model.capabilities,
                 quote,
+                drops,
             });
         }
         let ids = &record.runtime_binding.model_ids;
         let found = record.executor_query.select(ids, &candidates).map(str::to_owned);
         found.ok_or_else(|| {
             let text = "No model on sale to this account can do what the workflow asks for.";
-            refused.unwrap_or_else(|| Refusal::new(Code::WorkflowNotExecutable, text).because("no_model"))
+            let none = || Refusal::new(Code::WorkflowNotExecutable, text).because("no_model");
+            unread(record.executor_query.unread(ids, &candidates)).or(refused).unwrap_or_else(none)
         })
     }
 
-    /// What a call can cost at most, and by which prices.
-    fn quote(&self, asked: &StepAsk, model: Option<&str>) -> Result<(Money, String), Refusal> {
+    /// What a call can cost at most, by which prices, and what of it would not be read.
+    fn quote(&self, asked: &StepAsk, model: Option<&str>) -> Result<QuotedStep, Refusal> {
         let body = quoted_body(asked, model)?;
         let shop = Shop {
             serving: self.serving,
@@ -211,7 +241,8 @@ impl QuoteDesk<'_> {
         };
         let request = quote::read(&shop, &asked.path, Bytes::from(body.to_string()))?;
         let (model, group) = call::find(self.serving, self.caller, &*request)?;
-        request.fits(&self.app.conversations.fetcher, self.serving, &model)?;
+        let fetcher = &self.app.conversations.fetcher;
+        request.fits(fetcher, self.serving, &model)?;
         let stream_hold = self.app.settings.limits.stream_hold;
         let topped_up = self.caller.account.topped_up;
         let terms = Terms { at: self.app.world.now_ms(), group, topped_up, stream_hold };
@@ -220,7 +251,9 @@ impl QuoteDesk<'_> {
             let text = format!("What a call of `{}` costs has no bound; the step must limit its output.", model.name);
             Refusal::new(Code::WorkflowNotExecutable, text).because("no_bound")
         })?;
-        Ok((most.max(quote.amount), reply.calculation.pricing_version))
+        let pricing_version = reply.calculation.pricing_version;
+        let drops = request.drops(fetcher, self.serving, &model);
+        Ok(QuotedStep { most: most.max(quote.amount), pricing_version, drops })
     }
 }
 

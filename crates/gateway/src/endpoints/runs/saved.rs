@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use tollgate_catalog::Money;
 use tollgate_store::{CallId, RunId, WorkflowRun};
+use tollgate_wire::Dropped;
 use tollgate_workflows::{RunOutputs, RunState, RunStatus};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -13,6 +14,44 @@ pub struct SavedRun {
     pub machine: RunState,
     pub tries: Vec<StepTry>,
     pub outputs: RunOutputs,
+    /// What did not count of what steps asked with, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub warnings: BTreeMap<String, Vec<StepWarning>>,
+}
+
+/// A field of a step's request that did not count, or not as it was sent; as it is shown on a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepWarning {
+    pub field: String,
+    pub message: String,
+}
+
+/// How names begin of what a client has no form for in an answer: nobody asked for that.
+const OF_ANSWERS: &str = "answer.";
+
+impl StepWarning {
+    /// One for each field that a provider does not get.
+    pub fn list(dropped: &Dropped) -> Vec<StepWarning> {
+        dropped.fields().iter().map(|field| StepWarning::dropped(field)).collect()
+    }
+
+    /// Of a usage row, which has names separated by commas.
+    pub fn of_row(dropped: &str) -> Vec<StepWarning> {
+        dropped.split(',').filter(|name| !name.is_empty()).map(StepWarning::dropped).collect()
+    }
+
+    fn dropped(field: &str) -> StepWarning {
+        let message = match field.starts_with(OF_ANSWERS) {
+            true => "The answer had this, and there is no form for it here; it was left out.",
+            false => "This model does not read this field; it was dropped.",
+        };
+        StepWarning { field: field.to_owned(), message: message.to_owned() }
+    }
+
+    /// It is about the answer, not about what was asked.
+    pub fn is_of_answer(&self) -> bool {
+        self.field.starts_with(OF_ANSWERS)
+    }
 }
 
 /// One try of a step. Its key is made of the run and its number, so whoever takes over asks with
@@ -38,7 +77,8 @@ pub enum RunWish {
 
 impl SavedRun {
     pub fn new<'n>(steps: impl IntoIterator<Item = &'n str>, max_cost: Money) -> SavedRun {
-        SavedRun { machine: RunState::new(steps, max_cost), tries: Vec::new(), outputs: BTreeMap::new() }
+        let machine = RunState::new(steps, max_cost);
+        SavedRun { machine, tries: Vec::new(), outputs: BTreeMap::new(), warnings: BTreeMap::new() }
     }
 
     pub fn read(run: &WorkflowRun) -> Option<SavedRun> {

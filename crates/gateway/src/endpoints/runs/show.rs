@@ -41,6 +41,8 @@ pub fn shown(app: &App, base: &str, run: &WorkflowRun, whole: bool) -> Value {
         let charged = Money::checked_sum(tries.iter().map(|one| one.charged)).unwrap_or(Money::MAX);
         let planned = plan.as_ref().and_then(|plan| plan.steps.get(at));
         let outputs = saved.outputs.get(&step.name).map(|outputs| linked(&json!(outputs), &link));
+        // Until it has ended, what is known beforehand.
+        let warnings = saved.warnings.get(&step.name).or(planned.map(|step| &step.warnings));
         json!({
             "name": step.name,
             "status": step.status,
@@ -51,6 +53,7 @@ pub fn shown(app: &App, base: &str, run: &WorkflowRun, whole: bool) -> Value {
             "call_id": calls.last(),
             "calls": calls,
             "outputs": outputs,
+            "warnings": warnings.map(Vec::as_slice).unwrap_or_default(),
         })
     };
     value["steps"] = machine.steps.iter().enumerate().map(step).collect();

@@ -31,7 +31,7 @@ use tollgate_catalog::{Face, Model};
 use tollgate_dialects::{CheckedRequest, Echo, Hosted, ModelRules, Sent};
 use tollgate_store::{CallId, Counters, Side};
 use tollgate_wire::error::Code;
-use tollgate_wire::{Dialect, Problem};
+use tollgate_wire::{Dialect, Dropped, Problem};
 
 /// Output tokens reserved for a call that names no limit (docs/money-rules.md R2), so that one such
 /// call does not lock a whole balance.
@@ -192,6 +192,10 @@ impl Priced for Conversation {
     fn fits(&self, fetcher: &Fetcher, serving: &Serving, model: &Model) -> Result<(), Refusal> {
         self.request.given()?.iter().try_for_each(|given| given::outside(&fetcher.client, given))?;
         self.check_routes(fetcher, serving, model)
+    }
+
+    fn drops(&self, fetcher: &Fetcher, serving: &Serving, model: &Model) -> Dropped {
+        self.left_out(fetcher, serving, model)
     }
 
     fn need(&self, model: &Model) -> Result<Need, Refusal> {

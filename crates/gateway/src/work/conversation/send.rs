@@ -2,7 +2,7 @@
 
 use super::reader::ConversationReader;
 use super::{Conversation, ConversationCall};
-use crate::call::{Begun, Call, Meter, Priced, Started, WholeAnswer, Work, note};
+use crate::call::{Begun, Call, EventReader as _, Meter, Priced, Started, WholeAnswer, Work, note};
 use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
@@ -165,12 +165,18 @@ impl Way<'_> {
         } else {
             let converted = convert(self.from, to, bytes, self.names, &self.conversation.voice(call));
             let converted = converted.map_err(|_| Fault::garbage())?;
-            call.dropped.extend(&converted.dropped);
+            let hidden = self.provider.settings.quirks.hidden_costs();
+            let unnamed = hidden.map(|hidden| hidden.unnamed(&converted.dropped));
+            call.dropped.extend(unnamed.as_ref().unwrap_or(&converted.dropped));
             (converted.body, converted.facts, converted.counted)
         };
         if let Some(error) = &facts.error {
             return Err(self.chat.error_inside(error));
         }
+        let body = match self.provider.settings.quirks.hidden_costs() {
+            None => body,
+            Some(hidden) => hidden.answer(body),
+        };
         let body = match self.conversation.reshape {
             None => body,
             Some(reshape) => reshape(call.id, &body).ok_or_else(unusable)?,
@@ -272,10 +278,15 @@ impl Way<'_> {
         body: ReplyBody,
         reader: ReplyStream,
     ) -> Begun {
-        call.note_dropped(reader.dropped());
         let content_type = if self.conversation.array { JSON } else { EVENTS };
         let completion = self.conversation.completion.clone();
-        let reader = Box::new(ConversationReader(reader));
+        let hidden = self.provider.settings.quirks.hidden_costs();
+        let first = match &hidden {
+            None => first,
+            Some(hidden) => hidden.events(first),
+        };
+        let reader = Box::new(ConversationReader::new(reader, hidden));
+        call.note_dropped(reader.dropped());
         Begun::Stream(Box::new(Started { first, fault, body, reader, content_type, completion }))
     }
 }

@@ -33,24 +33,11 @@ impl Conversation {
         for route in &model.routes {
             let Some(provider) = serving.providers.get(&route.provider) else { continue };
             let Some(dialect) = provider.kind.chat.map(|chat| chat.dialect()) else { continue };
-            let outcome = if self.wants_data(provider, dialect) {
-                self.check_links(fetcher, provider, dialect)
-                    .and_then(|request| self.make(&request, model, route, provider))
-                    .map(|sent| Some(sent.body))
-            } else if dialect == self.request.dialect
-                && model.chat.sampling
-                && !self.strict
-                && !quirks::has_any(model, provider)
-            {
-                Ok(None)
-            } else {
-                self.sent(model, route, provider).map(|sent| Some(sent.body.clone()))
-            };
-            match outcome {
+            match self.would_send(fetcher, model, route, provider, dialect) {
                 Ok(_) if !runs => return Ok(()),
                 Ok(sent) => {
                     taken = true;
-                    let there = self.runs_there(dialect, sent);
+                    let there = self.runs_there(dialect, sent.map(|sent| sent.body.clone()));
                     if there.len() > hosted.len() {
                         hosted = there;
                     }
@@ -63,6 +50,39 @@ impl Conversation {
             return Ok(());
         }
         first.map_or(Ok(()), |problem| Err(problem.into()))
+    }
+
+    /// What a route's provider gets, before any link is fetched; `None`: all of it as it came.
+    fn would_send(
+        &self,
+        fetcher: &Fetcher,
+        model: &Model,
+        route: &Route,
+        provider: &Provider,
+        dialect: Dialect,
+    ) -> Result<Option<Arc<Sent>>, Problem> {
+        if self.wants_data(provider, dialect) {
+            let request = self.check_links(fetcher, provider, dialect)?;
+            return Ok(Some(Arc::new(self.make(&request, model, route, provider)?)));
+        }
+        let same = dialect == self.request.dialect;
+        if same && model.chat.sampling && !self.strict && !quirks::has_any(model, provider) {
+            return Ok(None);
+        }
+        self.sent(model, route, provider).map(Some)
+    }
+
+    /// What some route that takes the request would leave out of it.
+    pub(super) fn left_out(&self, fetcher: &Fetcher, serving: &Serving, model: &Model) -> Dropped {
+        let mut dropped = Dropped::default();
+        for route in &model.routes {
+            let Some(provider) = serving.providers.get(&route.provider) else { continue };
+            let Some(dialect) = provider.kind.chat.map(|chat| chat.dialect()) else { continue };
+            if let Ok(Some(sent)) = self.would_send(fetcher, model, route, provider, dialect) {
+                dropped.extend(&sent.dropped);
+            }
+        }
+        dropped
     }
 
     /// The request's tools that run at a provider of this dialect. Named by their places in the

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use tollgate_catalog::{Model, Route};
 use tollgate_media::embed::{EmbedRequest, MOST_INPUTS};
 use tollgate_store::Counters;
-use tollgate_upstream::{Fault, Provider};
+use tollgate_upstream::{EmbedAsk, Fault, Provider};
+use tollgate_wire::Dropped;
 use tollgate_wire::error::Code;
 
 /// What a model that makes embeddings must offer, in either format.
@@ -84,6 +85,19 @@ impl Priced for Embedding {
         self.check_limits(model)?;
         let tally = &self.0.tally;
         Ok(texts::need(tally.tokens, tally.most(), self.0.said_in()))
+    }
+
+    fn drops(&self, _: &Fetcher, serving: &Serving, model: &Model) -> Dropped {
+        let mut dropped = Dropped::default();
+        for route in &model.routes {
+            let maker = serving.providers.get(&route.provider).and_then(|provider| provider.kind.embeddings);
+            let Some(maker) = maker.filter(|maker| maker.takes(&self.0).is_ok()) else { continue };
+            let floats_only = model.embedding.floats_only;
+            let range = 0..self.0.tally.texts.min(1);
+            let ask = EmbedAsk { request: &self.0, model: &route.upstream_model, range, floats_only };
+            maker.body(&ask).iter().for_each(|sent| dropped.extend(&sent.dropped));
+        }
+        dropped
     }
 
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {

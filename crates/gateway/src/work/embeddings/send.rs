@@ -87,7 +87,11 @@ impl Way<'_> {
             if read.fits && read.vectors == texts {
                 call.meter = self.meter(read.tokens, read.raw_usage.as_deref());
                 let counted = self.work.0.tally.tokens;
-                return Ok(answer(read.written(bytes, &call.model.name, counted)));
+                let written = read.written(bytes, &call.model.name, counted);
+                return Ok(answer(match self.provider.settings.quirks.hidden_costs() {
+                    None => written,
+                    Some(hidden) => hidden.answer(written),
+                }));
             }
         }
         let mut flow = self.flow(&call.model);

@@ -5,8 +5,10 @@ use crate::call::{Begun, Call, Meter, Rewrite, WholeAnswer};
 use crate::work::spooled_answer;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _, stream};
+use std::borrow::Cow;
 use tollgate_media::image::{PictureFlow, PictureTally, ResultWriter};
 use tollgate_upstream::{Fault, ImageMaker, SpooledFile};
+use tollgate_wire::HiddenCosts;
 
 /// Entries of the result, and what is known of them.
 pub(super) struct Gathered {
@@ -30,6 +32,11 @@ impl Gathered {
 }
 
 impl Making<'_> {
+    /// What of a report is not for the client.
+    pub fn hidden(&self) -> Option<HiddenCosts> {
+        self.provider.settings.quirks.hidden_costs()
+    }
+
     /// All pictures are there and counted.
     pub fn answer(&self, call: &mut Call, gathered: Gathered) -> Result<Begun, Fault> {
         let Gathered { writer, tally, entries } = gathered;
@@ -42,7 +49,7 @@ impl Making<'_> {
         call.meter = metered(&tally);
         let (mut begin, mut end) = (Vec::new(), Vec::new());
         writer.begin(&mut begin);
-        writer.end(&mut end, &tally);
+        writer.end(&mut end, &shown(&tally, self.hidden().as_ref()));
         let between = self.style().between();
         let length: u64 = entries.iter().map(SpooledFile::length).sum();
         let memory: Option<Vec<&Bytes>> = entries.iter().map(SpooledFile::bytes).collect();
@@ -57,6 +64,15 @@ impl Making<'_> {
             return Ok(Begun::Whole(WholeAnswer { content_type, body: body.freeze(), completion: None }));
         }
         Ok(spooled_answer::passing(self.content_type(), begin.into(), all(entries, between, end.into())))
+    }
+}
+
+/// A tally as its client sees it.
+fn shown<'t>(tally: &'t PictureTally, hidden: Option<&HiddenCosts>) -> Cow<'t, PictureTally> {
+    let usage = hidden.zip(tally.usage.as_deref()).and_then(|(hidden, usage)| hidden.report(usage));
+    match usage {
+        None => Cow::Borrowed(tally),
+        usage => Cow::Owned(PictureTally { usage, ..tally.clone() }),
     }
 }
 
@@ -79,11 +95,17 @@ pub(super) struct PassedFlow {
     maker: &'static dyn ImageMaker,
     api: String,
     tally: PictureTally,
+    hidden: Option<HiddenCosts>,
 }
 
 impl PassedFlow {
-    pub fn new(flow: PictureFlow, maker: &'static dyn ImageMaker, api: String) -> PassedFlow {
-        PassedFlow { flow: Some(flow), maker, api, tally: PictureTally::default() }
+    pub fn new(
+        flow: PictureFlow,
+        maker: &'static dyn ImageMaker,
+        api: String,
+        hidden: Option<HiddenCosts>,
+    ) -> PassedFlow {
+        PassedFlow { flow: Some(flow), maker, api, tally: PictureTally::default(), hidden }
     }
 }
 
@@ -113,7 +135,7 @@ impl Rewrite for PassedFlow {
         if self.tally.delivered == 0 {
             return Err(no_picture());
         }
-        writer.end(&mut out, &self.tally);
+        writer.end(&mut out, &shown(&self.tally, self.hidden.as_ref()));
         Ok(out.into())
     }
 

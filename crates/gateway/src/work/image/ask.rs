@@ -5,13 +5,13 @@ use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use std::borrow::Cow;
-use tollgate_catalog::{Face, Model};
+use tollgate_catalog::{Face, Model, Route};
 use tollgate_media::image::{ImagePlan, ImageRequest, ImageRules, PictureFormat, predicted_name};
 use tollgate_store::Counters;
 use tollgate_upstream::video::Asking;
 use tollgate_upstream::{ImageJob, PictureFile};
-use tollgate_wire::Problem;
 use tollgate_wire::error::Code;
+use tollgate_wire::{Dropped, Problem};
 
 pub const ENDPOINT_TYPE: &str = "image-generation";
 
@@ -45,23 +45,27 @@ impl ImageAsk {
         for route in &model.routes {
             let Some(provider) = serving.providers.get(&route.provider) else { continue };
             let Some(maker) = provider.kind.image else { continue };
-            let job = ImageJob {
-                plan,
-                model: &route.upstream_model,
-                api: &model.image.api,
-                files,
-                sends_format: false,
-                streams: false,
-                n: plan.n,
-                external_id: "",
-                drawn: [0; 16],
-            };
-            match maker.create(&Asking { provider, now: 0 }, &job) {
+            match maker.create(&Asking { provider, now: 0 }, &job(plan, model, route, files)) {
                 Ok(_) => return Ok(()),
                 Err(problem) => refused = refused.or(Some(problem)),
             }
         }
         refused.map_or(Ok(()), |problem| Err(in_words_of(plan.asked.predicts, problem.into())))
+    }
+}
+
+/// What a route would be asked.
+fn job<'a>(plan: &'a ImagePlan, model: &'a Model, route: &'a Route, files: &'a [PictureFile]) -> ImageJob<'a> {
+    ImageJob {
+        plan,
+        model: &route.upstream_model,
+        api: &model.image.api,
+        files,
+        sends_format: false,
+        streams: false,
+        n: plan.n,
+        external_id: "",
+        drawn: [0; 16],
     }
 }
 
@@ -97,6 +101,20 @@ impl Priced for ImageAsk {
             depends_on: &[(Face::PerCall, "how many of the pictures come out well")],
             ..Need::default()
         })
+    }
+
+    fn drops(&self, _: &Fetcher, serving: &Serving, model: &Model) -> Dropped {
+        let mut dropped = Dropped::default();
+        let Ok(plan) = &self.plan else { return dropped };
+        for route in &model.routes {
+            let Some(provider) = serving.providers.get(&route.provider) else { continue };
+            let Some(maker) = provider.kind.image else { continue };
+            let job = job(plan, model, route, &[]);
+            if maker.create(&Asking { provider, now: 0 }, &job).is_ok() {
+                maker.drops(&job).iter().for_each(|field| dropped.add(field));
+            }
+        }
+        dropped
     }
 
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {

@@ -92,7 +92,9 @@ impl Work for ImageCall {
             deadline: call.deadline,
         };
         maker.drops(&making.job(plan.n, false)).iter().for_each(|field| call.dropped.add(field));
-        if plan.asked.stream && model.image.streams && maker.streams() {
+        // Events pass as they come, so a report that is not for clients would pass with them.
+        let shows_all = provider.settings.quirks.hidden_costs().is_none();
+        if plan.asked.stream && model.image.streams && maker.streams() && shows_all {
             return making.stream(call).await;
         }
         if maker.repeats(&model.image.api) && plan.n > 1 {
@@ -232,7 +234,7 @@ impl Making<'_> {
         first.extend_from_slice(&flow.take());
         // What a process that dies owes is not known; what was asked for is the most.
         call.meter = metered(&PictureTally { delivered: self.plan.n, ..PictureTally::default() });
-        let rewrite = PassedFlow::new(flow, self.maker, self.table.api.clone());
+        let rewrite = PassedFlow::new(flow, self.maker, self.table.api.clone(), self.hidden());
         Begun::Passing(Box::new(Passed {
             content_type: self.content_type(),
             first: first.freeze(),

@@ -1,6 +1,7 @@
 //! A request for speech, settled by the rules of its model, and what it costs.
 
 use crate::call::{Need, Priced};
+use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::sale::speech::ENDPOINT_TYPE;
@@ -8,6 +9,7 @@ use std::borrow::Cow;
 use tollgate_catalog::Model;
 use tollgate_media::speech::{SettledSpeech, SpeechRequest, SpeechRules};
 use tollgate_store::{Counters, Side};
+use tollgate_wire::Dropped;
 use tollgate_wire::error::Code;
 
 pub struct AskedSpeech {
@@ -69,6 +71,12 @@ impl Priced for AskedSpeech {
             sized_by: "input",
             ..Need::default()
         })
+    }
+
+    fn drops(&self, _: &Fetcher, _: &Serving, _: &Model) -> Dropped {
+        let mut dropped = Dropped::default();
+        self.settled.iter().flat_map(|speech| &speech.dropped).for_each(|field| dropped.add(field));
+        dropped
     }
 
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {

@@ -1,15 +1,17 @@
 //! A request for a transcript as far as its price and its model's rules go.
 
 use crate::call::{Need, Priced};
+use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
+use crate::sale::Serving;
 use crate::sale::recordings::ENDPOINT_TYPE;
 use std::borrow::Cow;
 use std::time::Duration;
 use tollgate_catalog::Model;
 use tollgate_media::transcription::{FileRules, Recording, TranscriptFormat, TranscriptionRequest};
 use tollgate_store::Counters;
-use tollgate_wire::Problem;
 use tollgate_wire::error::Code;
+use tollgate_wire::{Dropped, Problem};
 
 pub struct AskedTranscription {
     pub request: TranscriptionRequest,
@@ -66,6 +68,21 @@ impl Priced for AskedTranscription {
         let too_long = || Refusal::about(Code::InvalidParameter, "file", "`file` is too long to be priced.");
         let most = self.used().ok_or_else(too_long)?;
         Ok(Need { most, exact: true, sized_by: "file", ..Need::default() })
+    }
+
+    fn drops(&self, _: &Fetcher, serving: &Serving, model: &Model) -> Dropped {
+        let mut dropped = Dropped::default();
+        let offered = model.transcription.as_ref().is_some_and(|table| table.stream);
+        for route in &model.routes {
+            let kind = serving.providers.get(&route.provider).map(|provider| provider.kind);
+            let Some(maker) = kind.and_then(|kind| kind.transcriber(&route.upstream_model)) else { continue };
+            if self.request.stream && !(offered && maker.streams()) {
+                dropped.add("stream");
+            }
+            let unread = self.request.others.iter().filter(|(field, _)| maker.drops(field));
+            unread.for_each(|(field, _)| dropped.add(field));
+        }
+        dropped
     }
 
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {

@@ -5,6 +5,7 @@
 use super::maker::maker;
 use crate::call::task::TaskHome;
 use crate::call::{Need, Priced};
+use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::sale::offers::ENDPOINT_TYPE;
@@ -15,6 +16,7 @@ use tollgate_catalog::{BillingUnit, Face, Model};
 use tollgate_media::video::{self, Api, FACTS, Plan, PlanBound, REMIX, Variant, VideoRequest, Warning};
 use tollgate_store::{Counters, Task};
 use tollgate_upstream::Provider;
+use tollgate_wire::Dropped;
 use tollgate_wire::error::Code;
 
 /// What a caller asks for, with the rules of the model's family applied.
@@ -137,6 +139,12 @@ impl Priced for VideoAsk {
             ],
             ..Need::default()
         })
+    }
+
+    fn drops(&self, _: &Fetcher, _: &Serving, _: &Model) -> Dropped {
+        let mut dropped = Dropped::default();
+        self.plan.iter().flatten().flat_map(Plan::unread).for_each(|field| dropped.add(field));
+        dropped
     }
 
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {

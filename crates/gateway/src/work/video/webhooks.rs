@@ -34,7 +34,15 @@ pub fn of_account(desk: &VideoDesk, account: &Account) -> Option<String> {
 
 /// Tells one, and says whether that was the last time.
 pub async fn deliver(desk: &VideoDesk, webhook: &Webhook, task: &Task) -> WebhookOutcome {
-    let outcome = attempt(desk, webhook, task).await;
+    let (outcome, status) = attempt(desk, webhook, task).await;
+    let word = match (&outcome, status) {
+        (Ok(()), _) => "delivered",
+        (Err(_), Some(_)) => "refused",
+        (Err(_), None) => "not_reached",
+    };
+    if let Err(error) = desk.till.store.note_delivery(webhook.clone(), status, word).await {
+        tracing::warn!(%error, "a try to deliver a webhook could not be written down");
+    }
     desk.till.metrics.webhook(if outcome.is_ok() { "told" } else { "failed" });
     match outcome {
         Ok(()) => WebhookOutcome::Over,
@@ -63,18 +71,23 @@ enum Trouble {
     Later(String),
 }
 
-async fn attempt(desk: &VideoDesk, webhook: &Webhook, task: &Task) -> Result<(), Trouble> {
+/// What became of it, and the status that the receiver answered with.
+async fn attempt(desk: &VideoDesk, webhook: &Webhook, task: &Task) -> (Result<(), Trouble>, Option<u16>) {
     let body = event(desk, task).to_string();
-    let request = request(desk, webhook, task, body).ok_or(Trouble::Unwanted)?;
+    let Some(request) = request(desk, webhook, task, body) else { return (Err(Trouble::Unwanted), None) };
     let settings = &desk.settings.webhooks;
     let client = if settings.private { &desk.till.client } else { &desk.outside };
-    match client.ask(request, settings.patience).await {
-        Ok(reply) if reply.status().is_success() => Ok(()),
-        Ok(reply) if reply.status() == http::StatusCode::GONE => Err(Trouble::Unwanted),
+    let Ok(reply) = client.ask(request, settings.patience).await else {
+        return (Err(Trouble::Later("the receiver was not reached".to_owned())), None);
+    };
+    let status = reply.status();
+    let outcome = match status {
+        status if status.is_success() => Ok(()),
+        http::StatusCode::GONE => Err(Trouble::Unwanted),
         // Redirects are not followed: they could lead anywhere.
-        Ok(reply) => Err(Trouble::Later(format!("the receiver answered with HTTP {}", reply.status().as_u16()))),
-        Err(_) => Err(Trouble::Later("the receiver was not reached".to_owned())),
-    }
+        status => Err(Trouble::Later(format!("the receiver answered with HTTP {}", status.as_u16()))),
+    };
+    (outcome, Some(status.as_u16()))
 }
 
 /// What is sent. The same task is always the same event.

@@ -8,6 +8,7 @@ use super::millis;
 use crate::app::App;
 use crate::call::OVER_CONFIRMED;
 use crate::endpoints::runs::ask::{self, StepAsk};
+use crate::endpoints::runs::saved::StepWarning;
 use crate::endpoints::video_create::VIDEOS;
 use crate::who::caller::{Caller, StepCaller};
 use crate::work::run_files::RunFileName;
@@ -36,6 +37,7 @@ pub(super) enum Attempted {
         call: CallId,
         charged: Money,
         outputs: BTreeMap<String, Value>,
+        warnings: Vec<StepWarning>,
         passed: Result<(), String>,
     },
     Faulted {
@@ -285,10 +287,13 @@ async fn answered(
     };
     // The body is read, so the call has ended.
     let Some(KeyedCall { call, .. }) = known(app, account, key).await? else { return Ok(Attempted::Unclear(None)) };
-    let cost = charged(app, account, call).await?;
+    let row = app.store.usage_of(account, call).await?;
+    let cost = row.as_ref().map(|row| row.charge);
+    let mut warnings = StepWarning::of_row(row.and_then(|row| row.dropped).as_deref().unwrap_or_default());
     let gathered = match gathered {
         Ok(StepAnswer::Bytes(bytes)) if task => {
-            let shown: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let mut shown: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            warnings.extend(serde_json::from_value::<Vec<_>>(shown["warnings"].take()).unwrap_or_default());
             match (shown["status"].as_str().unwrap_or_default(), cost) {
                 ("completed", Some(_)) if wants_file => video(hand, key, &shown).await?,
                 ("completed", Some(_)) => Ok(StepAnswer::Bytes(bytes)),
@@ -319,7 +324,7 @@ async fn answered(
         return Ok(Attempted::Waits(Some(call)));
     }
     let (outputs, passed) = outputs(hand, step, &gathered);
-    Ok(Attempted::Answered { call, charged, outputs, passed })
+    Ok(Attempted::Answered { call, charged, outputs, warnings, passed })
 }
 
 /// What a step gave, by name, and whether that passes its checks.

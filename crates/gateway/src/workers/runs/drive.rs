@@ -78,8 +78,11 @@ impl RunInHand<'_> {
                 self.saved.tries.push(StepTry { step: *step, key: fresh, call: None, charged: Money::ZERO, begun_at });
             }
             let next = self.next(&action);
-            if next == WorkflowRunNext::Ended {
-                verify::ended(&self).await?;
+            if next == WorkflowRunNext::Ended
+                && let Some(why) = verify::ended(&self).await?
+                && self.saved.machine.status == RunStatus::Completed
+            {
+                self.saved.machine.failure.get_or_insert(why);
             }
             if !self.write(heard.take(), call.take(), next).await? {
                 return Ok(());
@@ -169,8 +172,11 @@ impl RunInHand<'_> {
 
     fn event(&mut self, step: usize, attempted: Attempted) -> RunEvent {
         match attempted {
-            Attempted::Answered { charged, outputs, passed, .. } => {
+            Attempted::Answered { charged, outputs, warnings, passed, .. } => {
                 let name = self.steps.steps[step].name.clone();
+                if !warnings.is_empty() {
+                    self.saved.warnings.insert(name.clone(), warnings);
+                }
                 self.saved.outputs.insert(name.clone(), outputs);
                 let fits = tollgate_workflows::outputs_fit(&self.saved.outputs);
                 if !fits {

@@ -1,7 +1,7 @@
 //! The beginning of the run of a fixture: its files are stored for whoever pays, its steps
 //! planned as for a customer.
 
-use super::{LEASE, millis};
+use super::{LEASE, millis, verify};
 use crate::app::App;
 use crate::door::spool::{IN_MEMORY, SpoolTerms};
 use crate::endpoints::runs::assets::{shelve, whose};
@@ -72,7 +72,9 @@ async fn fill(app: &Arc<App>, caller: &Caller, run: &WorkflowRun, plan: &mut Run
     plan.inputs = checked_inputs(record, &given)
         .map_err(|wrong| wrong.first().map(|one| format!("{} {}", one.path, one.reason)).unwrap_or_default())?;
     plan.steps = planned_steps(app, caller, &bound.workflow, &plan.inputs).map_err(|refusal| refusal.message)?;
-    Ok(())
+    // Nothing is bought to find out what is known.
+    let unread = plan.steps.iter().find_map(|step| verify::unread(&step.name, &step.warnings));
+    unread.map_or(Ok(()), Err)
 }
 
 /// Stores a file of a fixture; its name there.

@@ -5,14 +5,16 @@ use super::attempt::output_of;
 use super::drive::RunInHand;
 use super::millis;
 use crate::endpoints::runs::plan::sum;
+use crate::endpoints::runs::saved::StepWarning;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use tollgate_store::StoreError;
 use tollgate_workflows::{RunStatus, Workflow};
 
-pub(super) async fn ended(hand: &RunInHand<'_>) -> Result<(), StoreError> {
-    let Some(done) = hand.plan.verifies.clone() else { return Ok(()) };
+/// Writes the move; or says why the run proves nothing.
+pub(super) async fn ended(hand: &RunInHand<'_>) -> Result<Option<String>, StoreError> {
+    let Some(done) = hand.plan.verifies.clone() else { return Ok(None) };
     let (app, slug, run) = (hand.app, &hand.run.slug, hand.run.id);
     let serving = app.serving.load_full();
     let now = app.world.now_ms();
@@ -28,11 +30,12 @@ pub(super) async fn ended(hand: &RunInHand<'_>) -> Result<(), StoreError> {
     match moved {
         Ok(moved) => {
             app.store.move_workflow(moved).await?;
-            app.workflows.look(&app.store, &serving, now).await
+            app.workflows.look(&app.store, &serving, now).await?;
+            Ok(None)
         }
         Err(why) => {
             tracing::warn!(slug, %run, why, "a workflow was not verified");
-            Ok(())
+            Ok(Some(why))
         }
     }
 }
@@ -46,11 +49,22 @@ fn unproven(hand: &RunInHand<'_>, workflow: &Workflow) -> Option<String> {
     if hand.saved.charged() > sum(&hand.plan.steps) {
         return Some("it cost more than it was quoted".to_owned());
     }
+    for (step, warnings) in &hand.saved.warnings {
+        if let Some(why) = unread(step, warnings) {
+            return Some(why);
+        }
+    }
     let outputs = &hand.saved.outputs;
     let seen =
         |given: &BTreeMap<String, Value>| given.iter().map(|(name, value)| (name.clone(), output_of(value))).collect();
     let outputs = outputs.iter().map(|(step, given)| (step.clone(), seen(given))).collect();
     workflow.unaccepted(&hand.steps, &outputs)
+}
+
+/// A step that asked with something that did not count has not done what its workflow says.
+pub(super) fn unread(step: &str, warnings: &[StepWarning]) -> Option<String> {
+    let of_request = warnings.iter().find(|warning| !warning.is_of_answer());
+    of_request.map(|StepWarning { field, message }| format!("the step {step} asks with `{field}`: {message}"))
 }
 
 /// What the run has proven.

@@ -6,9 +6,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use tollgate_catalog::Money;
 use tollgate_gateway::endpoints::{Access, rows};
 use tollgate_store::admin::AdminCommand;
-use tollgate_store::{Attribution, NewAdminKey};
+use tollgate_store::{Attribution, NewAdminKey, NewOrder, OrderLimits, OrderMade};
 
 const SECRET: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
 const NOBODY: &str = "acct_00000000000000000000000000";
@@ -23,7 +24,7 @@ struct Office {
 impl Office {
     async fn new(database: String) -> Office {
         let house = House::with(Plan { database, ..Plan::default() }).await;
-        let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
+        let done = Attribution::by("test".to_owned(), "a test".to_owned());
         let new = NewAdminKey { name: "night shift".to_owned(), expires_at: None, done };
         house.running().app.store.create_admin_key(new, SECRET).await.expect("a key");
         Office { house, asked: Mutex::default(), answers: Mutex::default() }
@@ -107,6 +108,8 @@ async fn every_verb_does_what_it_says() {
         books(&office, &account, &call, &price).await;
         the_house(&office).await;
         workflows(&office).await;
+        people(&office, &account).await;
+        money_in(&office, &account).await;
         let asked: BTreeSet<String> =
             office.asked.lock().expect("a lock").iter().map(|&name| name.to_owned()).collect();
         let left: Vec<String> = commands().difference(&asked).cloned().collect();
@@ -117,10 +120,13 @@ async fn every_verb_does_what_it_says() {
 
 /// Accounts, and money that moves once for each reference.
 async fn money(office: &Office) -> String {
-    let body = json!({ "name": "ada", "groups": ["default"], "limit_day_nano_usd": 5_000_000_000_i64 });
+    let body =
+        json!({ "name": "ada", "groups": ["default"], "limit_day_nano_usd": 5_000_000_000_i64, "reason": "signed" });
     let made = office.send("POST", "/api/admin/accounts", body).await;
     let id = text(&made["account_id"]);
-    let again = office.send("POST", "/api/admin/accounts", json!({ "name": "other", "account_id": id })).await;
+    let again = office
+        .send("POST", "/api/admin/accounts", json!({ "name": "other", "account_id": id, "reason": "again" }))
+        .await;
     assert_eq!(
         (&again["account_id"], &again["name"]),
         (&made["account_id"], &json!("ada")),
@@ -138,10 +144,16 @@ async fn money(office: &Office) -> String {
     let change = json!({ "name": "ada l.", "limit_day_nano_usd": null, "suspended": false, "reason": "asked for it" });
     let changed = office.send("PATCH", &path, change).await;
     assert_eq!((&changed["name"], &changed["limits"]["day_nano_usd"]), (&json!("ada l."), &json!(null)));
-    let hook = office.send("PUT", &format!("{path}/webhook"), json!({ "webhook_url": "https://a.example/hook" })).await;
+    let hook = office
+        .send(
+            "PUT",
+            &format!("{path}/webhook"),
+            json!({ "webhook_url": "https://a.example/hook", "reason": "asked for" }),
+        )
+        .await;
     assert_eq!(hook["webhook_url"], "https://a.example/hook");
     assert_eq!(
-        office.send("PUT", &format!("{path}/webhook"), json!({ "webhook_url": null })).await["webhook_url"],
+        office.send("PUT", &format!("{path}/webhook"), json!({ "webhook_url": null, "reason": "asked for" })).await["webhook_url"],
         json!(null)
     );
 
@@ -181,7 +193,8 @@ async fn money(office: &Office) -> String {
 async fn keys_and_calls(office: &Office, account: &str) -> (String, String) {
     let house = &office.house;
     let keys = format!("/api/admin/accounts/{account}/keys");
-    let wanted = json!({ "name": "app", "models": ["plain"], "limit_total_nano_usd": 1_000_000_000 });
+    let wanted =
+        json!({ "name": "app", "models": ["plain"], "limit_total_nano_usd": 1_000_000_000, "reason": "signed" });
     let made = office.send("POST", &keys, wanted).await;
     let (id, secret) = (text(&made["key_id"]), text(&made["secret"]));
     assert!(secret.starts_with("sk-") && secret.len() == 51, "48 letters and digits");
@@ -216,8 +229,18 @@ async fn keys_and_calls(office: &Office, account: &str) -> (String, String) {
     assert_eq!((&listed["data"][0]["name"], &listed["has_more"]), (&json!("app 2"), &json!(false)));
     assert_eq!(office.get(&format!("{keys}?after={id}")).await["data"], json!([]));
     assert_eq!(call().await.status(), 200);
-    let (status, revoked) = office.try_it("POST", &format!("/api/admin/keys/{id}/revoke"), None).await;
-    assert!(status == 200 && revoked["revoked_at_ms"].is_i64(), "{revoked}");
+    let rotate = json!({ "grace_seconds": 0, "reason": "leaked" });
+    let rotated = office.send("POST", &format!("/api/admin/keys/{id}/rotate"), rotate).await;
+    assert_eq!(call().await.status(), 401, "the secret of before, at once");
+    office.answers.lock().expect("a lock").pop();
+    let secret = text(&rotated["secret"]);
+    let call = async || {
+        let url = house.url("/v1/chat/completions");
+        house.http.post(url).bearer_auth(&secret).json(&chat("[[sim:tokens=2]]")).send().await.expect("a reply")
+    };
+    assert_eq!(call().await.status(), 200);
+    let revoked = office.send("POST", &format!("/api/admin/keys/{id}/revoke"), json!({ "reason": "over" })).await;
+    assert!(revoked["revoked_at_ms"].is_i64(), "{revoked}");
     assert_eq!(call().await.status(), 401, "at once");
     house.quiet().await;
     for answer in office.answers.lock().expect("a lock").iter() {
@@ -253,8 +276,7 @@ async fn books(office: &Office, account: &str, call: &str, price: &str) {
     assert_eq!(whole["data"].as_array().map(Vec::len), Some(seen), "all pages together");
     assert!(whole["data"].as_array().is_some_and(|rows| rows.iter().any(|row| row["call_id"] == call)));
     let keys = office.get("/api/admin/receipts/keys").await;
-    let (status, rotated) = office.try_it("POST", "/api/admin/receipts/keys/rotate", None).await;
-    assert_eq!(status, 200);
+    let rotated = office.send("POST", "/api/admin/receipts/keys/rotate", json!({ "reason": "a year" })).await;
     assert_ne!(keys["keys"][0]["kid"], rotated["keys"][0]["kid"]);
 }
 
@@ -326,7 +348,7 @@ async fn the_house(office: &Office) {
     let provider = json!({ "kind": "provider", "name": "nowhere", "paused": true, "reason": "x" });
     assert_eq!(office.refused("POST", "/api/admin/pauses", Some(provider)).await.2, "name");
     assert!(office.get("/api/admin/clock").await["now_ms"].is_i64());
-    assert_eq!(office.try_it("POST", "/api/admin/clock/accept", None).await.0, 200);
+    office.send("POST", "/api/admin/clock/accept", json!({ "reason": "looked at" })).await;
     office.get("/api/admin/social/days").await;
 }
 
@@ -375,12 +397,12 @@ async fn what_cannot_be_understood_is_refused_by_name_and_changes_nothing() {
         ("PATCH", path.clone(), reason("groups", json!([])), 400, "groups"),
         ("PATCH", path.clone(), reason("name", json!(null)), 400, "name"),
         ("PATCH", path.clone(), reason("limit_day_nano_usd", json!(-1)), 400, "limit_day_nano_usd"),
-        ("PUT", format!("{path}/webhook"), json!({}), 400, "webhook_url"),
-        ("PUT", format!("{path}/webhook"), json!({ "webhook_url": "http://10.0.0.1/" }), 400, "webhook_url"),
-        ("POST", format!("{path}/keys"), json!({ "name": "k", "models": ["plian"] }), 400, "models"),
-        ("POST", format!("{path}/keys"), json!({ "name": "k", "cidrs": ["here"] }), 400, "cidrs"),
-        ("POST", format!("{path}/keys"), json!({ "name": "k", "secret": "sk-mine" }), 400, "secret"),
-        ("POST", format!("/api/admin/accounts/{NOBODY}/keys"), json!({ "name": "k" }), 404, ""),
+        ("PUT", format!("{path}/webhook"), json!({ "reason": "x" }), 400, "webhook_url"),
+        ("PUT", format!("{path}/webhook"), reason("webhook_url", json!("http://10.0.0.1/")), 400, "webhook_url"),
+        ("POST", format!("{path}/keys"), json!({ "name": "k", "models": ["plian"], "reason": "x" }), 400, "models"),
+        ("POST", format!("{path}/keys"), json!({ "name": "k", "cidrs": ["here"], "reason": "x" }), 400, "cidrs"),
+        ("POST", format!("{path}/keys"), json!({ "name": "k", "secret": "sk-mine", "reason": "x" }), 400, "secret"),
+        ("POST", format!("/api/admin/accounts/{NOBODY}/keys"), json!({ "name": "k", "reason": "x" }), 404, ""),
         ("POST", format!("/api/admin/accounts/{NOBODY}/topups"), whole.clone(), 404, ""),
         ("POST", "/api/admin/accounts/ada/topups".to_owned(), whole.clone(), 404, "account"),
         ("POST", "/api/admin/refunds".to_owned(), json!({ "call_id": "x", "reason": "x" }), 400, "call_id"),
@@ -411,8 +433,9 @@ async fn what_cannot_be_understood_is_refused_by_name_and_changes_nothing() {
         let (got, _, named) = office.refused("GET", &path, None).await;
         assert_eq!((got, named.as_str()), (status, param), "{path}");
     }
-    // Where there is nothing to say, a parameter is as unknown as elsewhere.
-    assert_eq!(office.refused("POST", "/api/admin/clock/accept?now=1", None).await.0, 400);
+    // A change takes its words from the body: a parameter is as unknown as elsewhere.
+    let why = json!({ "reason": "x" });
+    assert_eq!(office.refused("POST", "/api/admin/clock/accept?now=1", Some(why)).await.0, 400);
     assert_eq!(office.get(&path).await, before, "nothing was changed");
     assert_eq!(office.get(&format!("{path}/keys")).await["data"].as_array().map(Vec::len), Some(1));
 }
@@ -427,4 +450,79 @@ async fn head_reads_and_nothing_else() {
     };
     assert_eq!(head("/api/admin/accounts?limit=1").await, 200);
     assert_eq!(head("/api/admin/receipts/keys/rotate").await, 405);
+}
+
+/// People: made, changed, invited, put into an account.
+async fn people(office: &Office, account: &str) {
+    let wish = json!({ "email": "Eve@Example.com", "house_role": "auditor", "reason": "hired" });
+    let made = office.send("POST", "/api/admin/people", wish.clone()).await;
+    let id = text(&made["person_id"]);
+    assert!(text(&made["token"]).len() > 40 && made["house_role"] == "auditor", "{made}");
+    let twice = office.refused("POST", "/api/admin/people", Some(wish)).await;
+    assert_eq!((twice.0, twice.1.as_str()), (409, "conflict"));
+    let bad = json!({ "email": "nobody", "reason": "x" });
+    assert_eq!(office.refused("POST", "/api/admin/people", Some(bad)).await.2, "email");
+    let changed = json!({ "house_role": null, "disabled": true, "reason": "left" });
+    let path = format!("/api/admin/people/{id}");
+    let changed = office.send("PATCH", &path, changed).await;
+    assert_eq!((&changed["house_role"], changed["disabled_at_ms"].is_i64()), (&json!(null), true));
+    let back = office.send("PATCH", &path, json!({ "disabled": false, "reason": "back" })).await;
+    assert_eq!(back["disabled_at_ms"], json!(null));
+    let member = format!("/api/admin/accounts/{account}/members/{id}");
+    let put = office.send("PUT", &member, json!({ "role": "owner", "reason": "theirs" })).await;
+    assert_eq!(put["memberships"][0]["role"], "owner", "{put}");
+    let last = office.refused("PUT", &member, Some(json!({ "role": "viewer", "reason": "less" }))).await;
+    assert_eq!((last.0, last.1.as_str()), (409, "conflict"), "one owner stays");
+    office.send("POST", "/api/admin/people/links", json!({ "email": "eve@example.com", "reason": "lost" })).await;
+    let nobody = json!({ "email": "x@example.com", "reason": "lost" });
+    assert_eq!(office.refused("POST", "/api/admin/people/links", Some(nobody)).await.0, 404);
+    office.send("POST", &format!("{path}/sign-out"), json!({ "reason": "stolen" })).await;
+    assert_eq!(office.get(&path).await["email"], "Eve@Example.com");
+    assert_eq!(office.get("/api/admin/people?limit=1").await["has_more"], false);
+    let wish = json!({ "email": "new@example.com", "house_role": "operator", "reason": "hired" });
+    let invite = office.send("POST", "/api/admin/invites", wish).await;
+    assert!(text(&invite["link"]).contains("#token="), "without mail it is handed over: {invite}");
+    assert_eq!(office.get("/api/admin/invites").await["data"].as_array().map(Vec::len), Some(1));
+    let revoke = format!("/api/admin/invites/{}/revoke", text(&invite["invite_id"]));
+    office.send("POST", &revoke, json!({ "reason": "a mistake" })).await;
+    assert_eq!(office.refused("POST", &revoke, Some(json!({ "reason": "again" }))).await.0, 404);
+}
+
+/// Codes, orders and statements.
+async fn money_in(office: &Office, account: &str) {
+    let wish = json!({ "amount_nano_usd": 2_000_000_000, "count": 3, "note": "fair", "reason": "a fair" });
+    let made = office.send("POST", "/api/admin/codes", wish).await;
+    assert_eq!(made["codes"].as_array().map(Vec::len), Some(3), "{made}");
+    let batch = text(&made["batch_id"]);
+    let listed = office.get("/api/admin/codes").await;
+    assert_eq!(
+        (&listed["data"][0]["batch_id"], &listed["data"][0]["codes"]),
+        (&json!(batch), &json!(null)),
+        "{listed}"
+    );
+    let ended = office.send("POST", &format!("/api/admin/codes/{batch}/revoke"), json!({ "reason": "over" })).await;
+    assert!(ended["revoked_at_ms"].is_i64(), "{ended}");
+    let store = &office.house.running().app.store;
+    let new = NewOrder {
+        account: account.parse().expect("an account"),
+        provider: "stripe".to_owned(),
+        amount_minor: 500,
+        currency: "usd".to_owned(),
+        credit: Money::from_usd(5).expect("an amount"),
+        live: false,
+        expires_at: i64::MAX / 2,
+        next_look_at: i64::MAX / 2,
+        actor: "test".to_owned(),
+        idem: None,
+    };
+    let limits = OrderLimits { open: 3, hour: 10 };
+    let OrderMade::Made(order) = store.create_order(new, limits).await.expect("asked") else { panic!("an order") };
+    let path = format!("/api/admin/orders/{}", order.id);
+    assert_eq!(office.get("/api/admin/orders").await["data"][0]["order_id"], json!(order.id));
+    assert_eq!(office.get(&path).await["amount_minor"], 500);
+    office.send("POST", &format!("{path}/forgive"), json!({ "reason": "a friend" })).await;
+    let log = office.get("/api/admin/audit?limit=1").await;
+    assert_eq!((&log["data"][0]["action"], &log["data"][0]["reason"]), (&json!("order.forgive"), &json!("a friend")));
+    let statement = office.get(&format!("/api/admin/accounts/{account}/statements/2026-01")).await;
+    assert_eq!(statement["account_id"], json!(account), "{statement}");
 }

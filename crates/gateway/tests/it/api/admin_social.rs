@@ -13,7 +13,7 @@ const SECRET: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
 
 async fn house() -> (House, AdminKey) {
     let house = House::with(Plan { catalog: &CELLS, ..Plan::default() }).await;
-    let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
+    let done = Attribution::by("test".to_owned(), "a test".to_owned());
     let new = NewAdminKey { name: "night shift".to_owned(), expires_at: None, done };
     let key = house.running().app.store.create_admin_key(new, SECRET).await.expect("a key");
     (house, key)
@@ -51,7 +51,7 @@ async fn only_an_admin_key_that_works_opens_it() {
     assert!(seen > 5 + 30, "every verb of an operator: {seen}");
     let reply = send(&house, "GET", "/v1/balance", SECRET, None).await;
     assert_eq!(reply.status(), 401, "an admin key opens no account");
-    let done = Attribution { actor: "test".to_owned(), reason: "over".to_owned() };
+    let done = Attribution::by("test".to_owned(), "over".to_owned());
     house.running().app.store.revoke_admin_key(key.id, done).await.expect("revoked");
     assert_eq!(send(&house, "GET", "/api/admin/social/cells", SECRET, None).await.status(), 401, "at once");
 }
@@ -140,7 +140,7 @@ async fn the_day_shows_what_is_used_of_its_capacity() {
     let config = "[social]\ndaily_calls = 30\n[social.platform.weibo]\ndaily_cost = 9_000\n".to_owned();
     drop(house);
     let house = House::with(Plan { catalog: &CELLS, config, ..Plan::default() }).await;
-    let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
+    let done = Attribution::by("test".to_owned(), "a test".to_owned());
     let new = NewAdminKey { name: "x".to_owned(), expires_at: None, done };
     house.running().app.store.create_admin_key(new, SECRET).await.expect("a key");
     assert_eq!(house.get("/v1/social/weibo/user?uid=7").send().await.expect("a reply").status(), 200);

@@ -1,5 +1,8 @@
-//! Paths below /api that operators use.
+//! Paths below /api: what operators use, and whoever manages an account.
 
 mod admin;
 mod admin_social;
+mod manage;
+mod matrix;
+pub mod payments;
 mod workflows;

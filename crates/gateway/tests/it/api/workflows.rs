@@ -44,7 +44,7 @@ async fn put_changed(house: &House, pointer: &str, value: Value) -> Result<(), V
 async fn house() -> House {
     let house = House::new().await;
     put_example(&house).await;
-    let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
+    let done = Attribution::by("test".to_owned(), "a test".to_owned());
     let new = NewAdminKey { name: "night shift".to_owned(), expires_at: None, done };
     house.running().app.store.create_admin_key(new, SECRET).await.expect("a key");
     house

@@ -50,7 +50,7 @@ pub const DESIGN: [(&str, &str); 53] = [
     ("Upstream status flaps (completed -> processing)", "gateway::the_state_goes_back"),
     ("Signed URL expired before download", "gateway::the_link_has_expired"),
     ("Webhook top-up delivered 5 times, in parallel", "gateway::a_top_up_delivered_five_times_at_once"),
-    ("Top-up webhook before order row exists", "not yet: payments"),
+    ("Top-up webhook before order row exists", "gateway::a_payment_reported_before_its_session_is_known"),
     ("Admin adjusts during calls", "gateway::an_adjustment_during_calls"),
     ("Catalog reload fails", "gateway::a_catalog_that_cannot_be_loaded"),
     ("Overload 10x", "gateway::overload"),

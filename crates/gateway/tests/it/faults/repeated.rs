@@ -91,15 +91,15 @@ pub async fn a_refund_twice() {
     let store = house.running().app.store.clone();
     let refund =
         |reason: &str| Refund { call: row.call, amount: None, reason: reason.to_owned(), actor: "test".to_owned() };
-    let tasks: tokio::task::JoinSet<_> =
-        (0..20)
-            .map(|n| {
-                let (store, refund) = (store.clone(), refund(&format!("number {n}")));
-                async move {
-                    store.execute(AdminCommand::Refund { refund }).await.expect("the same answer")["applied"] == true
-                }
-            })
-            .collect();
+    let tasks: tokio::task::JoinSet<_> = (0..20)
+        .map(|n| {
+            let (store, refund) = (store.clone(), refund(&format!("number {n}")));
+            async move {
+                store.execute(AdminCommand::Refund { refund, request: None }).await.expect("the same answer")["applied"]
+                    == true
+            }
+        })
+        .collect();
     let applied = tasks.join_all().await.into_iter().filter(|applied| *applied).count();
     assert_eq!(applied, 1);
     assert_eq!(house.available().await, FUNDED);

@@ -190,6 +190,7 @@ async fn make_customers(dir: &Path, data: &Path) -> Vec<Customer> {
             models: None,
             cidrs: None,
             limits: Default::default(),
+            scope: Default::default(),
         };
         let key = store.create_key(new, &secret).await.expect("a key").id;
         let credit = |id: String, pot, amount, expires_at| Credit {

@@ -133,7 +133,7 @@ fn record(mut record: Value, slug: &str) -> String {
 /// All of them are verified, for as long as a simulation lasts.
 pub async fn verify(store: &Store, source: &ConfigSource, now: i64) {
     let serving = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}")).serving;
-    let done = || Attribution { actor: "test".to_owned(), reason: "simulated".to_owned() };
+    let done = || Attribution::by("test".to_owned(), "simulated".to_owned());
     for slug in SLUGS {
         let bound = &serving.workflows[slug];
         let locked = bound.planned(WorkflowVerb::Lock, None, done(), now).expect("it can be locked");

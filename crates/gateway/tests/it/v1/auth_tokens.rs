@@ -194,7 +194,7 @@ async fn what_holds_for_the_key_holds_for_its_tokens() {
     let house = house().await;
     let app = house.running().app.clone();
     let token = token(&house, json!({ "uses": 0 })).await;
-    let done = || Attribution { actor: "test".to_owned(), reason: "test".to_owned() };
+    let done = || Attribution::by("test".to_owned(), "test".to_owned());
     for (suspended, expected) in [(true, Err(1008)), (false, Ok(false))] {
         let change = AccountChange { suspended: Some(suspended), ..AccountChange::default() };
         app.store.change_account(house.account, change, done()).await.expect("changed");

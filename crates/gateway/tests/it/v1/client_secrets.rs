@@ -202,7 +202,7 @@ pub async fn what_holds_for_the_key_holds_for_its_secrets() {
     assert_eq!(refused(at, "", value(&first)).await, 401);
     // Its account is suspended, and served again.
     let second = made(&house, json!({})).await;
-    let done = || Attribution { actor: "test".to_owned(), reason: "test".to_owned() };
+    let done = || Attribution::by("test".to_owned(), "test".to_owned());
     let suspend = |suspended| AccountChange { suspended: Some(suspended), ..AccountChange::default() };
     app.store.change_account(house.account, suspend(true), done()).await.expect("suspended");
     app.keys.refresh(&app.store, &app.world).await.expect("refreshed");

@@ -91,8 +91,15 @@ async fn others_and_nonsense_are_not_found() {
     let store = &house.running().app.store;
     let new = NewAccount { name: "other".to_owned(), ..NewAccount::default() };
     let account = store.create_account(new).await.expect("an account").id;
-    let key =
-        NewKey { account, name: String::new(), expires_at: None, models: None, cidrs: None, limits: Limits::default() };
+    let key = NewKey {
+        account,
+        name: String::new(),
+        expires_at: None,
+        models: None,
+        cidrs: None,
+        limits: Limits::default(),
+        scope: Default::default(),
+    };
     store.create_key(key, "sk-other-accounts-key").await.expect("a key");
     let mine = house.key.as_str();
     let unknown = house.running().app.new_call_id().to_string();

@@ -13,7 +13,7 @@ route = [{ provider = "sim", upstream_model = "sim-plain" }]
 
 async fn suspend(house: &House, suspended: bool) {
     let change = AccountChange { suspended: Some(suspended), ..AccountChange::default() };
-    let done = Attribution { actor: "ada".to_owned(), reason: "abuse".to_owned() };
+    let done = Attribution::by("ada".to_owned(), "abuse".to_owned());
     let store = &house.running().app.store;
     store.change_account(house.account, change, done).await.expect("asked").expect("changed");
 }

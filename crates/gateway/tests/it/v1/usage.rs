@@ -126,6 +126,7 @@ async fn another_accounts_call_is_not_found() {
         models: None,
         cidrs: None,
         limits: Limits::default(),
+        scope: Default::default(),
     };
     store.create_key(key, "sk-other-accounts-key").await.expect("a key");
     let path = house.url(&format!("/v1/usage/{call}"));

@@ -10,7 +10,7 @@ const ADMIN: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
 
 async fn with_operator(plan: Plan) -> House {
     let house = House::with(plan).await;
-    let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
+    let done = Attribution::by("test".to_owned(), "a test".to_owned());
     let new = NewAdminKey { name: "night shift".to_owned(), expires_at: None, done };
     house.running().app.store.create_admin_key(new, ADMIN).await.expect("a key");
     house

@@ -29,8 +29,10 @@ impl WanBody {
         match &case.ask.prompt {
             Some(prompt) => {
                 if prompt.chars().count() > PROMPT {
-                    case.warnings
-                        .push(Warning::new("prompt", format!("The provider cuts prompts after {PROMPT} characters.")));
+                    case.warnings.push(Warning::in_part(
+                        "prompt",
+                        format!("The provider cuts prompts after {PROMPT} characters."),
+                    ));
                 }
                 input.insert("prompt".to_owned(), json!(prompt));
             }

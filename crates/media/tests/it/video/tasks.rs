@@ -31,8 +31,7 @@ fn value(bytes: Bytes) -> Value {
 
 #[test]
 fn created() {
-    let warnings: &'static [Warning] =
-        Box::leak(Box::new([Warning { field: "images".to_owned(), message: "not read".to_owned() }]));
+    let warnings: &'static [Warning] = Box::leak(Box::new([Warning::new("images", "not read")]));
     let shown = value(openai(&TaskView { warnings, ..task(VideoState::Queued) }));
     assert_eq!(
         shown,

@@ -17,6 +17,7 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::chain::{ChainLink, Content, Hash};
 use crate::ledger::{self, EntryKind, Pots, op_id};
+use crate::sqlite::payments::MoneyDone;
 use crate::sqlite::writer::entries::ENTRY;
 use crate::sqlite::writer::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
 use crate::sums::{SumKey, SummedUntil, UsageSum};
@@ -45,6 +46,7 @@ pub(in crate::sqlite) enum Outcome {
     Credit(Result<CreditDone, StoreError>),
     Count(u64),
     Webhooks(Vec<Webhook>),
+    Money(Result<MoneyDone, StoreError>),
 }
 
 #[derive(Default)]
@@ -154,29 +156,29 @@ impl<'a> Apply<'a> {
             Op::Extend(extend) => self.extend(extend)?,
             Op::Close(close) => self.close(close)?,
             Op::Refusal(refusal) => self.refusal(refusal)?,
-            Op::Account(account, _) => return Ok(Outcome::Done(self.account(account)?)),
+            Op::Account(new, _) => return Ok(Outcome::Done(self.account(&new.0, &new.1)?)),
             Op::Social(social, _) => return Ok(Outcome::Done(self.social(social)?)),
             Op::RouteHealth(health, _) => return self.route_health(health).map(|()| Outcome::Done(Ok(()))),
             Op::Probe(probe, _) => return Ok(Outcome::Count(self.probe(probe)?)),
+            Op::Manage(manage, _) => return Ok(Outcome::Count(self.manage(manage)?)),
             Op::ClientSecret(secret, _) => return Ok(Outcome::Count(self.client_secret(secret)?)),
             Op::WorkflowRun(run, _) => return Ok(Outcome::Count(self.workflow_run(run)?)),
+            Op::People(write, _) => return Ok(Outcome::Count(self.people(write)?)),
             Op::Task(task, _) => return Ok(Outcome::Done(self.task(task)?)),
             Op::TakeWebhooks { now, until, wish, .. } => {
                 return self.take_webhooks(*now, *until, wish).map(Outcome::Webhooks);
             }
+            Op::Money(money, _) => return Ok(Outcome::Money(self.money(money)?)),
             Op::Operator(operator, _) => return Ok(Outcome::Done(self.operator(operator)?)),
-            Op::Key(key, _) => return Ok(Outcome::Done(self.key(key)?)),
-            Op::Revoke(id, at, _) => {
-                let sql = "UPDATE key SET revoked_at = ?2, changed_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
-                self.statement(sql)?.execute(params![id.0, at])?;
-                return Ok(Outcome::Done(Ok(())));
+            Op::Key(new, _) => return Ok(Outcome::Done(self.key(&new.0, &new.1)?)),
+            Op::Revoke(revoke, _) => {
+                let (id, at, done) = revoke.as_ref();
+                return self.revoke(*id, *at, done).map(|()| Outcome::Done(Ok(())));
             }
             Op::Change(change, _) => return Ok(Outcome::Done(self.change(change)?)),
-            Op::Webhook(account, url, at, _) => {
-                let sql = "UPDATE account SET webhook_url = ?2, changed_at = ?3 WHERE id = ?1";
-                let changed = self.statement(sql)?.execute(params![account.0, url, at])?;
-                let missing = || Err(StoreError::NotFound(account.to_string()));
-                return Ok(Outcome::Done(if changed == 1 { Ok(()) } else { missing() }));
+            Op::Webhook(webhook, _) => {
+                let (account, url, at, done) = webhook.as_ref();
+                return self.account_webhook(*account, url.as_deref(), *at, done).map(Outcome::Done);
             }
             Op::Lapse(lapse) => self.lapse(lapse)?,
             Op::Clock(saved) => self.clock(saved)?,

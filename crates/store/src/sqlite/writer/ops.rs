@@ -17,10 +17,14 @@ use crate::clock::Saved;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::{Pots, Settlement};
+use crate::operator::Attribution;
+use crate::person::statement::PersonStatement;
 use crate::receipt::KeyRecord;
 use crate::sqlite::changes::ChangeOp;
 use crate::sqlite::client_secrets::ClientSecretOp;
+use crate::sqlite::manage::ManageOp;
 use crate::sqlite::operator::OperatorOp;
+use crate::sqlite::payments::{MoneyDone, MoneyOp};
 use crate::sqlite::probes::ProbeOp;
 use crate::sqlite::route_health::RouteHealthOp;
 use crate::sqlite::social::SocialOp;
@@ -33,12 +37,12 @@ pub(in crate::sqlite) enum Op {
     Extend(Box<ExtendOp>),
     Close(Box<CloseOp>),
     Refusal(Box<RefusalOp>),
-    Account(Box<Account>, CommitReply<()>),
-    Key(Box<Key>, CommitReply<()>),
-    Revoke(KeyId, i64, CommitReply<()>),
+    Account(Box<(Account, Attribution)>, CommitReply<()>),
+    Key(Box<(Key, Attribution)>, CommitReply<()>),
+    Revoke(Box<(KeyId, i64, Attribution)>, CommitReply<()>),
     Change(Box<ChangeOp>, CommitReply<()>),
     /// Where an account hears of its tasks.
-    Webhook(AccountId, Option<String>, i64, CommitReply<()>),
+    Webhook(Box<(AccountId, Option<String>, i64, Attribution)>, CommitReply<()>),
     Lapse(Box<LapseOp>),
     /// What the next start must know of the time.
     Clock(Saved),
@@ -49,6 +53,7 @@ pub(in crate::sqlite) enum Op {
     SigningSecrets(Vec<String>, i64, CommitReply<()>),
     Social(Box<SocialOp>, CommitReply<()>),
     ClientSecret(Box<ClientSecretOp>, CommitReply<u64>),
+    Manage(Box<ManageOp>, CommitReply<u64>),
     WorkflowRun(Box<WorkflowRunOp>, CommitReply<u64>),
     RouteHealth(Box<RouteHealthOp>, CommitReply<()>),
     Probe(Box<ProbeOp>, CommitReply<u64>),
@@ -60,6 +65,8 @@ pub(in crate::sqlite) enum Op {
         reply: CommitReply<Vec<Webhook>>,
     },
     Operator(Box<OperatorOp>, CommitReply<()>),
+    Money(Box<MoneyOp>, CommitReply<MoneyDone>),
+    People(Vec<PersonStatement>, CommitReply<u64>),
     /// So many rows of the usage log from before there were sums.
     FillSums(i64, CommitReply<u64>),
     ForgetIdem {
@@ -181,6 +188,8 @@ pub(in crate::sqlite) struct CreditOp {
     /// before.
     pub taken: Pots,
     pub taken_lots: Parts,
+    /// The request it came with.
+    pub request: Option<String>,
 }
 
 /// Trial credit of an account that has expired.

@@ -5,37 +5,46 @@ use rusqlite::{OptionalExtension, params};
 use tollgate_catalog::Money;
 
 use crate::account::lots::{self, Lot};
-use crate::account::{Account, Credit, CreditKind, Key, Pot};
+use crate::account::{Account, Credit, CreditKind, Key, Pot, webhook_detail};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::bounds;
 use crate::ledger::chain::Content;
 use crate::ledger::{self, EntryKind, Pots, op_id};
+use crate::operator::{Attribution, AuditRow};
 use crate::sqlite::writer::apply::Apply;
 use crate::sqlite::writer::ops::{CreditDone, CreditOp};
 
 const LOT: &str = "INSERT INTO trial_lot (account_id, credit, reference, expires_at, free) VALUES (?1, ?2, ?3, ?4, ?5)";
 
 impl Apply<'_> {
-    pub(in crate::sqlite) fn account(&mut self, a: &Account) -> rusqlite::Result<Result<(), StoreError>> {
+    pub(in crate::sqlite) fn account(
+        &mut self,
+        a: &Account,
+        done: &Attribution,
+    ) -> rusqlite::Result<Result<(), StoreError>> {
         let sql = "INSERT OR IGNORE INTO account (id, name, created_at, changed_at, groups, day_limit, month_limit) \
                    VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6)";
         let groups = serde_json::to_string(&a.groups).unwrap_or_default();
         let limit = |limit: Option<Money>| limit.map(Money::nano);
         let (day, month) = (limit(a.limits.day), limit(a.limits.month));
-        self.statement(sql)?.execute(params![a.id.0, a.name, a.created_at, groups, day, month])?;
+        let made = self.statement(sql)?.execute(params![a.id.0, a.name, a.created_at, groups, day, month])?;
+        if made == 1 {
+            let row = AuditRow::new(a.created_at, done, "account.create", &a.id.to_string(), Some(a.id));
+            self.note(row.map(|row| row.detail(&format!("name: {}; groups: {}", a.name, a.groups.join(",")))))?;
+        }
         Ok(Ok(()))
     }
 
-    pub(in crate::sqlite) fn key(&mut self, k: &Key) -> rusqlite::Result<Result<(), StoreError>> {
+    pub(in crate::sqlite) fn key(&mut self, k: &Key, done: &Attribution) -> rusqlite::Result<Result<(), StoreError>> {
         let exists = "SELECT EXISTS (SELECT 1 FROM account WHERE id = ?1)";
         if !self.statement(exists)?.query_row(params![k.account.0], |r| r.get::<_, bool>(0))? {
             return Ok(Err(StoreError::NotFound(k.account.to_string())));
         }
         let list = |l: &Option<Vec<String>>| l.as_ref().and_then(|l| serde_json::to_string(l).ok());
         let sql = "INSERT OR IGNORE INTO key (id, account_id, hash, prefix, name, created_at, changed_at, expires_at, \
-                   models, cidrs, cap, day_limit, month_limit) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+                   models, cidrs, cap, day_limit, month_limit, scope) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
         let made = self.statement(sql)?.execute(params![
             k.id.0,
             k.account.0,
@@ -49,11 +58,45 @@ impl Apply<'_> {
             k.limits.total.map(Money::nano),
             k.limits.day.map(Money::nano),
             k.limits.month.map(Money::nano),
+            k.scope.word(),
         ])?;
         Ok(match made {
             0 => Err(StoreError::Conflict("this secret is in use already".into())),
-            _ => Ok(()),
+            _ => {
+                let row = AuditRow::new(k.created_at, done, "key.create", &k.id.to_string(), Some(k.account));
+                self.note(row.map(|row| row.detail(&k.summary())))?;
+                Ok(())
+            }
         })
+    }
+
+    pub(in crate::sqlite) fn revoke(&mut self, id: KeyId, at: i64, done: &Attribution) -> rusqlite::Result<()> {
+        let sql = "UPDATE key SET revoked_at = ?2, changed_at = ?2 WHERE id = ?1 AND revoked_at IS NULL \
+                   RETURNING account_id, name";
+        let one = |r: &rusqlite::Row<'_>| Ok((AccountId(r.get(0)?), r.get::<_, String>(1)?));
+        let revoked = self.statement(sql)?.query_row(params![id.0, at], one).optional()?;
+        let Some((account, name)) = revoked else { return Ok(()) };
+        let row = AuditRow::new(at, done, "key.revoke", &id.to_string(), Some(account));
+        self.note(row.map(|row| row.detail(&format!("name: {name}"))))
+    }
+
+    pub(in crate::sqlite) fn account_webhook(
+        &mut self,
+        account: AccountId,
+        url: Option<&str>,
+        at: i64,
+        done: &Attribution,
+    ) -> rusqlite::Result<Result<(), StoreError>> {
+        let before = self
+            .statement("SELECT webhook_url FROM account WHERE id = ?1")?
+            .query_row(params![account.0], |r| r.get::<_, Option<String>>(0))
+            .optional()?;
+        let Some(before) = before else { return Ok(Err(StoreError::NotFound(account.to_string()))) };
+        let sql = "UPDATE account SET webhook_url = ?2, changed_at = ?3 WHERE id = ?1";
+        self.statement(sql)?.execute(params![account.0, url, at])?;
+        let row = AuditRow::new(at, done, "account.webhook", &account.to_string(), Some(account));
+        self.note(row.map(|row| row.detail(&webhook_detail(before.as_deref(), url))))?;
+        Ok(Ok(()))
     }
 
     pub(in crate::sqlite) fn credit(&mut self, op: &CreditOp) -> rusqlite::Result<Result<CreditDone, StoreError>> {
@@ -114,6 +157,7 @@ impl Apply<'_> {
                 ..Content::default()
             },
         )?;
+        self.note(c.audit_row(op.at, op.request.clone()))?;
         let lot = self.new_lot(c)?;
         for &(credit, part) in &op.taken_lots {
             self.move_lot(c.account, credit, -part, 0);

@@ -70,8 +70,15 @@ pub async fn limits_of_spending_have_a_bound(h: House) {
             assert!(error.starts_with("limits.month: "), "{error}");
         };
         named(h.store.create_account(NewAccount { limits, ..NewAccount::default() }).await.err());
-        let new =
-            NewKey { account: c.account, name: String::new(), expires_at: None, models: None, cidrs: None, limits };
+        let new = NewKey {
+            account: c.account,
+            name: String::new(),
+            expires_at: None,
+            models: None,
+            cidrs: None,
+            limits,
+            scope: Default::default(),
+        };
         named(h.store.create_key(new, "sk-limits").await.err());
         let change = NewLimits { month: Change::Set(Money::from_nano(nano)), ..NewLimits::default() };
         named(h.store.change_key(c.key, change.into(), Default::default()).await.err());

@@ -9,7 +9,7 @@ use tollgate_store::{
 use crate::common::{Customer, House};
 
 fn done() -> Attribution {
-    Attribution { actor: "ada".to_owned(), reason: "asked for".to_owned() }
+    Attribution::by("ada".to_owned(), "asked for".to_owned())
 }
 
 fn suspended(suspended: bool) -> AccountChange {

@@ -86,8 +86,15 @@ pub async fn a_large_batch_is_stored_whole(h: House) {
     let mut making = tokio::task::JoinSet::new();
     for n in 0..KEYS {
         let limits = Limits { total: Some(tollgate_catalog::Money::from_nano(5_000)), ..Limits::default() };
-        let new =
-            NewKey { account: c.account, name: n.to_string(), expires_at: None, models: None, cidrs: None, limits };
+        let new = NewKey {
+            account: c.account,
+            name: n.to_string(),
+            expires_at: None,
+            models: None,
+            cidrs: None,
+            limits,
+            scope: Default::default(),
+        };
         let (store, secret) = (h.store.clone(), format!("sk-{}", h.maker.call()));
         making.spawn(async move { store.create_key(new, &secret).await.expect("a key").id });
     }

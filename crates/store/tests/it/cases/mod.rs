@@ -11,10 +11,12 @@ mod idem;
 mod margins;
 mod operator;
 mod partial;
+mod payments;
 mod receipts;
 mod responses;
 mod route_health;
 mod social;
+mod statements;
 mod stored;
 mod sums;
 mod task_homes;
@@ -48,9 +50,11 @@ use crate::common::{Customer, House, idem, reply};
 
 pub use margins::*;
 pub use partial::*;
+pub use payments::*;
 pub use receipts::*;
 pub use responses::*;
 pub use route_health::*;
+pub use statements::*;
 pub use stored::*;
 pub use sums::*;
 pub use task_homes::*;
@@ -434,6 +438,7 @@ pub async fn accounts_and_keys(h: House) {
         models: Some(vec!["m".into()]),
         cidrs: Some(vec!["10.0.0.0/8".into()]),
         limits: Limits { total: Some(Money::from_nano(9)), ..Limits::default() },
+        scope: Default::default(),
     };
     let key = h.store.create_key(new.clone(), secret).await.expect("a key");
     assert_eq!(key.prefix, "sk-abcd");

@@ -5,7 +5,7 @@ use tollgate_store::{Attribution, NewAdminKey, WorkflowMove, WorkflowVerb, hash_
 use crate::common::House;
 
 fn done(actor: &str, reason: &str) -> Attribution {
-    Attribution { actor: actor.to_owned(), reason: reason.to_owned() }
+    Attribution::by(actor.to_owned(), reason.to_owned())
 }
 
 pub async fn admin_keys_are_hashes_with_a_log(h: House) {

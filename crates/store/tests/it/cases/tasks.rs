@@ -455,7 +455,12 @@ pub async fn an_account_names_where_it_is_notified(h: House) {
     let c = h.customer(0, 1_000).await;
     let url = |text: &str| Some(text.to_owned());
     for want in [url("https://example.com/a"), url("https://example.com/b"), None] {
-        let changed = h.store.set_webhook(c.account, want.clone()).await.expect("written").expect("the account");
+        let changed = h
+            .store
+            .set_webhook(c.account, want.clone(), Default::default())
+            .await
+            .expect("written")
+            .expect("the account");
         assert_eq!(changed.webhook_url, want);
         let read = h.store.account(c.account).await.expect("read").expect("the account");
         assert_eq!((read.webhook_url, read.paid_available.nano()), (want.clone(), 1_000));
@@ -464,6 +469,6 @@ pub async fn an_account_names_where_it_is_notified(h: House) {
         assert!(seen.iter().any(|one| one.account.id == c.account && one.account.webhook_url == want), "{seen:?}");
     }
     let nobody = AccountId([7; 16]);
-    assert!(h.store.set_webhook(nobody, None).await.expect("asked").is_none());
+    assert!(h.store.set_webhook(nobody, None, Default::default()).await.expect("asked").is_none());
     h.close().await;
 }

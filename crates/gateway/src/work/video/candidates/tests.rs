@@ -69,7 +69,8 @@ impl Desk {
         let credit = Credit { id, account, kind, pot, amount, expires_at: None, reason, actor };
         app.store.credit(credit).await.expect("credited");
         let (name, limits) = ("test".to_owned(), Limits::default());
-        let new = NewKey { account, name, expires_at: None, models: None, cidrs: None, limits };
+        let new =
+            NewKey { account, name, expires_at: None, models: None, cidrs: None, limits, scope: Default::default() };
         let key = app.store.create_key(new, "sk-test").await.expect("a key").id;
         let kind = tollgate_upstream::kind("openai").expect("a kind");
         let base = BaseUrl::parse("https://api.example/v1").expect("an address");

@@ -99,7 +99,7 @@ async fn other_key(house: &House, topped_up: Option<i64>) -> String {
     house.running().app.world.fill(&mut bytes);
     let secret = format!("sk-{}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     let (name, limits) = ("other".to_owned(), Limits::default());
-    let key = NewKey { account, name, expires_at: None, models: None, cidrs: None, limits };
+    let key = NewKey { account, name, expires_at: None, models: None, cidrs: None, limits, scope: Default::default() };
     store.create_key(key, &secret).await.expect("a key");
     secret
 }

@@ -12,6 +12,8 @@ use tollgate_store::{NewTask, SentTo, TaskId, TaskNaming, TaskState};
 
 /// What is not certain is given up soon.
 const TASKS: &str = "patience = \"2s\"\nunknown_time = \"1s\"\nabsent_time = \"1h\"";
+/// What can be found is looked for as long as this machine takes.
+const PATIENT: &str = "patience = \"1h\"\nunknown_time = \"1h\"\nabsent_time = \"1h\"";
 const LOST: &str = "[[sim:lost queue=0 run=0]]";
 
 /// The operator says that nobody else makes videos with the account.
@@ -38,7 +40,7 @@ async fn stays_unknown(house: &House, id: TaskId) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_lost_is_found_and_charged() {
-    let house = house(TASKS).await;
+    let house = house(PATIENT).await;
     exclusive(&house).await;
     for model in ["sora-2", "MiniMax-H3"] {
         // Others of the same kind and time, which have their names.
@@ -72,7 +74,7 @@ async fn two_alike_stay_unknown_and_free() {
 /// What the lists tell apart is found, however many are lost at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_differs_is_found() {
-    let house = house(TASKS).await;
+    let house = house(PATIENT).await;
     exclusive(&house).await;
     let mut ids = Vec::new();
     for number in 0..5 {
@@ -117,7 +119,7 @@ async fn what_may_be_somebody_elses_is_not_taken() {
 /// A remix is found by its source and its prompt.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_remix_is_found() {
-    let house = house(TASKS).await;
+    let house = house(PATIENT).await;
     let source = create(&house, "sora-2", "[[sim:ok queue=0 run=0]]").await.expect("taken");
     is_found(&house, source).await;
     let reply = house.http.post(house.url(&format!("/v1/videos/{source}/remix"))).bearer_auth(&house.key);
@@ -125,7 +127,7 @@ async fn a_lost_remix_is_found() {
     let shown: Value = reply.json().await.expect("JSON");
     let id: TaskId = shown["id"].as_str().unwrap_or_else(|| panic!("{shown}")).parse().expect("a task id");
     is_found(&house, id).await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    house.quiet().await;
     assert_eq!((house.sim.videos(), task(&house, id).await.state), (2, TaskState::Completed));
 }
 

@@ -254,20 +254,20 @@ async fn the_file_step_waits_for_its_own_turn() {
     let minimax = minimax.replacen("requests_per_second = 1000", "requests_per_second = 1", 1);
     std::fs::write(&file, format!("{before}[provider.minimax]{minimax}")).expect("written");
     reload(&house.running().app, &house.source).await.expect("reloaded");
+    let begun = Instant::now();
     let id = create(&house, "MiniMax-Hailuo-2.3", "[[sim:ok queue=0 run=0]]").await.expect("taken");
     let (task, row) = ended(&house, id).await;
     assert!(task.state == TaskState::Completed && row.charge.nano() > 0, "{task:?}");
-    let asked: Vec<(String, i64)> = house
+    let asked: Vec<String> = house
         .sim
         .received()
         .into_iter()
         .filter(|one| one.method == "GET" && one.path.starts_with("/video/minimax/"))
-        .map(|one| (one.path.trim_start_matches("/video/minimax").to_owned(), one.at_ms))
+        .map(|one| one.path.trim_start_matches("/video/minimax").to_owned())
         .collect();
-    let [(first, polled), (second, fetched)] = &asked[..] else { panic!("{asked:?}") };
-    assert_eq!((first.as_str(), second.as_str()), ("/v1/query/video_generation", "/v1/files/retrieve"));
-    assert!(fetched - polled >= 900, "one a second, both steps together: {asked:?}");
-    assert_eq!(house.sim.asked()["minimax"].most, 1);
+    assert_eq!(asked, ["/v1/query/video_generation", "/v1/files/retrieve"]);
+    // One a second, both steps together: however slow all else is, it cannot be quicker.
+    assert!(begun.elapsed() >= Duration::from_millis(990), "{:?}", begun.elapsed());
 }
 
 /// A look that waits long for its turn is still the only one when it has it: its lease is longer

@@ -193,7 +193,7 @@ async fn an_account_can_be_notified_of_all_its_tasks() {
     let (named, named_url) = Receiver::start(&[]).await;
     let set = async |url: Option<String>| {
         let app = &house.running().app;
-        app.store.set_webhook(house.account, url).await.expect("written").expect("the account");
+        app.store.set_webhook(house.account, url, Default::default()).await.expect("written").expect("the account");
         app.keys.refresh(&app.store, &app.world).await.expect("refreshed");
     };
     let notified = async |receiver: &Receiver, count: usize, task: &Value| {

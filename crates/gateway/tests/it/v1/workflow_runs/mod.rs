@@ -7,6 +7,7 @@ mod confirmed;
 pub mod money;
 pub mod room;
 mod shipped;
+mod unread;
 
 use crate::house::{House, Plan};
 use reqwest::RequestBuilder;
@@ -60,7 +61,7 @@ impl RunHouse {
         house.top_up("for runs", "50").await;
         let app = &house.running().app;
         reload(app, &house.source).await.unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
-        let done = Attribution { actor: "test".to_owned(), reason: "a test".to_owned() };
+        let done = Attribution::by("test".to_owned(), "a test".to_owned());
         let new = NewAdminKey { name: "night shift".to_owned(), expires_at: None, done };
         app.store.create_admin_key(new, SECRET).await.expect("a key");
         RunHouse { house }

@@ -1,6 +1,9 @@
 //! The six shipped workflows: each is locked, verified by its fixture and run by a customer.
 
 use super::RunHouse;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 use serde_json::{Value, json};
 use tollgate_store::CallId;
 
@@ -50,6 +53,17 @@ async fn fetched(house: &RunHouse, link: &Value) -> (String, Vec<u8>) {
     (kind, reply.bytes().await.expect("bytes").to_vec())
 }
 
+const CHAT: &[&str] = &["/chat/completions"];
+/// Where makers of videos are asked, whoever the cheapest is.
+const VIDEO: &[&str] = &["/videos", "video-synthesis", "/generations/tasks", "/image2video", "video_generation"];
+
+/// The newest request to one of these paths, as its maker received it.
+fn asked_last(house: &RunHouse, paths: &[&str]) -> Bytes {
+    let received = house.house.sim.received();
+    let mut asked = received.iter().rev().filter(|seen| seen.method == "POST");
+    asked.find(|seen| paths.iter().any(|path| seen.path.contains(path))).expect("a request").body.clone()
+}
+
 const WAV: &[u8] = include_bytes!("../../../../../../catalog/workflows/meeting-to-minutes/recording.wav");
 const PNG: &[u8] = include_bytes!("../../../../../../catalog/workflows/product-photo-to-clip/photo.png");
 
@@ -58,6 +72,13 @@ async fn a_product_photo_becomes_a_clip() {
     let (house, run) = runs("product-photo-to-clip", Some(("photo", PNG)), json!({ "seconds": 10 })).await;
     let (kind, bytes) = fetched(&house, &run["steps"][1]["outputs"]["video"]).await;
     assert!(kind == "video/mp4" && !bytes.is_empty(), "{kind}");
+    // Both makers have seen the photo: who writes the motion and who makes the clip.
+    let photo = BASE64_STANDARD.encode(PNG);
+    for (at, asked) in [(0, CHAT), (1, VIDEO)] {
+        let seen = asked_last(&house, asked);
+        assert!(seen.windows(photo.len()).any(|part| part == photo.as_bytes()), "{}", run["steps"][at]);
+        assert_eq!(run["steps"][at]["warnings"], json!([]));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,8 +109,15 @@ async fn a_search_becomes_a_digest() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_storyboard_becomes_shots() {
-    let (_, run) = runs("storyboard-to-shots", None, json!({ "storyline": "A boat leaves.", "shots": 3 })).await;
+    let (house, run) = runs("storyboard-to-shots", None, json!({ "storyline": "A boat leaves.", "shots": 3 })).await;
     let steps = run["steps"].as_array().expect("steps");
     let names: Vec<&str> = steps.iter().filter_map(|step| step["name"].as_str()).collect();
     assert_eq!(names, ["list", "frames_1", "frames_2", "frames_3", "clips_1", "clips_2", "clips_3"]);
+    // Each clip is made of the picture of its own shot.
+    let (_, picture) = fetched(&house, &steps[3]["outputs"]["url"]).await;
+    let picture = BASE64_STANDARD.encode(picture);
+    let seen = asked_last(&house, VIDEO);
+    let seen = String::from_utf8_lossy(&seen);
+    assert!(seen.contains(&picture), "{picture} {seen}");
+    assert!(steps.iter().all(|step| step["warnings"] == json!([])), "{run:#}");
 }

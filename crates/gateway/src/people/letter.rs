@@ -1,0 +1,177 @@
+//! What is written to people: a subject, plain text and HTML, in English and in Chinese. A letter
+//! waits in the store as data and becomes text when it is sent.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Letter {
+    pub about: LetterAbout,
+    pub to: String,
+    /// `zh…` is Chinese, anything else English.
+    pub locale: String,
+    /// What to open.
+    pub link: Option<String>,
+    /// Into what somebody is invited, and by whom.
+    #[serde(default)]
+    pub place: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LetterAbout {
+    Verify,
+    /// Somebody signed up with the e-mail of a person.
+    KnownAlready,
+    Reset,
+    PasswordChanged,
+    Invite,
+}
+
+/// A letter as it is sent.
+pub struct WrittenLetter {
+    pub subject: &'static str,
+    pub text: String,
+    pub html: String,
+}
+
+/// Subject, what is said, what the link does, what is said below it.
+struct Words(&'static str, &'static str, &'static str, &'static str);
+
+impl LetterAbout {
+    fn words(self, chinese: bool) -> Words {
+        match (self, chinese) {
+            (LetterAbout::Verify, false) => Words(
+                "Confirm your e-mail",
+                "Somebody signed up with this e-mail address. If it was you, confirm it.",
+                "Confirm e-mail",
+                "The link works once, within 24 hours. If it was not you, do nothing.",
+            ),
+            (LetterAbout::Verify, true) => Words(
+                "请确认您的电子邮箱",
+                "有人使用此邮箱地址注册。如果是您本人，请确认。",
+                "确认邮箱",
+                "链接在 24 小时内有效，仅可使用一次。如果不是您本人，请忽略此邮件。",
+            ),
+            (LetterAbout::KnownAlready, false) => Words(
+                "You have signed up already",
+                "Somebody signed up with this e-mail address, which has signed up before. Sign in, or ask for a new password.",
+                "Sign in",
+                "If it was not you, do nothing: nothing has changed.",
+            ),
+            (LetterAbout::KnownAlready, true) => Words(
+                "您已经注册过",
+                "有人使用此邮箱地址注册，但该邮箱此前已注册。请直接登录，或申请重设密码。",
+                "登录",
+                "如果不是您本人，请忽略此邮件，您的账户没有任何变化。",
+            ),
+            (LetterAbout::Reset, false) => Words(
+                "Choose a new password",
+                "Somebody asked for a new password for this e-mail address.",
+                "Choose a new password",
+                "The link works once, within one hour. If it was not you, do nothing: your password stays.",
+            ),
+            (LetterAbout::Reset, true) => Words(
+                "重设密码",
+                "有人为此邮箱地址申请重设密码。",
+                "重设密码",
+                "链接在一小时内有效，仅可使用一次。如果不是您本人，请忽略此邮件，您的密码不会改变。",
+            ),
+            (LetterAbout::PasswordChanged, false) => Words(
+                "Your password was changed",
+                "The password of this e-mail address was changed, and all sessions were ended.",
+                "Sign in",
+                "If it was not you, ask for a new password at once.",
+            ),
+            (LetterAbout::PasswordChanged, true) => Words(
+                "您的密码已更改",
+                "此邮箱地址的密码已更改，所有会话均已结束。",
+                "登录",
+                "如果不是您本人操作，请立即重设密码。",
+            ),
+            (LetterAbout::Invite, false) => Words(
+                "You are invited",
+                "You are invited to",
+                "Accept the invite",
+                "The link works once, within seven days. If you expect no invite, do nothing.",
+            ),
+            (LetterAbout::Invite, true) => Words(
+                "您收到一份邀请",
+                "您被邀请加入",
+                "接受邀请",
+                "链接在七天内有效，仅可使用一次。如果您不认识邀请人，请忽略此邮件。",
+            ),
+        }
+    }
+}
+
+impl Letter {
+    pub fn written(&self) -> WrittenLetter {
+        let chinese = self.locale.starts_with("zh");
+        let Words(subject, said, act, below) = self.about.words(chinese);
+        let stop = if chinese { "。" } else { "." };
+        let said = match self.place.as_str() {
+            "" => said.to_owned(),
+            place => format!("{said} {place}{stop}"),
+        };
+        let link = self.link.as_deref().unwrap_or_default();
+        let text = match link {
+            "" => format!("{said}\n\n{below}\n"),
+            link => format!("{said}\n\n{act}:\n{link}\n\n{below}\n"),
+        };
+        let button = match link {
+            "" => String::new(),
+            link => format!("<p><a href=\"{}\">{act}</a></p>\n", escaped(link)),
+        };
+        let language = if chinese { "zh" } else { "en" };
+        let html = format!(
+            "<!doctype html>\n<html lang=\"{language}\"><meta charset=\"utf-8\"><title>{subject}</title>\n\
+             <body style=\"font-family:sans-serif;max-width:36em\">\n<p>{}</p>\n{button}<p>{below}</p>\n</body></html>\n",
+            escaped(&said)
+        );
+        WrittenLetter { subject, text, html }
+    }
+}
+
+/// What others wrote is text and nothing else.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_letter_is_written_in_both_languages_with_its_link() {
+        use LetterAbout::*;
+        for about in [Verify, KnownAlready, Reset, PasswordChanged, Invite] {
+            let subjects = ["en", "zh-CN"].map(|locale| {
+                let letter = Letter {
+                    about,
+                    to: "a@example.com".to_owned(),
+                    locale: locale.to_owned(),
+                    link: Some("https://gate.example/x#token=abc".to_owned()),
+                    place: "<script>".to_owned(),
+                };
+                let written = letter.written();
+                for body in [&written.text, &written.html] {
+                    assert!(body.contains("https://gate.example/x#token=abc"), "{body}");
+                }
+                assert!(!written.html.contains("<script>"), "{}", written.html);
+                written.subject
+            });
+            assert_ne!(subjects[0], subjects[1]);
+        }
+    }
+}

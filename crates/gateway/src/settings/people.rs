@@ -1,0 +1,194 @@
+//! `[people]` in tollgate.toml: whether people sign in here, who may sign up, and how they get
+//! mail.
+
+use super::ConfigSource;
+use std::fmt;
+use std::path::PathBuf;
+use tollgate_catalog::Money;
+use tollgate_catalog::form::Form;
+
+/// Changes of money by an operator's session above this need a step-up.
+const STEP_UP_USD: i64 = 100;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeopleSettings {
+    pub enabled: bool,
+    pub sign_up: SignUp,
+    pub mail: Option<MailSettings>,
+    /// What an operator's session moves above this needs a step-up.
+    pub step_up_above: Money,
+    /// The origin of our own pages, where it is known; else the host that a request names.
+    pub origin: Option<String>,
+    /// Browsers reach us by https: cookies are for that only.
+    pub secure: bool,
+}
+
+/// Who may become a person here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignUp {
+    /// Anybody who has an e-mail.
+    Open,
+    /// Whoever has an invite.
+    Invite,
+    /// Nobody; the command line makes people, and operators invite into the house.
+    Closed,
+}
+
+impl SignUp {
+    pub const fn word(self) -> &'static str {
+        match self {
+            SignUp::Open => "open",
+            SignUp::Invite => "invite",
+            SignUp::Closed => "closed",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MailSettings {
+    /// Whom mail comes from: `Tollgate <noreply@example.com>`.
+    pub from: String,
+    pub to: MailSink,
+}
+
+/// Where mail goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MailSink {
+    /// A file for each, for demonstrations and tests.
+    Folder(PathBuf),
+    Smtp {
+        host: String,
+        port: u16,
+        tls: MailTls,
+        username: Option<String>,
+        password: Option<MailPassword>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MailTls {
+    /// Plain at first; what cannot be encrypted is not sent.
+    StartTls,
+    Tls,
+    /// For a server on this machine.
+    None,
+}
+
+/// Never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct MailPassword(pub String);
+
+impl fmt::Debug for MailPassword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(set)")
+    }
+}
+
+impl Default for PeopleSettings {
+    fn default() -> PeopleSettings {
+        PeopleSettings {
+            enabled: false,
+            sign_up: SignUp::Closed,
+            mail: None,
+            step_up_above: Money::from_nano(STEP_UP_USD * 1_000_000_000),
+            origin: None,
+            secure: false,
+        }
+    }
+}
+
+impl PeopleSettings {
+    pub fn read(form: &mut Form<'_>, source: &ConfigSource) -> PeopleSettings {
+        let default = PeopleSettings::default();
+        let mut table = form.table("people");
+        let choices = [("open", SignUp::Open), ("invite", SignUp::Invite), ("closed", SignUp::Closed)];
+        let settings = PeopleSettings {
+            enabled: table.flag_or("enabled", default.enabled),
+            sign_up: table.choice_or("sign_up", default.sign_up, &choices),
+            mail: mail(&mut table, source),
+            step_up_above: Money::from_nano(
+                table.int_or("step_up_above_usd", STEP_UP_USD, 0..=1_000_000_000).saturating_mul(1_000_000_000),
+            ),
+            ..default
+        };
+        if settings.sign_up != SignUp::Closed && settings.mail.is_none() {
+            table.mistake("sign_up", "needs [people.mail]: an e-mail is verified before it counts");
+        }
+        table.finish();
+        settings
+    }
+
+    /// The same where browsers reach us at this address.
+    pub fn reached_at(self, public_url: Option<&str>, tls: bool) -> PeopleSettings {
+        let secure = public_url.map_or(tls, |url| url.starts_with("https://"));
+        PeopleSettings { origin: public_url.and_then(origin_of), secure, ..self }
+    }
+}
+
+/// As browsers write the origin of pages at an address.
+pub fn origin_of(url: &str) -> Option<String> {
+    let uri: http::Uri = url.parse().ok()?;
+    let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
+    let host = authority.host().to_ascii_lowercase();
+    let usual = if scheme == "https" { 443 } else { 80 };
+    Some(match authority.port_u16().filter(|port| *port != usual) {
+        Some(port) => format!("{scheme}://{host}:{port}"),
+        None => format!("{scheme}://{host}"),
+    })
+}
+
+fn mail(form: &mut Form<'_>, source: &ConfigSource) -> Option<MailSettings> {
+    let mut table = form.opt_table("mail")?;
+    let (folder, smtp) = (table.opt_text("folder"), table.opt_text("smtp"));
+    let from = table.text_or("from", "Tollgate <tollgate@localhost>");
+    if from.parse::<lettre::message::Mailbox>().is_err() {
+        table.mistake("from", "must be an address: Tollgate <noreply@example.com>");
+    }
+    let tls_words = [("starttls", MailTls::StartTls), ("tls", MailTls::Tls), ("none", MailTls::None)];
+    let to = match (folder, smtp) {
+        (Some(folder), None) => Some(MailSink::Folder(source.beside(&folder))),
+        (None, Some(host)) => {
+            let tls = table.choice_or("tls", MailTls::StartTls, &tls_words);
+            let usual = match tls {
+                MailTls::StartTls => 587,
+                MailTls::Tls => 465,
+                MailTls::None => 25,
+            };
+            let port = table.int_or("port", usual, 1..=u16::MAX);
+            let username = table.opt_text("username");
+            let password = source.hidden(&mut table, "password").map(|text| MailPassword(text.trim_end().to_owned()));
+            if username.is_some() && tls == MailTls::None {
+                table.mistake("tls", "a password is not sent in the clear: use starttls or tls");
+            }
+            Some(MailSink::Smtp { host, port, tls, username, password })
+        }
+        _ => {
+            table.mistake_here("give `folder` or `smtp`, one of them");
+            None
+        }
+    };
+    table.finish();
+    Some(MailSettings { from, to: to? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_has_no_path_and_no_usual_port() {
+        for (url, origin) in [
+            ("https://Gate.example.com/x", Some("https://gate.example.com")),
+            ("https://gate.example.com:443", Some("https://gate.example.com")),
+            ("http://127.0.0.1:8080", Some("http://127.0.0.1:8080")),
+            ("gate.example.com", None),
+        ] {
+            assert_eq!(origin_of(url).as_deref(), origin, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_printed() {
+        assert_eq!(format!("{:?}", MailPassword("hunter2".to_owned())), "(set)");
+    }
+}

@@ -1,0 +1,76 @@
+//! Sends mail that waits in the store. What was written with a change is sent after it, also when
+//! the process that made the change died in between; it may be sent twice, and is never lost.
+
+use crate::app::App;
+use crate::people::post::NotSent;
+use std::sync::Arc;
+use std::time::Duration;
+use tollgate_store::{DueMail, StoreError};
+
+/// How often the outbox is looked at when nobody rings.
+const EVERY: Duration = Duration::from_secs(15);
+/// Letters taken at a time, and for how long.
+const AT_ONCE: u32 = 4;
+const LEASE_MS: i64 = 3 * 60_000;
+/// Waits after a failure: half a minute, then twice as long each time.
+const FIRST_WAIT_MS: i64 = 30_000;
+const LONGEST_WAIT_MS: i64 = 3_600_000;
+/// Given up after so long: what is in it has ended.
+const GIVEN_UP_MS: i64 = 24 * 3_600_000;
+
+pub async fn run(app: Arc<App>) {
+    if !app.people.post.sends() {
+        return;
+    }
+    while !app.shutdown.stopping.is_cancelled() {
+        match send_due(&app).await {
+            Ok(0) => {}
+            Ok(_) => continue,
+            Err(error) => tracing::warn!(%error, "mail waits for the database"),
+        }
+        tokio::select! {
+            () = app.shutdown.stopping.cancelled() => return,
+            () = app.people.rung() => {}
+            () = tokio::time::sleep(EVERY) => {}
+        }
+    }
+}
+
+/// Hands over what is due; how many letters that were.
+pub async fn send_due(app: &App) -> Result<usize, StoreError> {
+    let due = app.store.take_mail(AT_ONCE, LEASE_MS).await?;
+    let count = due.len();
+    for mail in due {
+        if app.shutdown.stopping.is_cancelled() {
+            // Its lease ends.
+            break;
+        }
+        send_one(app, mail).await?;
+    }
+    Ok(count)
+}
+
+async fn send_one(app: &App, mail: DueMail) -> Result<(), StoreError> {
+    let id: String = mail.id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let Some(letter) = app.people.opened(&mail.sealed) else {
+        tracing::error!(mail = id, "a letter was sealed with secrets that are not here any more, and is given up");
+        return app.store.end_mail(mail.id).await;
+    };
+    let now = app.world.now_ms();
+    match app.people.post.send(&id, &letter, now).await {
+        Ok(()) => app.store.end_mail(mail.id).await,
+        Err(error @ (NotSent::Address | NotSent::Refused(_))) => {
+            tracing::warn!(mail = id, %error, "a letter cannot be sent and is given up");
+            app.store.end_mail(mail.id).await
+        }
+        Err(NotSent::Later(why)) if now - mail.created_at > GIVEN_UP_MS => {
+            tracing::error!(mail = id, why, "a letter could not be sent for a day and is given up");
+            app.store.end_mail(mail.id).await
+        }
+        Err(NotSent::Later(why)) => {
+            let doubled = FIRST_WAIT_MS.saturating_mul(1 << mail.tries.clamp(1, 10).saturating_sub(1));
+            tracing::warn!(mail = id, why, tries = mail.tries, "a letter could not be sent and is tried again");
+            app.store.put_mail_off(mail.id, now.saturating_add(doubled.min(LONGEST_WAIT_MS))).await
+        }
+    }
+}

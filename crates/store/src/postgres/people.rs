@@ -1,0 +1,72 @@
+//! People on PostgreSQL. Writes of all replicas take turns: that an account has an owner, and the
+//! house one first operator, is then decided by what is there.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use super::PostgresEngine;
+use super::records::{READ_TIME, SqlParam};
+use crate::error::StoreError;
+use crate::person::statement::{PersonStatement, SqlRow, SqlValue};
+
+/// "people" as a number: nobody else uses this lock.
+const TURN: i64 = 0x7065_6f70_6c65;
+
+impl PostgresEngine {
+    /// All of it, or the number of the statement that should have changed something and did not.
+    pub(crate) async fn write_people(&self, write: Vec<PersonStatement>) -> Result<Option<usize>, StoreError> {
+        let writing = self.write_in_turn(&write);
+        tokio::time::timeout(READ_TIME, writing).await.map_err(|_| StoreError::away("the database does not answer"))?
+    }
+
+    async fn write_in_turn(&self, write: &[PersonStatement]) -> Result<Option<usize>, StoreError> {
+        let mut slot = self.connector.people.lock().await;
+        // Taken out: a write that is dropped half-way takes its connection, and with it the
+        // transaction, along.
+        let mut link = match slot.take().filter(|link| !link.client.is_closed()) {
+            Some(link) => link,
+            None => self.connector.connect().await?,
+        };
+        let tx = link.client.transaction().await?;
+        if write.len() > 1 {
+            tx.execute("SELECT pg_advisory_xact_lock($1)", &[&TURN]).await?;
+        }
+        for (number, one) in write.iter().enumerate() {
+            let values: Vec<SqlParam<'_>> = one.values.iter().map(|value| value as SqlParam<'_>).collect();
+            if tx.execute(one.sql, &values).await? == 0 && one.must {
+                tx.rollback().await?;
+                *slot = Some(link);
+                return Ok(Some(number));
+            }
+        }
+        tx.commit().await?;
+        *slot = Some(link);
+        Ok(None)
+    }
+
+    pub(crate) async fn people_rows(
+        &self,
+        sql: &'static str,
+        values: Vec<SqlValue>,
+    ) -> Result<Vec<SqlRow>, StoreError> {
+        let values: Vec<SqlParam<'_>> = values.iter().map(|value| value as SqlParam<'_>).collect();
+        self.rows(sql, &values).await?.iter().map(row).collect()
+    }
+
+    pub(crate) fn people_ids(&self) -> &crate::ids::Maker {
+        &self.ids
+    }
+}
+
+fn row(r: &Row) -> Result<SqlRow, StoreError> {
+    let value = |(at, column): (usize, &tokio_postgres::Column)| {
+        let value = match *column.type_() {
+            Type::INT8 => r.try_get::<_, Option<i64>>(at)?.map(SqlValue::Int),
+            Type::TEXT => r.try_get::<_, Option<String>>(at)?.map(SqlValue::Text),
+            Type::BYTEA => r.try_get::<_, Option<Vec<u8>>>(at)?.map(SqlValue::Bytes),
+            _ => return Err(StoreError::broken("a column of people has a strange type")),
+        };
+        Ok(value.unwrap_or(SqlValue::Null))
+    };
+    r.columns().iter().enumerate().map(value).collect::<Result<_, _>>().map(SqlRow)
+}

@@ -1,0 +1,158 @@
+//! The verbs of sessions. One that ended is gone: its row is deleted.
+
+use super::people::{END_SESSIONS, USE_TOKEN, noted, person, use_code};
+use super::{Engine, Store};
+use crate::error::StoreError;
+use crate::ids::{PersonId, SessionId};
+use crate::operator::Attribution;
+use crate::person::statement::{PersonStatement, SqlRow, may, must, values};
+use crate::person::{FoundSession, NewSession, PersonRecord, SessionRecord, TokenPurpose, UsedCode};
+
+/// Sessions of one person; the oldest ends for one more.
+const MOST: i64 = 50;
+
+impl Store {
+    /// Begins a session, for a second factor that was not used before. `false`: it was.
+    pub async fn begin_session(
+        &self,
+        new: NewSession,
+        code: Option<UsedCode>,
+        signed_by: &PersonRecord,
+    ) -> Result<bool, StoreError> {
+        let write = code.map(|code| use_code(new.person, code)).into_iter().collect();
+        self.begin(new, signed_by, write).await
+    }
+
+    /// Begins a session by a one-time token, which is used up. `false`: it was before.
+    pub async fn begin_session_by_token(
+        &self,
+        new: NewSession,
+        token: [u8; 32],
+        signed_by: &PersonRecord,
+    ) -> Result<bool, StoreError> {
+        let used = must(USE_TOKEN, values![token, TokenPurpose::SignIn.word(), self.people_now()]);
+        self.begin(new, signed_by, vec![used]).await
+    }
+
+    async fn begin(
+        &self,
+        new: NewSession,
+        signed_by: &PersonRecord,
+        mut write: Vec<PersonStatement>,
+    ) -> Result<bool, StoreError> {
+        let (id, now) = (on_engine!(self, e => e.people_ids().session()), self.people_now());
+        if let Some(old) = new.replaces {
+            write.push(may("DELETE FROM session WHERE hash = $1", values![old]));
+        }
+        let sql = "INSERT INTO session (hash, id, person_id, created_at, seen_at, strong_at, address, agent) \
+                   VALUES ($1, $2, $3, $4, $4, $4, $5, $6)";
+        write.push(may(sql, values![new.hash, id.0, new.person.0, now, &new.address, &new.agent]));
+        let most = "DELETE FROM session WHERE person_id = $1 AND id NOT IN \
+                    (SELECT id FROM session WHERE person_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)";
+        write.push(may(most, values![new.person.0, MOST]));
+        let done = Attribution::by(signed_by.actor(), String::new());
+        write.push(noted(now, &done, "session.begin", &id.to_string(), &new.address));
+        Ok(self.write_people(write).await?.is_none())
+    }
+
+    /// The session of a cookie's value. Whether its time is over is for the caller to say.
+    pub async fn session(&self, hash: [u8; 32]) -> Result<Option<FoundSession>, StoreError> {
+        const SQL: &str = "SELECT s.id, s.created_at, s.seen_at, s.strong_at, s.address, s.agent, p.id, p.email, p.name, \
+             p.locale, p.zone, p.wished_account, p.created_at, p.verified_at, p.disabled_at, h.role FROM session s \
+             JOIN person p ON p.id = s.person_id LEFT JOIN house_role h ON h.person_id = p.id WHERE s.hash = $1";
+        let rows = self.people_rows(SQL, values![hash]).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let (session, mut person) = (session(row)?, person(row, 6)?);
+        person.memberships = self.memberships(person.id).await?;
+        Ok(Some(FoundSession { session, person }))
+    }
+
+    /// It was used.
+    pub async fn touch_session(&self, hash: [u8; 32]) -> Result<(), StoreError> {
+        let sql = "UPDATE session SET seen_at = $2 WHERE hash = $1 AND seen_at < $2";
+        self.write_people(vec![may(sql, values![hash, self.people_now()])]).await.map(drop)
+    }
+
+    /// Another value for the same session, whose person has just proved again who they are.
+    /// `false`: the session or the code is gone.
+    pub async fn strengthen_session(
+        &self,
+        old: [u8; 32],
+        new: [u8; 32],
+        person: PersonId,
+        code: Option<UsedCode>,
+    ) -> Result<bool, StoreError> {
+        let now = self.people_now();
+        let mut write: Vec<PersonStatement> = code.map(|code| use_code(person, code)).into_iter().collect();
+        let sql = "UPDATE session SET hash = $2, strong_at = $3, seen_at = $3 WHERE hash = $1 AND person_id = $4";
+        write.push(must(sql, values![old, new, now, person.0]));
+        Ok(self.write_people(write).await?.is_none())
+    }
+
+    /// The newest first.
+    pub async fn sessions(&self, person: PersonId) -> Result<Vec<SessionRecord>, StoreError> {
+        const SQL: &str = "SELECT id, created_at, seen_at, strong_at, address, agent FROM session WHERE person_id = $1 \
+             ORDER BY created_at DESC, id DESC LIMIT $2";
+        self.people_rows(SQL, values![person.0, MOST]).await?.iter().map(session).collect()
+    }
+
+    /// `false`: they have no such session.
+    pub async fn end_session(
+        &self,
+        person: PersonId,
+        session: SessionId,
+        done: Attribution,
+    ) -> Result<bool, StoreError> {
+        let write = vec![
+            must("DELETE FROM session WHERE id = $1 AND person_id = $2", values![session.0, person.0]),
+            noted(self.people_now(), &done, "session.end", &session.to_string(), ""),
+        ];
+        Ok(self.write_people(write).await?.is_none())
+    }
+
+    /// All sessions of a person, but for one of them if it is named.
+    pub async fn end_sessions(
+        &self,
+        person: PersonId,
+        but: Option<SessionId>,
+        done: Attribution,
+    ) -> Result<(), StoreError> {
+        let others = match but {
+            Some(own) => may("DELETE FROM session WHERE person_id = $1 AND id <> $2", values![person.0, own.0]),
+            None => may(END_SESSIONS, values![person.0]),
+        };
+        let write = vec![others, noted(self.people_now(), &done, "session.end_all", &person.to_string(), "")];
+        self.write_people(write).await.map(drop)
+    }
+
+    /// Forgets sessions that began before a time, tokens and invites whose time is over, and people
+    /// who never verified their e-mail and belong to nothing.
+    pub async fn forget_people(
+        &self,
+        sure: i64,
+        sessions_before: i64,
+        unverified_before: i64,
+    ) -> Result<(), StoreError> {
+        let stale = "DELETE FROM person WHERE verified_at IS NULL AND created_at < $1 \
+                     AND id NOT IN (SELECT person_id FROM membership) AND id NOT IN (SELECT person_id FROM house_role)";
+        let write = vec![
+            may("DELETE FROM session WHERE created_at < $1", values![sessions_before]),
+            may("DELETE FROM mail_token WHERE expires_at <= $1", values![sure]),
+            may("DELETE FROM invite WHERE expires_at <= $1", values![sure]),
+            may(stale, values![unverified_before]),
+            may("DELETE FROM credential WHERE person_id NOT IN (SELECT id FROM person)", Vec::new()),
+        ];
+        self.write_people(write).await.map(drop)
+    }
+}
+
+fn session(row: &SqlRow) -> Result<SessionRecord, StoreError> {
+    Ok(SessionRecord {
+        id: SessionId(row.id(0)?),
+        created_at: row.int(1)?,
+        seen_at: row.int(2)?,
+        strong_at: row.int(3)?,
+        address: row.text(4)?,
+        agent: row.text(5)?,
+    })
+}
