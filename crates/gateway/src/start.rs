@@ -114,6 +114,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     let storage = loaded.settings.storage;
     let options = Options {
         hold_deadline: loaded.settings.limits.ledger_time,
+        behind_most: loaded.settings.limits.ledger_behind,
         stored_bytes: storage.total_bytes,
         reply_bytes: storage.account.bytes,
         disk_reserve: storage.disk_reserve,

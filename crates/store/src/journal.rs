@@ -117,6 +117,8 @@ impl Journal {
             syncing: Syncing {
                 #[cfg(feature = "testing")]
                 fails: options.journal_sync_fails,
+                #[cfg(feature = "testing")]
+                dir: dir.to_owned(),
                 ..Syncing::default()
             },
         };
@@ -205,6 +207,12 @@ impl Journal {
     pub fn accepts(&self, durable: u64) -> bool {
         let inner = self.lock();
         inner.unwritten_upto <= durable && inner.waiting(durable) < self.limit
+    }
+
+    /// Whether new holds may be taken that only the journal makes durable.
+    pub fn suffices(&self, durable: u64) -> bool {
+        let inner = self.lock();
+        inner.is_trusted(durable) && inner.waiting(durable) < self.limit
     }
 
     /// Bytes whose operations are not committed.

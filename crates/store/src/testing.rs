@@ -14,7 +14,7 @@ mod server;
 mod simulated;
 
 pub use crate::sqlite::writer::stepping::StepDone;
-pub use disk::{disk_is_full, fill_disk, free_disk};
+pub use disk::{break_syncs, disk_is_full, fill_disk, free_disk, mend_syncs, syncs_are_broken};
 pub use load::{Load, Owner, cpu_ticks};
 pub use server::{PostgresServer, make_database, run_sql};
 pub use simulated::{BegunSync, Crash, Disk, SeenFile, Simulated};

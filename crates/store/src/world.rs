@@ -41,6 +41,9 @@ pub struct Options {
     /// How long what is safe in the journal waits for company before it is committed, unless
     /// somebody asks for it (SQLite).
     pub commit_patience: Duration,
+    /// How far the database may be behind the journal: no holds are taken while an operation is
+    /// older that it does not have (SQLite).
+    pub behind_most: Duration,
     /// How long a call waits for its hold to become durable before it is refused.
     pub hold_deadline: Duration,
     /// Total size of the close journal above which new holds are refused.
@@ -71,6 +74,10 @@ pub struct Options {
     /// The journal cannot be synced: holds are durable with their commit.
     #[cfg(feature = "testing")]
     pub journal_sync_fails: bool,
+    /// A fault on purpose: holds count as durable by the journal that rest on what it does not
+    /// know.
+    #[cfg(feature = "testing")]
+    pub journal_is_overrated: bool,
     /// What another version of this program does with the database.
     #[cfg(feature = "testing")]
     pub version: Option<crate::testing::OtherVersion>,
@@ -86,6 +93,16 @@ impl Options {
     pub(crate) fn is_simulated(&self) -> bool {
         false
     }
+
+    #[cfg(feature = "testing")]
+    pub(crate) fn overrates_journal(&self) -> bool {
+        self.journal_is_overrated
+    }
+
+    #[cfg(not(feature = "testing"))]
+    pub(crate) fn overrates_journal(&self) -> bool {
+        false
+    }
 }
 
 impl Default for Options {
@@ -93,6 +110,7 @@ impl Default for Options {
         Self {
             commit_pace: Duration::from_millis(4),
             commit_patience: Duration::from_millis(200),
+            behind_most: Duration::from_secs(10),
             hold_deadline: Duration::from_secs(2),
             journal_limit: 64 << 20,
             journal_segment: 4 << 20,
@@ -107,6 +125,8 @@ impl Default for Options {
             simulated: None,
             #[cfg(feature = "testing")]
             journal_sync_fails: false,
+            #[cfg(feature = "testing")]
+            journal_is_overrated: false,
             #[cfg(feature = "testing")]
             version: None,
         }

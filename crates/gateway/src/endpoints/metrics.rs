@@ -73,7 +73,7 @@ fn ledger(page: &mut String, gauges: &Gauges) {
     );
     plain(page, "ledger_queue", "gauge", "Ledger operations waiting for the next group", gauges.queue_len);
     plain(page, "ledger_drift", "gauge", "Broken invariants found by the last audit", gauges.breaches);
-    plain(page, "ledger_down", "gauge", "1 while the ledger takes no holds", u8::from(gauges.down));
+    plain(page, "ledger_down", "gauge", "1 while the ledger's database cannot be written", u8::from(gauges.down));
     plain(page, "store_queries_total", "counter", "Questions to the database beside the groups", gauges.queries);
     plain(page, "ledger_commits_total", "counter", "Groups committed", gauges.commits);
     plain(page, "ledger_operations_total", "counter", "Operations committed", gauges.committed_ops);

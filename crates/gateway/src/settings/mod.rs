@@ -141,6 +141,9 @@ pub struct ServerLimits {
     pub connect_time: Duration,
     /// A call waits this long for the ledger before it is refused.
     pub ledger_time: Duration,
+    /// While the database cannot be written, calls are served by the journal for this long
+    /// (SQLite).
+    pub ledger_behind: Duration,
     /// Connections to one provider that wait for the next call; follows the descriptors.
     pub idle_upstream: usize,
     /// Output tokens that a stream is held for at first when its caller names no limit.
@@ -177,6 +180,7 @@ impl Default for ServerLimits {
             drain_time: Duration::from_secs(30),
             connect_time: Duration::from_secs(10),
             ledger_time: Duration::from_secs(2),
+            ledger_behind: Duration::from_secs(10),
             idle_upstream: 1_024,
             stream_hold: 4_096,
         }

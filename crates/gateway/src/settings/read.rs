@@ -13,12 +13,15 @@ use ipnet::IpNet;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tollgate_catalog::Mistake;
 use tollgate_catalog::form::{Form, Mistakes, Override};
 use tollgate_catalog::import::LOCK_FILE;
 use tollgate_upstream::BaseUrl;
 
 const PREFIX: &str = "TOLLGATE__";
+/// The database is written every 200 ms at the latest; a busy disk takes longer.
+const LEAST_BEHIND: Duration = Duration::from_secs(1);
 
 /// Where the configuration comes from. Read again as a whole at each reload.
 #[derive(Clone)]
@@ -184,6 +187,10 @@ fn limits(form: &mut Form<'_>) -> ServerLimits {
     if spool_bytes < upload_bytes.saturating_mul(2) {
         form.mistake("spool_bytes", "must hold two of the largest uploads (upload_bytes) at least");
     }
+    let ledger_behind = form.duration_or("ledger_behind", default.ledger_behind);
+    if ledger_behind < LEAST_BEHIND {
+        form.mistake("ledger_behind", "must be 1s at least");
+    }
     ServerLimits {
         header_time: form.duration_or("header_time", default.header_time),
         idle_time: form.duration_or("idle_time", default.idle_time),
@@ -204,6 +211,7 @@ fn limits(form: &mut Form<'_>) -> ServerLimits {
         drain_time: form.duration_or("drain_time", default.drain_time),
         connect_time: form.duration_or("connect_time", default.connect_time),
         ledger_time: form.duration_or("ledger_time", default.ledger_time),
+        ledger_behind,
         idle_upstream: default.idle_upstream,
         stream_hold: form.int_or("stream_hold_tokens", default.stream_hold, 1..=1_000_000_000),
     }

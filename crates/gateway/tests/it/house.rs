@@ -149,18 +149,21 @@ pub struct Plan {
     pub names: Option<NameSource>,
     /// How long calls wait for the ledger: long, because a busy machine has a slow disk.
     pub ledger_time: Duration,
+    /// How long they are served without the database.
+    pub ledger_behind: Duration,
 }
 
 impl Plan {
     /// For tests that take the ledger away.
     pub fn impatient() -> Plan {
-        Plan { ledger_time: Duration::from_secs(2), ..Plan::default() }
+        Plan { ledger_time: Duration::from_secs(2), ledger_behind: Duration::from_secs(2), ..Plan::default() }
     }
 
     /// The configuration, with the patience of an ordinary test.
     fn load(source: &ConfigSource) -> Loaded {
         let mut loaded = source.load().unwrap_or_else(|mistakes| panic!("{mistakes:#?}"));
         loaded.settings.limits.ledger_time = Plan::default().ledger_time;
+        loaded.settings.limits.ledger_behind = Plan::default().ledger_behind;
         loaded
     }
 }
@@ -179,6 +182,7 @@ impl Default for Plan {
             tasks: "",
             names: None,
             ledger_time: Duration::from_secs(30),
+            ledger_behind: Duration::from_secs(60),
         }
     }
 }
@@ -230,6 +234,7 @@ impl House {
         let source = ConfigSource { file: dir.join("tollgate.toml"), environment: Arc::new(BTreeMap::new()) };
         let mut loaded = Plan::load(&source);
         loaded.settings.limits.ledger_time = plan.ledger_time;
+        loaded.settings.limits.ledger_behind = plan.ledger_behind;
         let clock = Clock::standing(plan.now);
         let world = plan.names.into_iter().fold(world(&clock), World::naming);
         let running = start(loaded, Some(source.clone()), world).await.expect("started");

@@ -29,9 +29,11 @@ pub(super) struct Syncing {
     pub closed_since: Option<Instant>,
     pub nap: SyncNap,
     pub stop: bool,
-    /// Every sync fails.
+    /// Every sync fails; or those of this data directory, for as long as a test says so.
     #[cfg(feature = "testing")]
     pub fails: bool,
+    #[cfg(feature = "testing")]
+    pub dir: std::path::PathBuf,
 }
 
 /// How deep the syncer sleeps: a close wakes it from `Asleep` only, a hold also from `Dozing`.
@@ -187,7 +189,7 @@ impl Inner {
             .collect();
         parts.sort_by_key(|part| part.epoch);
         #[cfg(feature = "testing")]
-        let fails = self.syncing.fails;
+        let fails = self.syncing.fails || crate::testing::syncs_are_broken(&self.syncing.dir);
         #[cfg(not(feature = "testing"))]
         let fails = false;
         JournalSync { group, parts, fails }

@@ -9,6 +9,7 @@ pub(super) mod trial;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 use tollgate_catalog::Money;
@@ -96,6 +97,8 @@ pub(super) struct Books {
     pub next_op: u64,
     /// The last operation that is committed.
     pub durable: u64,
+    /// How old an operation may get that is not committed, while holds are taken.
+    pub behind_most: Duration,
     pub group: Arc<CommitGroup>,
     pub last_at: i64,
     /// Says what time is certain; without it every time is.
@@ -139,6 +142,7 @@ impl Books {
             writing_since: None,
             next_op: 1,
             durable: 0,
+            behind_most: Duration::MAX,
             group: Arc::default(),
             last_at,
             clock: None,
@@ -152,6 +156,23 @@ impl Books {
     pub fn tick(&mut self, now: i64) -> i64 {
         self.last_at = crate::clock::ledger_time(self.last_at, now);
         self.last_at
+    }
+
+    /// How old the oldest operation is that is not committed; what is on its way to the disk is
+    /// older than what waits behind it.
+    pub fn behind(&self) -> Duration {
+        let queued = || self.queued_since.filter(|_| !self.queue.is_empty());
+        self.writing_since.or_else(queued).map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// The database is too far behind the journal for more.
+    pub fn is_behind(&self) -> bool {
+        self.behind() > self.behind_most
+    }
+
+    /// Whether all that this account has is in the journal or the database.
+    pub fn rests_on_journal(&self, account: AccountId) -> bool {
+        self.accounts.get(&account).is_none_or(|account| account.released <= self.durable)
     }
 
     /// Calls with a hold that the process that took it would end; a task's goes on without it.
@@ -172,7 +193,7 @@ impl Books {
 
     /// `task` comes with the time by the clock that does not jump.
     pub fn hold(&mut self, hold: &mut Hold, task: Option<(&NewTask, i64)>, now: i64) -> Decision {
-        if self.queue.len() >= QUEUE_LIMIT || self.stop || self.open.contains_key(&hold.call) {
+        if self.queue.len() >= QUEUE_LIMIT || self.is_behind() || self.stop || self.open.contains_key(&hold.call) {
             return Decision::Refused(HoldRefused::Unavailable);
         }
         let at = self.tick(now);

@@ -33,7 +33,7 @@ impl SqliteEngine {
     /// A hold, and the task it is for.
     pub(super) async fn hold_for(&self, mut hold: Hold, task: Option<NewTask>) -> Result<Held, HoldRefused> {
         let shared = &self.shared;
-        if shared.down.load(Ordering::Acquire) || !shared.journal.accepts(shared.durable()) {
+        if !self.takes(hold.account, task.is_some()) {
             return Err(self.repeated_without_ledger(&hold).await);
         }
         if hold.amount.is_negative() {
@@ -59,6 +59,7 @@ impl SqliteEngine {
                         },
                     });
                 }
+                Decision::Refused(HoldRefused::Unavailable) => return Err(self.repeated_without_ledger(&hold).await),
                 Decision::Refused(refused) => return Err(refused),
                 Decision::Done { call, op } => return Err(self.finished(&hold, call, op).await),
                 Decision::Unknown => match self.load(hold.account, hold.key).await {
@@ -69,6 +70,17 @@ impl SqliteEngine {
             }
         }
         Err(HoldRefused::Unavailable)
+    }
+
+    /// Whether a hold can become durable. While the database takes nothing only by the journal: not
+    /// that of a task, nor one that rests on what the journal does not know, and for a while.
+    fn takes(&self, account: AccountId, task: bool) -> bool {
+        let (shared, durable) = (&self.shared, self.shared.durable());
+        if !shared.down.load(Ordering::Acquire) {
+            return shared.journal.accepts(durable);
+        }
+        let books = lock(&shared.books);
+        !task && !books.is_behind() && books.rests_on_journal(account) && shared.journal.suffices(durable)
     }
 
     /// With what a hold waits for beside the database. `None`: what was read about the idempotency
@@ -89,6 +101,7 @@ impl SqliteEngine {
         let plain = task.is_none();
         let decision = books.hold(hold, task, now);
         let Decision::Held { op, by_journal, .. } = decision else { return Some((decision, None)) };
+        let by_journal = by_journal || self.options.overrates_journal();
         // A task is not sent before the database has it.
         let written = if plain { self.append_hold(&books, op, record) } else { None };
         match written {

@@ -285,10 +285,13 @@ impl SqliteEngine {
         }
     }
 
+    /// Whether calls are served: by the journal, as long as the database is not too far behind.
     pub fn ready(&self) -> bool {
-        !self.shared.down.load(Ordering::Acquire)
-            && self.shared.journal.accepts(self.shared.durable())
-            && !lock(&self.shared.books).stop
+        let (journal, durable) = (&self.shared.journal, self.shared.durable());
+        let down = self.shared.down.load(Ordering::Acquire);
+        let writable = if down { journal.suffices(durable) } else { journal.accepts(durable) };
+        let books = lock(&self.shared.books);
+        writable && !books.is_behind() && !books.stop
     }
 
     pub fn gauges(&self) -> Gauges {
@@ -314,10 +317,7 @@ impl SqliteEngine {
         g.count_open(calls.map(|(_, o)| now.saturating_sub(o.at)));
         g.task_holds = (books.open.len() as u64).saturating_sub(g.open_holds);
         g.queue_len = books.next_op - 1 - s.durable().min(books.next_op - 1);
-        // What is on its way to the disk is older than what waits behind it.
-        let queued = || books.queued_since.filter(|_| !books.queue.is_empty());
-        let oldest = books.writing_since.or_else(queued).map(|t| t.elapsed());
-        g.settle_lag_ms = oldest.map_or(0, |t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
+        g.settle_lag_ms = u64::try_from(books.behind().as_millis()).unwrap_or(u64::MAX);
         g
     }
 

@@ -84,6 +84,7 @@ impl SqliteEngine {
         let steady = (world.steady_ms)();
         let Loaded { mut books, open, old, next_seq } = load(&conn, steady, clock.sure())?;
         books.clock = Some(clock.clone());
+        books.behind_most = options.behind_most;
         let shared = Arc::new(Shared::new(owner, books, journal));
         let mut prices = conn.prepare("SELECT id FROM price")?;
         let known = prices.query_map([], |r| r.get(0))?.collect::<Result<Vec<[u8; 16]>, _>>()?;

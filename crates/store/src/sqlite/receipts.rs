@@ -84,6 +84,7 @@ impl SqliteEngine {
     }
 
     pub async fn price_json(&self, id: [u8; 16]) -> Result<Option<String>, StoreError> {
+        self.catch_up().await;
         let sql = "SELECT json FROM price WHERE id = ?1";
         let find = move |c: &Connection| Ok(c.prepare_cached(sql)?.query_row(params![id], |r| r.get(0)).optional()?);
         self.readers.read(find).await

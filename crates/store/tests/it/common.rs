@@ -45,6 +45,7 @@ pub fn options() -> Options {
         // Every time is certain at once; whoever tests the doubt sets its own.
         clock_confirm: std::time::Duration::ZERO,
         hold_deadline: std::time::Duration::from_secs(20),
+        behind_most: std::time::Duration::from_secs(600),
         ..Options::default()
     }
 }

@@ -3,6 +3,7 @@
 //! can show. `common` is the house they live in.
 
 mod apart;
+mod behind;
 mod cable;
 mod cases;
 mod common;

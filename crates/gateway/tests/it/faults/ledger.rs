@@ -7,8 +7,8 @@ use crate::house::{House, Plan, call_id, chat, error_of, streamed};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tollgate_catalog::Money;
-use tollgate_store::testing::run_sql;
-use tollgate_store::{CallId, Credit, CreditKind, Ending, EventPage, Pot, TaskState};
+use tollgate_store::testing::{break_syncs, mend_syncs, run_sql};
+use tollgate_store::{CallId, Credit, CreditKind, Ending, EventPage, Pot, TaskState, UsagePage};
 
 const HOUR: i64 = 3_600_000;
 
@@ -38,9 +38,10 @@ pub async fn the_ledger_is_down() {
     let house = House::with(Plan::impatient()).await;
     let known = answered(&house, repeatable_call(&house).await).await;
     let blocker = locked(&house);
-    // The first call finds it out; from then on nothing is sent.
-    assert_eq!(house.ask("first").await.status(), 503);
+    // The journal serves calls until the database is too far behind; from then on nothing is sent.
+    until("the refusal", async || house.ask("[[sim:tokens=3]]").await.status() == 503).await;
     assert!(!house.running().app.store.ready());
+    assert!(house.running().app.store.gauges().down, "the alarm");
     let sent = house.sim.received().len();
     for _ in 0..5 {
         let reply = house.ask("refused at once").await;
@@ -53,7 +54,10 @@ pub async fn the_ledger_is_down() {
     drop(blocker);
     until("the recovery", async || house.running().app.store.ready()).await;
     house.quiet().await;
-    assert_eq!(house.available().await, FUNDED - known.charge.nano());
+    let page = UsagePage { before: None, limit: 10_000 };
+    let rows = house.running().app.store.usage(None, page).await.expect("rows");
+    assert_eq!(rows.len(), sent, "each that was sent has its row");
+    assert_eq!(house.available().await, FUNDED - rows.iter().map(|row| row.charge.nano()).sum::<i64>());
     assert_eq!(house.ask("again").await.status(), 200);
     a_video_that_cannot_be_said_to_be_sent_is_not_sent().await;
     a_server_that_cannot_be_written().await;
@@ -126,13 +130,17 @@ async fn a_video_that_cannot_be_said_to_be_sent_is_not_sent() {
     assert_eq!(post().json(&body).send().await.expect("a reply").status(), 200, "the same key can be used again");
 }
 
+/// Neither the journal nor the database takes the hold in time.
 pub async fn the_ledger_is_slow() {
     let house = House::with(Plan::impatient()).await;
+    let data = house.running().app.settings.data_dir.clone();
+    break_syncs(&data);
     let blocker = locked(&house);
     let ask = || house.post(&chat("[[sim:tokens=3]]")).header("idempotency-key", "k").send();
     let began = Instant::now();
     let reply = ask().await.expect("a reply");
     assert!(began.elapsed() >= Duration::from_secs(2), "it waited for the hold as long as it may");
+    mend_syncs(&data);
     drop(blocker);
     until("the recovery", async || house.running().app.store.ready()).await;
     let slow = (503, "ledger_unavailable");
@@ -145,13 +153,41 @@ pub async fn the_ledger_is_slow() {
 pub async fn the_database_is_locked_for_a_moment() {
     let house = House::new().await;
     let blocker = locked(&house);
-    let call = tokio::task::JoinSet::from_iter([house.post(&chat("[[sim:tokens=3]]")).send()]);
-    tokio::time::sleep(Duration::from_millis(400)).await;
+    let reply = house.ask("[[sim:tokens=3]]").await;
+    assert_eq!(reply.status(), 200, "the journal has its hold");
+    until("a try to commit", async || house.running().app.store.gauges().retries > 0).await;
+    // That the database takes nothing is known by now.
+    let next = house.ask("[[sim:tokens=3]]").await;
+    assert_eq!(next.status(), 200);
+    assert!(house.running().app.store.ready(), "calls are served");
+    let held = house.running().app.store.gauges();
+    assert!(held.down && held.settle_lag_ms > 0 && held.journal_bytes > 0, "the alarm: {held:?}");
     drop(blocker);
-    let reply = call.join_all().await.remove(0).expect("a reply");
-    answered(&house, reply).await;
-    assert_eq!(rows(&house).await.len(), 1);
-    assert!(house.running().app.store.gauges().retries > 0, "it was tried again, and counted");
+    for call in [call_id(&reply), call_id(&next)] {
+        let row = house.row(call).await;
+        assert!(row.ending == Ending::Answered && row.charge.nano() > 0, "{row:?}");
+    }
+    house.quiet().await;
+    let rows = rows(&house).await;
+    assert_eq!(rows.len(), 2);
+    assert_eq!(house.available().await, FUNDED - rows.iter().map(|row| row.charge.nano()).sum::<i64>());
+}
+
+/// Holds are durable with their commit.
+pub async fn the_journal_cannot_be_synced() {
+    let house = House::new().await;
+    let data = house.running().app.settings.data_dir.clone();
+    break_syncs(&data);
+    let first = answered(&house, house.ask("[[sim:tokens=3]]").await).await;
+    assert_eq!(house.ask("[[sim:tokens=3]]").await.status(), 200);
+    mend_syncs(&data);
+    house.quiet().await;
+    let blocker = locked(&house);
+    let reply = house.ask("[[sim:tokens=3]]").await;
+    assert_eq!(reply.status(), 200, "the journal is believed again");
+    drop(blocker);
+    house.quiet().await;
+    assert_eq!(house.row(call_id(&reply)).await.charge, first.charge);
 }
 
 /// A small disk of its own; unmounted when dropped.
@@ -210,7 +246,7 @@ pub async fn the_disk_is_full() {
     videos::hold_at_the_maker(&house, true).await;
     let video = videos::begin(&house, "[[sim:queue=0 run=0]]").await;
     let filler = disk.fill();
-    assert_eq!(house.ask("the first one sees it").await.status(), 503);
+    until("the refusal", async || house.ask("[[sim:tokens=3]]").await.status() == 503).await;
     // The video is asked for all the while.
     let asked = || house.sim.received().iter().filter(|one| !one.path.starts_with("/video/")).count();
     let sent = asked();
@@ -238,14 +274,19 @@ pub async fn the_disk_is_full() {
     until("the recovery", async || house.running().app.store.ready()).await;
     assert_eq!(videos::shown(&house, video).await["status"], "completed");
     house.quiet().await;
-    assert_eq!((house.available().await, house.sim.videos()), (FUNDED - videos::PRICE, 1));
+    // The journal had space for calls, until the database was too far behind.
+    let page = UsagePage { before: None, limit: 10_000 };
+    let rows = house.running().app.store.usage(None, page).await.expect("rows");
+    let charged: Vec<i64> = rows.iter().map(|row| row.charge.nano()).collect();
+    assert!(charged.contains(&videos::PRICE), "{charged:?}");
+    assert_eq!((house.available().await, house.sim.videos()), (FUNDED - charged.iter().sum::<i64>(), 1));
     assert_eq!(house.ask("by itself").await.status(), 200);
     drop(house);
 }
 
 pub async fn the_disk_is_full_at_settle() {
     let Some(disk) = SmallDisk::mount() else { return };
-    let house = House::with(disk.plan()).await;
+    let house = House::with(Plan { ledger_behind: Plan::default().ledger_behind, ..disk.plan() }).await;
     house.sim.shut("/_door");
     let mut reply = house.post(&streamed("[[sim:tokens=12 door=2]]")).send().await.expect("a reply");
     let call = call_id(&reply);
@@ -254,9 +295,16 @@ pub async fn the_disk_is_full_at_settle() {
     house.sim.open();
     let rest = reply.text().await.expect("the stream goes on");
     assert!(rest.trim_end().ends_with("data: [DONE]"), "a normal end: {rest}");
+    until("the alarm", async || house.running().app.store.gauges().down).await;
+    // The journal has its space in advance: for calls that begin now, too.
+    assert_eq!(house.ask("[[sim:tokens=3]]").await.status(), 200);
     free_again(&filler);
-    let row = paid(&house, call).await;
+    let row = house.row(call).await;
     assert_eq!((row.ending, row.counters.output), (Ending::Answered, 12), "late, but whole");
+    house.quiet().await;
+    let charged: Vec<i64> = rows(&house).await.iter().map(|row| row.charge.nano()).collect();
+    assert!(charged.len() == 2 && charged.iter().all(|charge| *charge > 0), "{charged:?}");
+    assert_eq!(house.available().await, FUNDED - charged.iter().sum::<i64>());
     drop(house);
 }
 

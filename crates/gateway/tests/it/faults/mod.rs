@@ -46,7 +46,8 @@ macro_rules! cases {
 cases! {
     refused: a_bad_key, a_request_that_cannot_be_read, a_model_without_a_price, a_model_that_is_paused, not_enough_money, a_little_money, content_that_is_not_seen, overload,
         a_catalog_that_cannot_be_loaded;
-    ledger: the_ledger_is_down, the_ledger_is_slow, the_database_is_locked_for_a_moment, the_disk_is_full,
+    ledger: the_ledger_is_down, the_ledger_is_slow, the_database_is_locked_for_a_moment,
+        the_journal_cannot_be_synced, the_disk_is_full,
         the_ledger_is_down_at_settle, the_disk_is_full_at_settle, a_handler_panics, the_clock_jumps_forward,
         the_clock_jumps_back, an_adjustment_during_calls;
     clock: the_clock_is_wrong_by_years;
@@ -96,7 +97,7 @@ cases! {
 }
 
 /// Rows of the table.
-const ROWS: usize = 152;
+const ROWS: usize = 153;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 0] = [];

@@ -5,6 +5,7 @@ use crate::house::{House, Plan, call_id, chat, counted, error_of, events, text_o
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
+use tollgate_store::testing::break_syncs;
 use tollgate_store::{CallId, DataLocation, Ending, Options, Store, UsageRow};
 
 /// Output is dear, so that the number of tokens held for can be read off the hold; the prompt costs
@@ -60,13 +61,14 @@ async fn held(house: &House, model: &str, text: &str, extra: &Value) -> UsageRow
     house.row(call_id(&reply)).await
 }
 
-/// Somebody else keeps the database locked: the provider has answered, and the hold is not on the
-/// disk.
+/// The journal cannot be synced and somebody else keeps the database locked: the provider has
+/// answered, and the hold is not on the disk.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_is_withheld_and_free_when_the_hold_is_not_durable_in_time() {
     let house = House::with(Plan::impatient()).await;
     let database = rusqlite::Connection::open(house.dir.join("data/tollgate.db")).expect("the database");
     database.execute_batch("BEGIN IMMEDIATE").expect("locked");
+    break_syncs(&house.dir.join("data"));
     let reply = house.ask("hello [[sim:tokens=3]]").await;
     let call = call_id(&reply);
     let (status, error) = error_of(reply).await;

@@ -4,6 +4,7 @@ use crate::house::{House, Plan, call_id, chat, error_of, streamed};
 use serde_json::Value;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tollgate_store::testing::break_syncs;
 use tollgate_store::{Ending, UsagePage};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,6 +123,7 @@ async fn an_answer_that_was_paid_for_and_not_fetched_is_stored() {
     let blocker = rusqlite::Connection::open(file).expect("the file");
     blocker.busy_timeout(Duration::from_secs(5)).expect("patience");
     blocker.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
+    break_syncs(&house.running().app.settings.data_dir);
     let ask = || house.post(&chat("[[sim:tokens=3]]")).header("idempotency-key", "k7");
     let mut leaving = tokio::task::JoinSet::from_iter([ask().send()]);
     while house.sim.counts().finished == 0 {
@@ -158,6 +160,8 @@ async fn a_stored_reply_is_given_while_nothing_can_be_held() {
         rusqlite::Connection::open(house.running().app.settings.data_dir.join("tollgate.db")).expect("the file");
     blocker.busy_timeout(Duration::from_secs(5)).expect("patience");
     blocker.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
+    // Until the database is too far behind the journal.
+    while house.ask("[[sim:tokens=3]]").await.status() == 200 {}
     assert_eq!(house.ask("[[sim:tokens=3]]").await.status(), 503, "nothing can be held");
     let again = ask().send().await.expect("a reply");
     assert_eq!((again.status().as_u16(), call_id(&again)), (200, call));
