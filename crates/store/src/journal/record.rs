@@ -92,15 +92,16 @@ pub(crate) fn decided(buffer: &mut Vec<u8>, at: i64, pots: Pots, lots: &[([u8; 1
 pub(crate) fn write_mark(mark: &Mark, known: &KnownPrices) -> Vec<u8> {
     let mut pack = begin(MARK, mark.call, mark.account);
     pack.signed(mark.charge.nano());
-    facts(&mut pack, &mark.row, known);
+    facts(&mut pack, &mark.row, None, known);
     tail(&mut pack, &mark.row, mark.most);
     pack.0
 }
 
-pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
+/// `price_id` is that of a close whose price is not at hand.
+pub(crate) fn write_close(close: &Close, price_id: Option<[u8; 16]>, known: &KnownPrices) -> Vec<u8> {
     let mut pack = begin(CLOSE, close.call, close.account);
     pack.signed(close.charge.nano());
-    facts(&mut pack, &close.row, known);
+    facts(&mut pack, &close.row, price_id, known);
     pack.number(u64::try_from(close.ending.code()).unwrap_or(0));
     pack.text(&close.reason);
     let reply = close.reply.as_ref().filter(|reply| reply.body.len() <= MAX_STORED_REPLY);
@@ -140,7 +141,7 @@ fn begin(kind: u8, call: CallId, account: AccountId) -> Pack {
     pack
 }
 
-fn facts(pack: &mut Pack, row: &UsageFacts, known: &KnownPrices) {
+fn facts(pack: &mut Pack, row: &UsageFacts, price_id: Option<[u8; 16]>, known: &KnownPrices) {
     pack.id(&row.key.0);
     pack.signed(row.at);
     pack.signed(row.ended_at);
@@ -155,7 +156,7 @@ fn facts(pack: &mut Pack, row: &UsageFacts, known: &KnownPrices) {
     pack.number(u64::from(row.attempts));
     pack.option(row.first_byte_ms, |pack, ms| pack.number(u64::from(ms)));
     pack.option(row.tier.as_deref(), Pack::text);
-    pack.option(row.price.as_ref().map(|price| price.id()), |pack, id| pack.id(&id));
+    pack.option(row.price.as_ref().map(|price| price.id()).or(price_id), |pack, id| pack.id(&id));
     new_price(pack, row.price.as_deref(), known);
 }
 

@@ -53,7 +53,7 @@ fn a_close_comes_back_with_all_it_said() {
             let mut written = close(dropped, length, most);
             written.row.counters.tools = tools;
             written.row.cost = length.filter(|length| *length != 0).map(|_| Money::from_nano(77));
-            let (read, price_id) = read_back(&write_close(&written, &known));
+            let (read, price_id) = read_back(&write_close(&written, None, &known));
             assert_eq!((read.call, read.account, read.ending), (written.call, written.account, written.ending));
             assert_eq!((read.reason, read.charge), (written.reason, written.charge));
             assert_eq!((read.row.dropped.as_deref(), read.most), (dropped, written.most));
@@ -151,16 +151,16 @@ fn a_cost_needs_neither_a_limit_nor_tools() {
     let known = KnownPrices::default();
     let mut written = close(None, None, None);
     written.row.cost = Some(Money::ZERO);
-    let (read, _) = read_back(&write_close(&written, &known));
+    let (read, _) = read_back(&write_close(&written, None, &known));
     assert_eq!((read.row.cost, read.most, read.row.dropped), (Some(Money::ZERO), None, None));
 }
 
 #[test]
 fn a_price_is_written_until_the_database_has_it() {
     let known = KnownPrices::default();
-    let before = write_close(&close(None, None, None), &known);
+    let before = write_close(&close(None, None, None), None, &known);
     known.add([price().id()]);
-    let after = write_close(&close(None, None, None), &known);
+    let after = write_close(&close(None, None, None), None, &known);
     assert!(after.len() < before.len());
     let (read, price_id) = read_back(&after);
     assert_eq!((read.row.price.is_none(), price_id), (true, Some(price().id())));

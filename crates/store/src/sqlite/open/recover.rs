@@ -145,8 +145,12 @@ impl SqliteEngine {
                 None => return false,
             },
         };
-        self.shared.journal.forget_mark(call);
-        self.close_in_books(close, price_id, CloseRecord::None).is_some()
+        let mut written = record::write_close(&close, price_id, &self.shared.known_prices);
+        let closed = self.close_in_books(close, price_id, CloseRecord::New(&mut written)).is_some();
+        if !closed {
+            self.shared.journal.forget_mark(call);
+        }
+        closed
     }
 
     fn without_mark(&self, call: CallId, reason: &str) -> Option<Close> {
