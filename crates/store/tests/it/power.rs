@@ -350,8 +350,8 @@ fn holds_that_are_not_on_the_disk_are_found() {
 /// And holds that rest on the end of a task, which no journal has.
 #[test]
 fn holds_on_what_the_journal_does_not_know_are_found() {
-    // One in some hundred lives shows it: 204 was the first that did.
-    assert!(is_found(Planted::Overrated, 204..2_000));
+    // One in some hundred seeds shows it: this is the first of those that do.
+    assert!(is_found(Planted::Overrated, 337..2_000));
 }
 
 fn is_found(planted: Planted, mut seeds: std::ops::Range<u64>) -> bool {
