@@ -10,6 +10,7 @@ use crate::door::bodies::Bodies;
 use crate::door::server::{self, Port};
 use crate::door::spool::SpoolDisk;
 use crate::door::tls::TlsDoor;
+use crate::endpoints::desk::Desk;
 use crate::endpoints::{router, table};
 use crate::fetcher::Fetcher;
 use crate::metrics::Metrics;
@@ -153,7 +154,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
         app.tracker.spawn(server::serve(door.clone(), port, table::metrics_router(app.clone())));
     }
     let port = Port { listener, tls, most: app.settings.limits.connections };
-    let serving = keep(server::serve(door, port, router(app.clone())));
+    let serving = keep(server::serve(door, port, Desk::new(app.clone())));
     Ok(Running { app, address, recovered, serving, settling })
 }
 
