@@ -16,8 +16,8 @@ pub const MOST_ALERT_RULES: i64 = 100;
 pub const MOST_ALERT_PLACES: i64 = 50;
 /// Accounts that one rule watches, and so the most for which it fires.
 pub const MOST_ALERT_SUBJECTS: usize = 100;
-/// News that wait to be sent, of operators and of accounts each; what comes on top is in the list of
-/// what fired, and nowhere else.
+/// News of operators that wait to be sent; what comes on top is in the list of what fired, and
+/// nowhere else. Of accounts there are ten times as many.
 pub(crate) const MOST_WAITING: i64 = 1_000;
 /// News of one rule that are sent within a day: one that swings says nothing more after that.
 pub(crate) const MOST_A_DAY: i64 = 48;
@@ -329,6 +329,13 @@ pub struct DueAlert {
     /// This one counted.
     pub tries: i64,
     pub(crate) lease: i64,
+}
+
+impl DueAlert {
+    /// The place or the account.
+    pub fn whose(&self) -> [u8; 16] {
+        self.place.map(|place| place.0).or(self.account.map(|account| account.0)).unwrap_or_default()
+    }
 }
 
 /// What a replica saw of itself.

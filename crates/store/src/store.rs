@@ -66,6 +66,7 @@ mod invites;
 mod keys;
 mod ledger;
 mod manage;
+mod measures;
 mod notices;
 mod operators;
 mod outbox;

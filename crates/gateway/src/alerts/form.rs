@@ -134,8 +134,8 @@ mod tests {
         }
     }
 
-    /// The two that want a signature: by the key `timestamp\nsecret` over nothing, and by the secret
-    /// over `timestamp\nsecret` in the address. The values were computed with Python's `hmac`.
+    /// The two that want a signature: by the key `timestamp\nsecret` over nothing, and by the
+    /// secret over `timestamp\nsecret` in the address. The values come from Python's `hmac`.
     #[test]
     fn signatures_are_those_of_their_makers() {
         let with = PlaceAddress {

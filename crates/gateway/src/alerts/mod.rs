@@ -32,7 +32,8 @@ pub struct AlertDesk {
     secrets: Arc<Secrets>,
     /// Which replica this is, for what only it can see of itself.
     pub replica: String,
-    bell: Notify,
+    /// Something is to be sent: to places, and to accounts.
+    bells: [Notify; 2],
 }
 
 /// Where something goes. Addresses of chats are secrets: whoever has one can write there.
@@ -84,16 +85,16 @@ impl AlertDesk {
         let replica = std::fs::read_to_string(data_dir.join("replica.id")).unwrap_or_default();
         let name: String = replica.trim().chars().take(8).collect();
         let replica = if name.is_empty() { "server".to_owned() } else { name };
-        AlertDesk { till, outside, settings, secrets, replica, bell: Notify::new() }
+        AlertDesk { till, outside, settings, secrets, replica, bells: [Notify::new(), Notify::new()] }
     }
 
     /// What was written is sent at once.
     pub fn ring(&self) {
-        self.bell.notify_one();
+        self.bells.iter().for_each(Notify::notify_one);
     }
 
-    pub async fn rung(&self) {
-        self.bell.notified().await;
+    pub async fn rung(&self, of_accounts: bool) {
+        self.bells[usize::from(of_accounts)].notified().await;
     }
 
     /// An address that may be written to, and what may be shown of it.
@@ -134,7 +135,8 @@ impl AlertDesk {
         }
     }
 
-    /// A webhook as the Standard Webhooks have it, signed with the secrets of this purpose and owner.
+    /// A webhook as the Standard Webhooks have it, signed with the secrets of this purpose and
+    /// owner.
     pub async fn tell_signed(&self, url: &str, id: &str, body: String, of: (&str, &str)) -> PlaceAnswer {
         let at = self.till.world.now_ms().div_euclid(1000);
         let signed = format!("{id}.{at}.{body}");
@@ -181,7 +183,8 @@ pub fn seal(secrets: &Secrets, address: &PlaceAddress, fill: impl FnOnce(&mut [u
     secrets.seal(PURPOSE, "", &serde_json::to_vec(address).ok()?, fill)
 }
 
-/// What may be shown of an address: a host, or whom mail goes to. Refused where nothing may be sent.
+/// What may be shown of an address: a host, or whom mail goes to. Refused where nothing may be
+/// sent.
 pub fn shown(kind: AlertPlaceKind, to: &str, settings: &WebhookSettings) -> Result<String, Refusal> {
     if kind == AlertPlaceKind::Mail {
         return match crate::people::post::is_address(to) {

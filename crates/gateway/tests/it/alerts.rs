@@ -1,6 +1,6 @@
 //! Alerts and notices over real sockets, on both engines: each kind of rule fires and clears, once
-//! for all replicas, in the form of each place; places that are slow, down or hostile; customers who
-//! hear of a low balance.
+//! for all replicas, in the form of each place; places that are slow, down or hostile; customers
+//! who hear of a low balance.
 
 use crate::engine::Engine;
 use crate::house::{House, Plan, error_of, second};
@@ -32,11 +32,22 @@ struct Receiver {
     answers: Arc<Mutex<Vec<u16>>>,
     says: &'static str,
     seen: Arc<Mutex<Vec<(HeaderMap, Value, Bytes)>>>,
+    /// It takes what it is sent and never answers.
+    hangs: bool,
 }
 
 impl Receiver {
     async fn start(answers: &[u16], says: &'static str) -> (Receiver, String) {
-        let receiver = Receiver { answers: Arc::new(Mutex::new(answers.to_vec())), says, seen: Arc::default() };
+        let answers = Arc::new(Mutex::new(answers.to_vec()));
+        Receiver { answers, says, seen: Arc::default(), hangs: false }.served().await
+    }
+
+    async fn hanging() -> (Receiver, String) {
+        Receiver { answers: Arc::default(), says: "", seen: Arc::default(), hangs: true }.served().await
+    }
+
+    async fn served(self) -> (Receiver, String) {
+        let receiver = self;
         let app = Router::new().route("/hook", post(receive)).with_state(receiver.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
@@ -67,6 +78,9 @@ fn serve(listener: tokio::net::TcpListener, app: Router) {
 async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: Bytes) -> (StatusCode, &'static str) {
     let value = serde_json::from_slice(&body).unwrap_or_default();
     receiver.seen.lock().expect("a lock").push((headers, value, body));
+    if receiver.hangs {
+        std::future::pending::<()>().await;
+    }
     let mut answers = receiver.answers.lock().expect("a lock");
     let answer = if answers.is_empty() { 200 } else { answers.remove(0) };
     (StatusCode::from_u16(answer).expect("a status"), receiver.says)
@@ -126,7 +140,7 @@ impl Watch {
     }
 
     async fn rule(&self, places: &[&str], mut body: Value) -> String {
-        body["places"] = json!(places);
+        body["places"] = if places.is_empty() { Value::Null } else { json!(places) };
         body["name"] = body["kind"].clone();
         let made = self.ask("POST", "/api/admin/alerts/rules", body).await;
         made["rule_id"].as_str().expect("an id").to_owned()
@@ -171,8 +185,7 @@ impl Watch {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_balance_that_falls_is_sent_once_and_clears_once() {
+pub async fn a_balance_that_falls_is_sent_once_and_clears_once() {
     for engine in Engine::both().await {
         let watch = Watch::new(&engine).await;
         let app = watch.house.running().app.clone();
@@ -305,8 +318,7 @@ async fn faults_of_a_provider_fire_by_share_and_number() {
 
 /// A place that answers 500, and one that is not there: tried again with the same id, within a
 /// bound, while another one hears at once.
-#[tokio::test(flavor = "multi_thread")]
-async fn places_that_fail_are_tried_again_and_given_up() {
+pub async fn places_that_fail_are_tried_again_and_given_up() {
     for engine in Engine::both().await {
         let watch = Watch::new(&engine).await;
         let app = watch.house.running().app.clone();
@@ -320,23 +332,29 @@ async fn places_that_fail_are_tried_again_and_given_up() {
             places.push(watch.place(kind, to).await);
         }
         let places: Vec<&str> = places.iter().map(String::as_str).collect();
-        watch.rule(&places, json!({ "kind": "disk", "bytes": 1_000 })).await;
-        app.store.put_alert_fact("disk", "r2", 1).await.expect("said");
+        let account = watch.house.account.to_string();
+        let body = json!({ "kind": "balance", "accounts": [account], "amount_nano_usd": 5 * USD });
+        watch.rule(&places, body).await;
+        watch.adjust("less", -6 * USD).await;
         watch.look().await;
         well.reach(1).await;
-        let mut later = 0;
-        while app.store.alerts_waiting().await.expect("read") > 0 {
-            later += 4 * 3_600_000;
-            watch.house.clock.pass(later);
+        // Within five hours it is over; a reminder would come after a day.
+        for step in 1..=30 {
+            if app.store.alerts_waiting().await.expect("read") == 0 {
+                break;
+            }
+            watch.house.clock.pass(step * 1_200_000);
             send_due(&app).await.expect("sent");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        assert_eq!(app.store.alerts_waiting().await.expect("read"), 0, "given up");
         let ids: std::collections::BTreeSet<String> = failing
             .seen()
             .iter()
             .map(|(headers, ..)| headers["webhook-id"].to_str().expect("text").to_owned())
             .collect();
-        assert_eq!((failing.seen().len(), ids.len(), well.seen().len()), (8, 1, 1));
+        assert_eq!((ids.len(), well.seen().len()), (1, 1));
+        assert!((2..=8).contains(&failing.seen().len()), "{}", failing.seen().len());
         let page = watch.ask("GET", "/api/admin/alerts/events", json!({})).await;
         let first = page["data"].as_array().and_then(|rows| rows.last()).expect("an event").clone();
         let mut said: Vec<(&str, i64)> = first["deliveries"]
@@ -349,6 +367,32 @@ async fn places_that_fail_are_tried_again_and_given_up() {
         assert_eq!(said, [("delivered", 1), ("given_up", 8), ("given_up", 8)]);
         assert!(app.metrics.alerts.deliveries("given_up") >= 2);
         watch.house.clock.pass(0);
+        watch.house.quiet().await;
+    }
+}
+
+/// It has the message, and does not say so.
+pub async fn a_slow_place_holds_up_nobody() {
+    for engine in Engine::both().await {
+        let watch = Watch::new(&engine).await;
+        let app = watch.house.running().app.clone();
+        let (slow, slow_url) = Receiver::hanging().await;
+        let (well, well_url) = Receiver::start(&[], "ok").await;
+        let (first, other) = (watch.place("slack", &slow_url).await, watch.place("slack", &well_url).await);
+        watch.rule(&[&first, &other], json!({ "kind": "disk", "bytes": 1_000 })).await;
+        app.store.put_alert_fact("disk", "r2", 1).await.expect("said");
+        watch.look().await;
+        slow.reach(1).await;
+        well.reach(1).await;
+        // The slow one is in somebody's hands.
+        while app.store.alerts_waiting().await.expect("read") > 1 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        // What comes meanwhile reaches the other one; the slow one has one at a time.
+        app.store.put_alert_fact("disk", "r3", 1).await.expect("said");
+        watch.look().await;
+        well.reach(2).await;
+        assert_eq!(slow.seen().len(), 1);
         watch.house.quiet().await;
     }
 }
@@ -390,7 +434,8 @@ async fn a_test_says_what_came_back() {
         let until = watch.house.running().app.world.now_ms() + 3_600_000;
         watch.ask("POST", &silence, json!({ "until_ms": until })).await;
         watch.look().await;
-        assert_eq!(watch.house.running().app.store.mail_waiting().await.expect("read"), 0, "silence");
+        assert_eq!(watch.firing().await, 1);
+        assert_eq!(watch.house.running().app.store.alerts_waiting().await.expect("read"), 0, "silence");
         watch.ask("POST", &silence, json!({ "until_ms": null })).await;
         watch.look().await;
         letters(&watch.house, 2).await;
@@ -404,6 +449,9 @@ async fn owners_and_the_webhook_hear_of_a_low_balance_once() {
         let watch = Watch::new(&engine).await;
         let house = &watch.house;
         let app = &house.running().app;
+        // In the morning, so that all of it is one day.
+        let morning = 86_400_000 - app.world.now_ms().rem_euclid(86_400_000) + 21_600_000;
+        house.later(morning).await;
         person(house, "ada@example.com", None, Some((house.account, AccountRole::Owner))).await;
         person(house, "bob@example.com", None, Some((house.account, AccountRole::Viewer))).await;
         let (receiver, url) = Receiver::start(&[503], "").await;
@@ -430,7 +478,7 @@ async fn owners_and_the_webhook_hear_of_a_low_balance_once() {
         let letter = letters(house, 1).await.remove(0);
         assert!(letter.contains("To: ada@example.com") && letter.contains("Subject: Your balance is low"), "{letter}");
         receiver.reach(1).await;
-        house.later(10_000).await;
+        house.later(morning + 10_000).await;
         send_due(app).await.expect("sent");
         let seen = receiver.reach(2).await;
         let (headers, event, body) = &seen[1];
@@ -451,11 +499,10 @@ async fn owners_and_the_webhook_hear_of_a_low_balance_once() {
             house.http.get(house.url("/api/account/notices")).bearer_auth(&manage).send().await.expect("a reply");
         let shown: Value = shown.json().await.expect("JSON");
         assert_eq!((&shown["sent_today"], shown["low_since_ms"].is_i64()), (&json!(3), true), "{shown}");
-        assert_eq!(app.store.mail_waiting().await.expect("read"), 0);
         receiver.reach(4).await;
         // Whoever wants nothing hears nothing.
         assert_eq!(put(&manage, json!({ "threshold_nano_usd": null })).await.status(), 200);
-        house.later(86_400_000).await;
+        house.later(morning + 86_400_000).await;
         look_at_notices(app, None).await.expect("looked");
         assert_eq!(letters(house, 3).await.len(), 3);
         house.quiet().await;

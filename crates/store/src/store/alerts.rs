@@ -8,10 +8,9 @@ use crate::alert::{
     NewAlertRule, SealedAlertPlace, named,
 };
 use crate::error::StoreError;
-use crate::ids::{AccountId, AlertEventId, AlertPlaceId, AlertRuleId};
+use crate::ids::{AlertEventId, AlertPlaceId, AlertRuleId};
 use crate::operator::Attribution;
 use crate::person::statement::{PersonStatement, SqlRow, may, must, values};
-use crate::route_health::quarter_of;
 
 const RULES: &str = "SELECT id, name, condition, places, enabled, silenced_until, silence_reason, created_at, changed_at \
      FROM alert_rule ORDER BY id";
@@ -22,10 +21,13 @@ const PUT_EVENT: &str =
 /// A place that is gone meanwhile gets nothing.
 const PUT_DELIVERY: &str = "INSERT INTO alert_delivery (id, event_id, place_id, news, created_at, due_at, tries) \
      SELECT $1, $2, $3, $4, $5, $6, 0 WHERE EXISTS (SELECT 1 FROM alert_place WHERE id = $3) \
-     AND (SELECT count(*) FROM alert_delivery WHERE due_at IS NOT NULL AND place_id IS NOT NULL) < $7";
+     AND (SELECT count(*) FROM alert_delivery WHERE due_at IS NOT NULL AND place_id IS NOT NULL) < $7 \
+     AND (SELECT count(*) FROM alert_delivery WHERE due_at IS NOT NULL AND place_id = $3) < $8";
 /// Rows of what fired that are there at most, and how long.
 const MOST_EVENTS: i64 = 1_000;
 const REMEMBERED_MS: i64 = 30 * DAY_MS;
+/// News that wait for one place: one that is down for long does not hide the others.
+const EACH_WAITING: i64 = 20;
 
 fn no_rule(rule: AlertRuleId) -> StoreError {
     StoreError::NotFound(rule.to_string())
@@ -296,7 +298,7 @@ impl Store {
     ) -> Vec<PersonStatement> {
         let put = |place: &AlertPlaceId| {
             let id = on_engine!(self, e => e.people_ids().alert_event());
-            may(PUT_DELIVERY, values![id.0, event.0, place.0, news, now, now, MOST_WAITING])
+            may(PUT_DELIVERY, values![id.0, event.0, place.0, news, now, now, MOST_WAITING, EACH_WAITING])
         };
         places.iter().map(put).collect()
     }
@@ -340,55 +342,6 @@ impl Store {
             "SELECT replica, value, at FROM alert_fact WHERE name = $1 AND at >= $2 ORDER BY replica LIMIT 100";
         let fact = |row: &SqlRow| Ok(AlertFact { replica: row.text(0)?, value: row.int(1)?, at: row.int(2)? });
         self.people_rows(SQL, values![name, since]).await?.iter().map(fact).collect()
-    }
-
-    /// What an account has, held money included: what is held is its own until it is charged.
-    pub async fn balance_of(&self, account: AccountId) -> Result<Option<i64>, StoreError> {
-        const SQL: &str = "SELECT trial_available + paid_available + trial_held + paid_held FROM account WHERE id = $1";
-        self.people_rows(SQL, values![account.0]).await?.first().map(|row| row.int(0)).transpose()
-    }
-
-    /// What an account, or with none the house, was charged since then, by quarters of an hour.
-    pub async fn charged_since(&self, account: Option<AccountId>, since: i64) -> Result<i64, StoreError> {
-        const OF: &str = "SELECT CAST(coalesce(sum(charge - refunded), 0) AS bigint) FROM usage_quarter \
-             WHERE account_id = $1 AND quarter >= $2";
-        const HOUSE: &str =
-            "SELECT CAST(coalesce(sum(charge - refunded), 0) AS bigint) FROM usage_quarter WHERE quarter >= $1";
-        let quarter = quarter_of(since);
-        let rows = match account {
-            Some(account) => self.people_rows(OF, values![account.0, quarter]).await?,
-            None => self.people_rows(HOUSE, values![quarter]).await?,
-        };
-        rows.first().map_or(Ok(0), |row| row.int(0))
-    }
-
-    /// Calls since then, and how many went well: those of a provider as they were tried, or without
-    /// one those of customers. An empty model means all.
-    pub async fn tried_since(&self, model: &str, provider: &str, since: i64) -> Result<(i64, i64), StoreError> {
-        const SQL: &str = "SELECT CAST(coalesce(sum(calls), 0) AS bigint), CAST(coalesce(sum(good), 0) AS bigint) \
-             FROM route_health WHERE quarter >= $1 AND provider = $2 AND (model = $3 OR $3 = '')";
-        let rows = self.people_rows(SQL, values![quarter_of(since), provider, model]).await?;
-        rows.first().map_or(Ok((0, 0)), |row| Ok((row.int(0)?, row.int(1)?)))
-    }
-
-    /// Tasks that are open and whose state nobody knows since then; not counted beyond `most`.
-    pub async fn unknown_tasks(&self, since: i64, most: i64) -> Result<i64, StoreError> {
-        const SQL: &str = "SELECT count(*) FROM (SELECT 1 AS one FROM task WHERE unknown_since IS NOT NULL \
-             AND unknown_since <= $1 AND state < 5 LIMIT $2) AS few";
-        self.people_rows(SQL, values![since, most]).await?.first().map_or(Ok(0), |row| row.int(0))
-    }
-
-    /// When the next key of an account ends, or with none the next of the operators.
-    pub async fn next_key_end(&self, account: Option<AccountId>) -> Result<Option<i64>, StoreError> {
-        const OF: &str = "SELECT min(expires_at) FROM key WHERE account_id = $1 AND expires_at IS NOT NULL \
-             AND revoked_at IS NULL AND expires_at > $2";
-        const HOUSE: &str = "SELECT min(expires_at) FROM admin_key WHERE revoked_at IS NULL AND expires_at > $1";
-        let now = self.people_now();
-        let rows = match account {
-            Some(account) => self.people_rows(OF, values![account.0, now]).await?,
-            None => self.people_rows(HOUSE, values![now]).await?,
-        };
-        rows.first().map_or(Ok(None), |row| row.opt_int(0))
     }
 }
 

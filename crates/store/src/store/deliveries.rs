@@ -9,12 +9,14 @@ use crate::person::statement::{may, must, values};
 
 impl Store {
     /// Takes what is due for so long: should the taker die, it is due again afterwards. Of one
-    /// place or account there is one at a time, so that a slow one does not hold up the others.
+    /// place or account there is one at a time, so that a slow one does not hold up the others;
+    /// those in `except` have theirs already.
     pub async fn take_alerts(
         &self,
         of_accounts: bool,
         limit: usize,
         lease_ms: i64,
+        except: &[[u8; 16]],
     ) -> Result<Vec<DueAlert>, StoreError> {
         const OF_PLACES: &str = "SELECT id, event_id, place_id, account_id, news, created_at, due_at, tries \
              FROM alert_delivery WHERE due_at IS NOT NULL AND due_at <= $1 AND place_id IS NOT NULL ORDER BY due_at, id LIMIT 200";
@@ -27,15 +29,16 @@ impl Store {
             let (id, due) = (row.id(0)?, row.int(6)?);
             let place = row.opt_id(2)?.map(AlertPlaceId);
             let account = row.opt_id(3)?.map(AccountId);
-            if taken.len() >= limit || taken.iter().any(|one| (one.place, one.account) == (place, account)) {
+            let (lease, event) = (now.saturating_add(lease_ms), AlertEventId(row.id(1)?));
+            let (news, created_at, tries) = (row.text(4)?, row.int(5)?, row.int(7)? + 1);
+            let one = DueAlert { id, event, place, account, news, created_at, tries, lease };
+            let whose = one.whose();
+            if taken.len() >= limit || except.contains(&whose) || taken.iter().any(|other| other.whose() == whose) {
                 continue;
             }
-            let lease = now.saturating_add(lease_ms);
             let sql = "UPDATE alert_delivery SET due_at = $3, tries = tries + 1 WHERE id = $1 AND due_at = $2";
             if self.write_people(vec![must(sql, values![id, due, lease])]).await?.is_none() {
-                let event = AlertEventId(row.id(1)?);
-                let (news, created_at, tries) = (row.text(4)?, row.int(5)?, row.int(7)? + 1);
-                taken.push(DueAlert { id, event, place, account, news, created_at, tries, lease });
+                taken.push(one);
             }
         }
         Ok(taken)

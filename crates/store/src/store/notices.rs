@@ -11,6 +11,10 @@ use crate::person::statement::{SqlRow, may, must, values};
 
 /// An account has news of its own waiting at most.
 const EACH_WAITING: i64 = 10;
+pub(super) const CROSSED: &str = "SELECT n.account_id, n.threshold, n.mail, n.webhook, n.low_at, n.day, n.sent, \
+     a.trial_available + a.paid_available + a.trial_held + a.paid_held \
+     FROM balance_notice AS n JOIN account AS a ON a.id = n.account_id \
+     WHERE n.account_id > $1 ORDER BY n.account_id LIMIT $2";
 
 impl Store {
     /// What an account wants to hear of; without a wish it hears nothing.
@@ -62,20 +66,16 @@ impl Store {
         self.balance_notice(account).await
     }
 
-    /// Some of the accounts that want notices, after this one in the order of their ids: those whose
-    /// balance has crossed, and the last that was looked at, if there may be more.
+    /// Some of the accounts that want notices, after this one in the order of their ids: those
+    /// whose balance has crossed, and the last that was looked at, if there may be more.
     pub async fn crossed_notices(
         &self,
         after: Option<AccountId>,
         limit: u32,
     ) -> Result<(Vec<DueNotice>, Option<AccountId>), StoreError> {
-        const SQL: &str = "SELECT n.account_id, n.threshold, n.mail, n.webhook, n.low_at, n.day, n.sent, \
-             a.trial_available + a.paid_available + a.trial_held + a.paid_held \
-             FROM balance_notice AS n JOIN account AS a ON a.id = n.account_id \
-             WHERE n.account_id > $1 ORDER BY n.account_id LIMIT $2";
         let today = day_of(self.people_now());
         let after = after.map_or([0; 16], |account| account.0);
-        let rows = self.people_rows(SQL, values![after, i64::from(limit)]).await?;
+        let rows = self.people_rows(CROSSED, values![after, i64::from(limit)]).await?;
         let due = |row: &SqlRow| -> Result<Option<DueNotice>, StoreError> {
             let (threshold, balance, was_low) = (row.int(1)?, row.int(7)?, row.opt_int(4)?.is_some());
             let low = balance < threshold;

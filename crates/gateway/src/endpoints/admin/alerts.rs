@@ -86,7 +86,7 @@ const KINDS: FieldKind =
     FieldKind::Word(&["balance", "spend", "faults", "unknown_tasks", "drift", "disk", "certificate", "key_end"]);
 const PLACE_KINDS: FieldKind =
     FieldKind::Word(&["webhook", "mail", "slack", "discord", "feishu", "dingtalk", "wecom", "telegram"]);
-const GOES_TO: VerbField = may("places", FieldKind::Names, "Ids of places; at most 20");
+const GOES_TO: VerbField = may_be_null("places", FieldKind::Names, "Ids of places, at most 20; `null`: none");
 const ACCOUNTS: VerbField =
     may("accounts", FieldKind::Names, "At most 100; of `spend` and `key_end` left out: the house, the operators");
 const AMOUNT: VerbField =
@@ -285,7 +285,11 @@ pub(in crate::endpoints) static NOTICE_SET: OperatorVerb = OperatorVerb {
 };
 
 fn places(asked: &OperatorRequest<'_>) -> Result<Option<Vec<AlertPlaceId>>, Refusal> {
-    asked.may("places")
+    Ok(match asked.change("places")? {
+        Change::Keep => None,
+        Change::Lift => Some(Vec::new()),
+        Change::Set(places) => Some(places),
+    })
 }
 
 /// Which of the fields below belong to a kind.

@@ -5,10 +5,11 @@ use crate::alerts::{PlaceAnswer, form};
 use crate::app::App;
 use crate::people::letter::Letter;
 use crate::work::video::webhooks;
-use futures_util::StreamExt as _;
-use futures_util::stream;
+use futures_util::future::join_all;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinSet;
 use tollgate_store::{AccountId, AlertNews, AlertPlaceId, AlertPlaceKind, DueAlert, StoreError};
 
 const LOOK: Duration = Duration::from_secs(5);
@@ -18,42 +19,62 @@ const AGAIN: [i64; 7] = [5, 30, 120, 600, 1_800, 3_600, 3 * 3_600];
 /// What a try takes beside the patience for an answer.
 const MORE_MS: i64 = 60_000;
 
-pub async fn run(app: &App) {
+pub async fn run(app: &Arc<App>) {
+    // A customer's slow receiver does not keep operators waiting.
+    tokio::join!(sends(app, false), sends(app, true));
+}
+
+/// Sends as there are places for it: one that does not answer keeps its own, and no other.
+async fn sends(app: &Arc<App>, of_accounts: bool) {
+    // Tasks of their own: one that waits for the database goes on while the next are taken.
+    let (mut sending, mut in_hand) = (JoinSet::new(), Vec::new());
     loop {
-        let busy = send_due(app).await.unwrap_or_else(|error| {
+        let free = AT_ONCE.saturating_sub(sending.len());
+        let taken = take(app, of_accounts, free, &in_hand).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "alerts wait for the database");
-            0
+            Vec::new()
         });
-        if busy > 0 && !app.shutdown.stopping.is_cancelled() {
-            continue;
+        for due in taken {
+            in_hand.push(due.whose());
+            let app = app.clone();
+            sending.spawn(async move { sent(&app, due).await });
         }
         tokio::select! {
+            Some(done) = sending.join_next() => match done {
+                Ok(whose) => in_hand.retain(|one| *one != whose),
+                // Its lease ends.
+                Err(_) => in_hand.clear(),
+            },
             () = tokio::time::sleep(LOOK) => {}
-            () = app.alerts.rung() => {}
+            () = app.alerts.rung(of_accounts) => {}
+            // What is on its way is sent again by the next process, with the same id.
             () = app.shutdown.stopping.cancelled() => return,
         }
     }
 }
 
-/// Sends what is due; how much that was.
-pub async fn send_due(app: &App) -> Result<usize, StoreError> {
+async fn take(app: &App, of_accounts: bool, free: usize, in_hand: &[[u8; 16]]) -> Result<Vec<DueAlert>, StoreError> {
+    if free == 0 {
+        return Ok(Vec::new());
+    }
     let patience = i64::try_from(app.settings.video.webhooks.patience.as_millis()).unwrap_or(MORE_MS);
-    let lease = patience.saturating_mul(2).saturating_add(MORE_MS);
-    let side = async |of_accounts: bool| -> Result<usize, StoreError> {
-        let due = app.store.take_alerts(of_accounts, AT_ONCE, lease).await?;
-        let count = due.len();
-        let each = |due: DueAlert| async move {
-            if let Err(error) = one(app, &due).await {
-                // It is sent once more, with the same id.
-                tracing::warn!(%error, "what became of an alert could not be written down");
-            }
-        };
-        stream::iter(due).for_each_concurrent(AT_ONCE, each).await;
-        Ok(count)
-    };
-    // A customer's slow receiver does not keep operators waiting.
-    let (places, accounts) = tokio::join!(side(false), side(true));
-    Ok(places? + accounts?)
+    app.store.take_alerts(of_accounts, free, patience.saturating_mul(2).saturating_add(MORE_MS), in_hand).await
+}
+
+/// Whose it was.
+async fn sent(app: &App, due: DueAlert) -> [u8; 16] {
+    if let Err(error) = one(app, &due).await {
+        // It is sent once more, with the same id.
+        tracing::warn!(%error, "what became of an alert could not be written down");
+    }
+    due.whose()
+}
+
+/// Sends what is due now, and waits for it; how much that was.
+pub async fn send_due(app: &App) -> Result<usize, StoreError> {
+    let mut due = take(app, false, AT_ONCE, &[]).await?;
+    due.extend(take(app, true, AT_ONCE, &[]).await?);
+    Ok(join_all(due.into_iter().map(|due| sent(app, due))).await.len())
 }
 
 async fn one(app: &App, due: &DueAlert) -> Result<(), StoreError> {
