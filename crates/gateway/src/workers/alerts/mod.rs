@@ -9,6 +9,7 @@ use crate::alerts::judge::{self, AlertReading};
 use crate::app::App;
 use crate::door::spool::free_bytes;
 use crate::people::letter::{Letter, LetterAbout};
+use crate::work::video::webhooks;
 pub use send::send_due;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -173,5 +174,7 @@ async fn notice(app: &App, due: &DueNotice) -> Result<NoticeMail, StoreError> {
         "account_id": due.account, "balance_nano_usd": due.balance, "threshold_nano_usd": due.threshold,
         "at_ms": app.world.now_ms(),
     });
-    Ok(NoticeMail { letters, webhook: due.webhook.then(|| data.to_string()) })
+    let account = app.store.account(due.account).await?.filter(|_| due.webhook);
+    let hears = account.and_then(|account| webhooks::of_account(&app.video, &account));
+    Ok(NoticeMail { letters, webhook: hears.map(|_| data.to_string()) })
 }
