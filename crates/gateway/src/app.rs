@@ -1,5 +1,6 @@
 //! What endpoints and workers see: the till, the desks, and what belongs to neither.
 
+use crate::alerts::AlertDesk;
 use crate::call::Till;
 use crate::door::bodies::Bodies;
 use crate::door::server::ServerContext;
@@ -37,6 +38,7 @@ pub struct App {
     pub realtime: Arc<RealtimeDesk>,
     pub payments: Arc<PaymentDesk>,
     pub people: PeopleDesk,
+    pub alerts: AlertDesk,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) published: Published,
     /// One reload at a time: what was read first must not replace what was read later.

@@ -4,6 +4,7 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
+pub mod alerts;
 pub mod app;
 pub mod call;
 mod cannot_start;

@@ -1,6 +1,7 @@
 //! Puts the house together from its settings, serves, and takes it down in the right order: no new
 //! calls, open calls to their end, abandoned ones settled, everything committed.
 
+use crate::alerts::AlertDesk;
 use crate::app::App;
 use crate::call::task::Board;
 use crate::call::{Abandoned, Till};
@@ -33,7 +34,7 @@ use crate::work::realtime::{RealtimeDesk, SessionPlaces};
 use crate::work::run_files::RunFiles;
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
-use crate::workers::{mail, payments, poller, probes, reload, runs, settler, upkeep, webhooks};
+use crate::workers::{alerts, mail, payments, poller, probes, reload, runs, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
@@ -136,6 +137,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     let tls = files.zip(tls).map(|(files, pair)| Arc::new(TlsDoor::new(files, pair, app.metrics.tls.clone())));
     app.tracker.spawn(poller::run(app.clone()));
     app.tracker.spawn(mail::run(app.clone()));
+    app.tracker.spawn(alerts::run(app.clone()));
     app.tracker.spawn(probes::run(app.clone()));
     app.tracker.spawn(runs::run(app.clone(), router(app.clone())));
     if let Some(source) = source {
@@ -245,6 +247,13 @@ pub(crate) fn build(
         secrets: secrets.clone(),
         copies,
     };
+    let alerts = AlertDesk::new(
+        till.clone(),
+        video.outside.clone(),
+        settings.video.webhooks.clone(),
+        secrets.clone(),
+        &settings.data_dir,
+    );
     let spool = Arc::new(spool);
     let images =
         ImageDesk { outside: video.outside.clone(), spool: spool.clone(), store: pictures, secrets: secrets.clone() };
@@ -257,6 +266,7 @@ pub(crate) fn build(
     };
     Arc::new(App {
         people: PeopleDesk::new(&settings.people, secrets.clone()),
+        alerts,
         realtime: Arc::new(realtime),
         payments: Arc::new(PaymentDesk::new(till.clone(), settings.payments.clone())),
         images: Arc::new(images),

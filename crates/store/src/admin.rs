@@ -2,6 +2,7 @@
 //! its data directory: one JSON command per line, one JSON answer per line. Only the owner of the
 //! files may connect.
 
+mod alerts;
 mod money;
 mod people;
 
@@ -21,10 +22,15 @@ use tollgate_catalog::Money;
 use crate::account::change::{AccountChange, KeyChange};
 use crate::account::limits::Change;
 use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey, Pot};
+use crate::alert::notice::NoticeWish;
+use crate::alert::{AlertChange, AlertSilence, NewAlertPlace, NewAlertRule};
 use crate::call::UsagePage;
 use crate::code_batch::NewCodeBatch;
 use crate::error::StoreError;
-use crate::ids::{AccountId, AdminKeyId, BatchId, CallId, InviteId, KeyId, OrderId, PersonId, RunId};
+use crate::ids::{
+    AccountId, AdminKeyId, AlertEventId, AlertPlaceId, AlertRuleId, BatchId, CallId, InviteId, KeyId, OrderId,
+    PersonId, RunId,
+};
 use crate::ledger::entries::EntryPage;
 use crate::operator::pause::PauseChange;
 use crate::operator::workflow::WorkflowMove;
@@ -254,6 +260,47 @@ pub enum AdminCommand {
         batch: BatchId,
         done: Attribution,
     },
+    AlertPlaceCreate {
+        new: NewAlertPlace,
+        done: Attribution,
+    },
+    AlertPlaceList,
+    AlertPlaceRemove {
+        place: AlertPlaceId,
+        done: Attribution,
+    },
+    AlertRuleCreate {
+        new: Box<NewAlertRule>,
+        done: Attribution,
+    },
+    AlertRuleList,
+    AlertRuleChange {
+        rule: AlertRuleId,
+        change: Box<AlertChange>,
+        done: Attribution,
+    },
+    AlertRuleRemove {
+        rule: AlertRuleId,
+        done: Attribution,
+    },
+    AlertSilence {
+        rule: AlertRuleId,
+        silence: AlertSilence,
+        done: Attribution,
+    },
+    AlertsFiring,
+    AlertEvents {
+        before: Option<AlertEventId>,
+        limit: u32,
+    },
+    NoticeShow {
+        account: AccountId,
+    },
+    NoticeSet {
+        account: AccountId,
+        wish: NoticeWish,
+        done: Attribution,
+    },
 }
 
 /// Runs that operators begin are counted with all others of their account, and have more room.
@@ -394,6 +441,18 @@ impl Store {
             | AdminCommand::CodesCreate { .. }
             | AdminCommand::CodesList { .. }
             | AdminCommand::CodesRevoke { .. } => self.execute_about_money(command).await,
+            AdminCommand::AlertPlaceCreate { .. }
+            | AdminCommand::AlertPlaceList
+            | AdminCommand::AlertPlaceRemove { .. }
+            | AdminCommand::AlertRuleCreate { .. }
+            | AdminCommand::AlertRuleList
+            | AdminCommand::AlertRuleChange { .. }
+            | AdminCommand::AlertRuleRemove { .. }
+            | AdminCommand::AlertSilence { .. }
+            | AdminCommand::AlertsFiring
+            | AdminCommand::AlertEvents { .. }
+            | AdminCommand::NoticeShow { .. }
+            | AdminCommand::NoticeSet { .. } => self.execute_about_alerts(command).await,
             AdminCommand::ClockShow => value(self.clock_state()),
             AdminCommand::ClockAccept { done } => {
                 let accepted = self.accept_clock().await?;

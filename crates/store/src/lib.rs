@@ -12,6 +12,7 @@
 
 mod account;
 pub mod admin;
+mod alert;
 mod call;
 mod client_secret;
 mod clock;
@@ -51,6 +52,12 @@ pub use account::{
     Account, BalanceEvent, ChangedKeys, Charged, Credit, CreditKind, Credited, EventPage, Expiring, Key, KeyAndAccount,
     KeyScope, NewAccount, NewKey, Pot, hash_secret,
 };
+pub use alert::notice::{BalanceNotice, DueNotice, NOTICES_A_DAY, NoticeMail, NoticeOwner, NoticeWish};
+pub use alert::{
+    AlertChange, AlertCondition, AlertDelivery, AlertEvent, AlertFact, AlertFiring, AlertMove, AlertNews, AlertPlace,
+    AlertPlaceKind, AlertRule, AlertSilence, DueAlert, MOST_ALERT_PLACES, MOST_ALERT_RULES, MOST_ALERT_SUBJECTS,
+    NewAlertPlace, NewAlertRule, SealedAlertPlace,
+};
 pub use call::counters::{Counter, Counters, Side};
 pub use call::group::{Closing, Held};
 pub use call::refusals::REFUSALS_PER_MINUTE;
@@ -63,7 +70,10 @@ pub use client_secret::{ClientSecret, ClientSecretLimits, ClientSecretsFull, New
 pub use clock::{Clock, ClockStanding, ClockState};
 pub use code_batch::{CODES_AT_ONCE, CodeBatch, CodeRefused, NewCodeBatch, Redeemed};
 pub use error::StoreError;
-pub use ids::{AccountId, AdminKeyId, BatchId, CallId, InviteId, KeyId, OrderId, PersonId, RunId, SessionId, TaskId};
+pub use ids::{
+    AccountId, AdminKeyId, AlertEventId, AlertPlaceId, AlertRuleId, BatchId, CallId, InviteId, KeyId, OrderId,
+    PersonId, RunId, SessionId, TaskId,
+};
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use ledger::entries::{Entry, EntryPage};
 pub use manage::{AccountSearch, ChangeClaim, ChangeKey, UsageSearch, WebhookTry};

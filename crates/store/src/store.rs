@@ -58,12 +58,16 @@ macro_rules! on_engine {
 }
 
 mod accounts;
+mod alerts;
 mod calls;
 mod client_secrets;
+mod deliveries;
 mod invites;
 mod keys;
 mod ledger;
 mod manage;
+mod measures;
+mod notices;
 mod operators;
 mod outbox;
 mod payments;

@@ -66,6 +66,7 @@ pub(super) const FAMILIES: &[Family] = &[
     admin::house::FAMILY,
     admin::overview::FAMILY,
     admin::money::FAMILY,
+    admin::alerts::FAMILY,
     admin::social::FAMILY,
     admin::routes::FAMILY,
     admin::workflows::FAMILY,

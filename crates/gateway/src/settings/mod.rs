@@ -41,7 +41,7 @@ pub use tls::TlsFiles;
 /// Providers that are known by name, for the command line.
 pub use tollgate_upstream::{Ability, AddressSource, KeyNeed, Preset, preset, presets};
 pub use video::{Bucket, CopyTo, Delivery, VideoSettings, WebhookSettings};
-pub use webhooks::webhook_address;
+pub use webhooks::{public_address, webhook_address};
 pub use workflows::{workflow_files, workflow_paths};
 
 use ipnet::IpNet;

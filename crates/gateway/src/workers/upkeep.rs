@@ -4,6 +4,7 @@
 use crate::app::App;
 use crate::who::person::LONGEST_SESSION_MS;
 use crate::work::files::SweptFiles;
+use crate::workers::alerts::measure;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;
@@ -131,7 +132,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             }
             Ok(())
         }
-        Round::Audit => audited(app, app.store.verify().await),
+        Round::Audit => audited(app, app.store.verify().await, true).await,
         Round::Files => {
             if let Some(copies) = &app.video.copies {
                 swept("copies of videos", copies.sweep(app.world.sure_ms()).await);
@@ -142,7 +143,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             swept("files of runs", app.sweep_run_files().await);
             Ok(())
         }
-        Round::AuditChanged => audited(app, app.store.verify_changed().await),
+        Round::AuditChanged => audited(app, app.store.verify_changed().await, false).await,
     }
 }
 
@@ -155,11 +156,16 @@ fn swept(what: &str, swept: SweptFiles) {
     }
 }
 
-fn audited(app: &App, outcome: Result<AuditReport, StoreError>) -> Result<(), StoreError> {
+async fn audited(app: &App, outcome: Result<AuditReport, StoreError>, whole: bool) -> Result<(), StoreError> {
     match &outcome {
         Ok(report) => {
             log_report(report);
             app.metrics.audited(app.world.steady_ms());
+            // What a look at the changes found stands until all of it was looked at.
+            if whole || !report.breaches.is_empty() {
+                let found = i64::try_from(report.breaches.len()).unwrap_or(i64::MAX);
+                app.store.put_alert_fact(measure::DRIFT, measure::LEDGER, found).await?;
+            }
         }
         Err(_) => app.metrics.audit_failed(),
     }

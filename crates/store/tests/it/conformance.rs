@@ -24,6 +24,11 @@ macro_rules! suite {
 }
 
 suite!(
+    an_alert_is_written_once_with_what_is_to_be_sent,
+    a_silenced_rule_says_nothing_until_then,
+    alerts_have_bounds,
+    what_rules_measure,
+    a_low_balance_is_noticed_once_and_not_more_than_thrice_a_day,
     orders_of_an_account_have_a_number,
     an_order_is_credited_once,
     what_was_refunded_is_taken_back,

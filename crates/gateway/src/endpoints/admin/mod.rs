@@ -5,6 +5,7 @@
 //! command of them. `social.rs` has besides what needs more than the store.
 
 pub mod accounts;
+pub mod alerts;
 pub mod books;
 pub(super) mod field;
 pub mod house;

@@ -19,6 +19,7 @@ mod upstream;
 mod vectors;
 mod videos;
 
+use crate::alerts;
 use crate::api::payments;
 use crate::house::{House, call_id, error_of};
 use crate::tls;
@@ -91,12 +92,14 @@ cases! {
     payments: a_payment_that_nobody_told_of_is_found, an_order_whose_page_was_lost_gets_it_later,
         what_is_forged_is_refused_and_what_is_wrong_is_not_credited,
         refunds_and_disputes_take_back_and_a_debt_stops_the_account, a_payment_reported_before_its_session_is_known;
+    alerts: places_that_fail_are_tried_again_and_given_up, a_slow_place_holds_up_nobody,
+        a_balance_that_falls_is_sent_once_and_clears_once;
     vectors: the_provider_dies_in_mid_vectors, the_client_leaves_in_mid_vectors, more_vectors_than_are_taken,
         a_part_of_a_list_fails, a_part_of_a_list_stays_busy, a_later_part_of_a_list_is_refused, no_room_for_vectors;
 }
 
 /// Rows of the table.
-const ROWS: usize = 152;
+const ROWS: usize = 156;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 0] = [];

@@ -1,6 +1,7 @@
 //! The suite that every engine passes. Each case gets an empty house and leaves one in which all
 //! money adds up.
 
+mod alerts;
 mod bounds;
 mod changes;
 mod client_secrets;
@@ -26,6 +27,7 @@ mod terms;
 mod wish;
 mod workflow_runs;
 
+pub use alerts::*;
 pub use bounds::*;
 pub use changes::*;
 pub use client_secrets::*;
