@@ -5,6 +5,7 @@
 //! (I21).
 
 pub(crate) mod ask;
+pub(crate) mod folded;
 mod report;
 pub(crate) mod spans;
 
