@@ -68,7 +68,7 @@ impl PostgresEngine {
 
     /// Which of the days from one to before another are folded.
     pub(super) async fn folded(&self, from: i64, to: i64) -> Result<Folded, StoreError> {
-        let rows = self.rows(&format!("SELECT {FOLDED}"), &[&from, &to]).await?;
+        let rows = self.summed(&format!("SELECT {FOLDED}"), &[&from, &to]).await?;
         let row = rows.first().ok_or_else(|| StoreError::broken("no answer"))?;
         Ok(Folded { until: row.try_get(0)?, touched: row.try_get(1)? })
     }

@@ -2,12 +2,14 @@
 //! further. What is read from where is settled before the question is asked (`sums/folded.rs`); the
 //! answer says whether it still held.
 
+use std::sync::atomic::Ordering;
+
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::PostgresEngine;
 use super::fold::FOLDED;
-use super::records::SqlParam;
+use super::records::{READ_TIME, SqlParam};
 use super::rows::{self, USAGE};
 use crate::call::UsageRow;
 use crate::call::counters::COUNTERS;
@@ -42,7 +44,7 @@ impl PostgresEngine {
         for _ in 0..TRIES {
             let folded = self.folded(days.0, days.1).await?;
             let asked = Asked::of(query, &folded, days);
-            let rows = self.rows(&asked.sql, &params(&asked.values)).await?;
+            let rows = self.summed(&asked.sql, &params(&asked.values)).await?;
             // A day was folded or touched since: what to read is another question then.
             if still(&rows, &folded)? {
                 return rows.iter().filter_map(|r| group(query, r).transpose()).collect();
@@ -50,27 +52,40 @@ impl PostgresEngine {
         }
         // Quarters are right at any moment.
         let asked = Asked::of(query, &Folded::default(), days);
-        let rows = self.rows(&asked.sql, &params(&asked.values)).await?;
+        let rows = self.summed(&asked.sql, &params(&asked.values)).await?;
         rows.iter().filter_map(|r| group(query, r).transpose()).collect()
     }
 
     /// Refuses a question that reads too much, also once all days are folded that are over.
     async fn affordable(&self, query: &SumQuery) -> Result<(), StoreError> {
         let asked = Asked::counting(query, over(self.now()));
-        let rows = self.rows(&asked.sql, &params(&asked.values)).await?;
+        let rows = self.summed(&asked.sql, &params(&asked.values)).await?;
         let read: i64 = rows.first().map_or(Ok(0), |r| r.try_get(0))?;
         if usize::try_from(read).unwrap_or(0) > query.most_read { Err(too_much_read(query)) } else { Ok(()) }
     }
 
-    /// How the database answers a question: its plan with what it took, line by line.
+    /// Statements for sums, one after the other on a connection of their own.
+    pub(super) async fn summed(&self, sql: &str, params: &[SqlParam<'_>]) -> Result<Vec<Row>, StoreError> {
+        self.shared.queries.fetch_add(1, Ordering::Relaxed);
+        let asked = async {
+            let link = self.connector.summer().await?;
+            Ok(link.client.query(sql, params).await?)
+        };
+        tokio::time::timeout(READ_TIME, asked).await.map_err(|_| StoreError::away("the database does not answer"))?
+    }
+
+    /// How the database answers a question: the process that does, and its plan with what it took,
+    /// line by line.
     #[cfg(feature = "testing")]
     pub async fn explain_sums(&self, query: &SumQuery) -> Result<Vec<String>, StoreError> {
         let days = (query.from.div_euclid(DAY), query.to.div_euclid(DAY) + 1);
         let folded = self.folded(days.0, days.1).await?;
-        let mut lines = Vec::new();
+        let process = self.summed("SELECT pg_backend_pid()", &[]).await?;
+        let process: i32 = process.first().map_or(Ok(0), |r| r.try_get(0))?;
+        let mut lines = vec![format!("Process: {process}")];
         for asked in [Asked::counting(query, over(self.now())), Asked::of(query, &folded, days)] {
             let sql = format!("EXPLAIN (ANALYZE, BUFFERS) {}", asked.sql);
-            for row in self.rows(&sql, &params(&asked.values)).await? {
+            for row in self.summed(&sql, &params(&asked.values)).await? {
                 lines.push(row.try_get(0)?);
             }
         }

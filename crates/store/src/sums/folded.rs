@@ -13,7 +13,7 @@ pub(crate) const DAY: i64 = 96;
 /// A day is folded so long after its end, when nearly all of its calls have ended.
 const SETTLED_MS: i64 = 3_600_000;
 /// The most sums that a question reads: so many take a third of a second.
-pub(crate) const MOST_READ: usize = 500_000;
+pub(crate) const MOST_READ: usize = 300_000;
 
 /// The day up to which days are over, by a clock.
 pub(crate) fn over(now_ms: i64) -> i64 {
