@@ -32,12 +32,14 @@ pub(crate) fn too_many_groups() -> StoreError {
 }
 
 pub(crate) fn too_much_read(query: &SumQuery) -> StoreError {
-    let days = query.unit.is_some() && !query.of_the_house();
-    let coarser = if days { ", weeks or months, days of UTC, or a question without time" } else { "" };
-    StoreError::Conflict(format!(
-        "it takes more than {} sums: ask for a shorter time from `from` to `to`, one `account`, or without account, key and group{coarser}",
-        query.most_read
-    ))
+    let mut less = vec!["a shorter time from `from` to `to`"];
+    if query.unit.is_some() && !query.of_the_house() {
+        less.push("weeks, months or days of UTC");
+    }
+    if query.filter.account.is_none() && !query.of_the_house() {
+        less.push("one `account`, or no account, key and group");
+    }
+    StoreError::Conflict(format!("it takes more than {} sums: ask for {}", query.most_read, less.join("; ")))
 }
 
 impl Store {

@@ -149,7 +149,7 @@ async fn damaged(h: &House) {
             "UPDATE usage_house SET requests = requests - 1 WHERE width = 1",
         ),
         (
-            "UPDATE usage_house SET model = 'x' || model WHERE width = 96",
+            "UPDATE usage_house SET model = 'y' || model WHERE width = 96",
             "UPDATE usage_house SET model = substr(model, 2) WHERE width = 96",
         ),
         ("UPDATE usage_house SET width = width + 2", "UPDATE usage_house SET width = width - 2"),
