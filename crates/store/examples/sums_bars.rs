@@ -16,6 +16,7 @@ const DAYS: i64 = 31;
 const FIRST_DAY: i64 = 20_576;
 const DAY_MS: i64 = 86_400_000;
 const BAR_MS: f64 = 300.0;
+const TRIES: usize = 5;
 const PEOPLE: &str = "INSERT INTO account (id, name, created_at, changed_at, groups) \
        SELECT decode(md5('account' || a), 'hex'), 'a' || a, 0, 0, CASE a % 3 WHEN 0 THEN '[\"vip\"]' ELSE '[]' END \
        FROM generate_series(0, 499) a; \
@@ -134,7 +135,7 @@ async fn measure(store: &Store, clock: &TestClock) -> Result<bool, Failure> {
         let id = most.and_then(|row| row[format!("{column}_id")].as_str()).unwrap_or_default().to_owned();
         Ok::<String, Failure>(id)
     };
-    let (account, key) = (largest("account").await?, largest("key").await?);
+    let (account, key, process) = (largest("account").await?, largest("key").await?, process(store, clock).await?);
     let mut worst: BTreeMap<(usize, &str), Worst> = BTreeMap::new();
     for (number, (name, mut scope)) in scopes().into_iter().enumerate() {
         scope.account = scope.account.map(|_| account.clone());
@@ -147,7 +148,8 @@ async fn measure(store: &Store, clock: &TestClock) -> Result<bool, Failure> {
                 for tz in ["UTC", "Asia/Kolkata", "Asia/Kathmandu"] {
                     let found = worst.entry((number, name)).or_default();
                     found.asked += 1;
-                    let Some(ms) = database_ms(store, &question(&by.join(","), tz, Some(&scope)), clock).await? else {
+                    let asked = question(&by.join(","), tz, Some(&scope));
+                    let Some(ms) = database_ms(store, process, &asked, clock).await? else {
                         found.refused += 1;
                         println!("refused: {name} by {} in {tz}", by.join(","));
                         continue;
@@ -172,25 +174,33 @@ async fn measure(store: &Store, clock: &TestClock) -> Result<bool, Failure> {
 }
 
 /// What an answer takes of the database's processor, planning and counting beforehand with it;
-/// `None`: it is refused. A clock would say how busy the machine is.
-async fn database_ms(store: &Store, ask: &SumAsk, clock: &TestClock) -> Result<Option<f64>, Failure> {
+/// `None`: it is refused. A clock would say how busy the machine is. Of several tries the cheapest
+/// counts: others use the same caches.
+async fn database_ms(store: &Store, process: u32, ask: &SumAsk, clock: &TestClock) -> Result<Option<f64>, Failure> {
     let query = ask.checked(SumViewer::Operator, clock.now())?;
-    match store.usage_sums(&query).await {
-        Err(StoreError::Conflict(_)) => return Ok(None),
-        other => other?,
-    };
-    let process =
-        store.explain_sums(&query).await?.first().and_then(|line| line.strip_prefix("Process: ")?.parse().ok());
-    let process: u32 = process.ok_or("which process is it?")?;
     let used = || -> Result<f64, Failure> {
         let text = std::fs::read_to_string(format!("/proc/{process}/schedstat"))?;
         Ok(text.split(' ').next().unwrap_or_default().parse::<f64>()? / 1e6)
     };
     let mut least = f64::MAX;
-    for _ in 0..3 {
+    for _ in 0..TRIES {
         let before = used()?;
-        store.usage_sums(&query).await?;
+        match store.usage_sums(&query).await {
+            Err(StoreError::Conflict(_)) => return Ok(None),
+            other => other?,
+        };
         least = least.min(used()? - before);
+        if least <= BAR_MS {
+            break;
+        }
     }
     Ok(Some(least))
+}
+
+/// The process of the server that answers.
+async fn process(store: &Store, clock: &TestClock) -> Result<u32, Failure> {
+    let query = question("", "UTC", None).checked(SumViewer::Operator, clock.now())?;
+    let lines = store.explain_sums(&query).await?;
+    let process = lines.first().and_then(|line| line.strip_prefix("Process: ")?.parse().ok());
+    Ok(process.ok_or("which process is it?")?)
 }
