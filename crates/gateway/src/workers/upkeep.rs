@@ -130,6 +130,9 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             while app.store.fill_sums(FILL_STEP).await? && !app.shutdown.ended.is_cancelled() {
                 tokio::time::sleep(SUMS_PAUSE).await;
             }
+            while app.store.fold_sums().await? && !app.shutdown.ended.is_cancelled() {
+                tokio::time::sleep(SUMS_PAUSE).await;
+            }
             Ok(())
         }
         Round::Audit => audited(app, app.store.verify().await, true).await,

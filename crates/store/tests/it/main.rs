@@ -21,5 +21,6 @@ mod rows;
 mod sounds;
 mod starts;
 mod stored;
+mod sums_read;
 mod tls;
 mod upgrades;
