@@ -27,7 +27,7 @@ const ROUNDS: u32 = 50;
 async fn main() -> ExitCode {
     let catalog = load(&[("models.toml".to_owned(), models())]).expect("a catalog");
     let serving =
-        Arc::new(Serving { catalog, providers: HashMap::new(), offers: HashMap::new(), workflows: Default::default() });
+        Arc::new(Serving { catalog, providers: HashMap::new(), offers: HashMap::new(), workflows: Default::default(), text: Default::default() });
     let list = PriceList::default();
     let first = Instant::now();
     let page = list

@@ -9,7 +9,7 @@ use crate::jobs::Jobs;
 use crate::payments::PaymentDesk;
 use crate::people::PeopleDesk;
 use crate::published::Published;
-use crate::sale::WorkflowBoard;
+use crate::sale::{Publishing, WorkflowBoard};
 use crate::sale::price_list::PriceList;
 use crate::sale::price_versions::PriceVersions;
 use crate::secrets::Secrets;
@@ -43,6 +43,8 @@ pub struct App {
     pub(crate) reloading: tokio::sync::Mutex<()>,
     pub(crate) price_list: PriceList,
     pub(crate) price_versions: PriceVersions,
+    /// What putting another catalog on sale needs.
+    pub(crate) publishing: Publishing,
     pub(crate) workflows: WorkflowBoard,
     /// Files of runs; nowhere: workflows with files are refused.
     pub(crate) run_files: Option<RunFiles>,

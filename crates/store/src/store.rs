@@ -59,8 +59,10 @@ macro_rules! on_engine {
 
 mod accounts;
 mod calls;
+mod catalogs;
 mod client_secrets;
 mod invites;
+mod jobs;
 mod keys;
 mod ledger;
 mod manage;
@@ -77,6 +79,7 @@ mod social;
 mod statements;
 pub(crate) mod sums;
 mod tasks;
+mod trials;
 mod workflow_runs;
 
 impl Store {

@@ -1,6 +1,6 @@
 //! The one snapshot of catalog and providers that is being served.
 
-use super::Offers;
+use super::{CatalogText, Offers};
 use super::workflows::BoundWorkflows;
 use crate::who::caller::Caller;
 use std::collections::HashMap;
@@ -16,6 +16,8 @@ pub struct Serving {
     /// By which rules the models that make videos go.
     pub offers: Offers,
     pub workflows: BoundWorkflows,
+    /// What the catalog was read from.
+    pub text: Arc<CatalogText>,
 }
 
 impl Serving {

@@ -6,8 +6,12 @@
 
 pub mod accounts;
 pub mod books;
+pub mod catalog;
+mod catalog_preview;
 pub(super) mod field;
 pub mod house;
+mod job_runs;
+pub mod jobs;
 pub mod keys;
 pub mod money;
 pub mod overview;
