@@ -9,9 +9,9 @@ use crate::jobs::Jobs;
 use crate::payments::PaymentDesk;
 use crate::people::PeopleDesk;
 use crate::published::Published;
-use crate::sale::{Publishing, WorkflowBoard};
 use crate::sale::price_list::PriceList;
 use crate::sale::price_versions::PriceVersions;
+use crate::sale::{Publishing, WorkflowBoard};
 use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::who::Register;
@@ -60,7 +60,7 @@ pub struct App {
     /// Who writes out the usage log.
     pub(crate) exports: Arc<Exports>,
     /// What operators began.
-    pub(crate) jobs: Arc<Jobs>,
+    pub jobs: Arc<Jobs>,
 }
 
 impl App {

@@ -6,7 +6,9 @@ use crate::door::tls::TlsPair;
 use crate::endpoints::workflows::bound;
 use crate::sale::workflows::BoundWorkflows;
 use crate::sale::{CatalogReader, CatalogText, CheckedCatalog, Serving, music, offers, recordings, speech};
-use crate::settings::{CatalogSource, ConfigSource, Settings, catalog_files, file_mistake, whole_mistake, workflow_files};
+use crate::settings::{
+    CatalogSource, ConfigSource, Settings, catalog_files, file_mistake, whole_mistake, workflow_files,
+};
 use crate::work::{decisions, embeddings, image, realtime, rerank};
 use crate::world::Millis;
 use std::borrow::Cow;

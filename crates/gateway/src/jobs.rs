@@ -2,8 +2,8 @@
 //! there is much, longer than anybody holds a connection open. The store knows all jobs of all
 //! replicas; here are those that run in this process, how far they are, and the files of exports.
 //!
-//! A file is `….part` while it is written and gets its name when it is whole, so nobody fetches half
-//! of one. All of them together are bounded, and each goes after a time.
+//! A file is `….part` while it is written and gets its name when it is whole, so nobody fetches
+//! half of one. All of them together are bounded, and each goes after a time.
 
 use std::collections::HashMap;
 use std::io;

@@ -1,5 +1,5 @@
-//! Catalogs that were published: their text by its hash, and who put which of them on sale, when and
-//! why. One row says which is on sale; it is changed by whoever has seen what it says.
+//! Catalogs that were published: their text by its hash, and who put which of them on sale, when
+//! and why. One row says which is on sale; it is changed by whoever has seen what it says.
 
 use serde::{Deserialize, Serialize};
 

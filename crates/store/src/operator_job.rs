@@ -1,5 +1,5 @@
-//! What operators begin and come back for, as all replicas know it. A job runs in one process, which
-//! says every few seconds that it does; one of which nothing was heard is interrupted.
+//! What operators begin and come back for, as all replicas know it. A job runs in one process,
+//! which says every few seconds that it does; one of which nothing was heard is interrupted.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -9,8 +9,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::Money;
 use tollgate_catalog::form::parse_duration;
+use tollgate_gateway::reconcile::{
+    Bill, BillReport, BillSpan, Tolerance, first_call_at, millionths, read_bill, time, usd,
+};
 use tollgate_store::admin::{AdminCommand, Audit};
-use tollgate_gateway::reconcile::{Bill, BillReport, BillSpan, Tolerance, first_call_at, millionths, read_bill, time, usd};
 use tollgate_store::{AccountId, EntryPage, INVARIANTS, UsagePage, UsageRow};
 
 /// Entries and calls are read in pages of this size.

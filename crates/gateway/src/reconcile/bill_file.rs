@@ -1,4 +1,5 @@
-//! Tables in files: a provider's bill, as CSV or as JSON lines. Numbers stay text until somebody says what they are, so no amount goes through a float.
+//! Tables in files: a provider's bill, as CSV or as JSON lines. Numbers stay text until somebody
+//! says what they are, so no amount goes through a float.
 
 use super::BadBill;
 use serde_json::value::RawValue;
@@ -98,7 +99,9 @@ impl Records<'_> {
         };
         let mut value = String::new();
         loop {
-            let Some((part, rest)) = quoted.split_once('"') else { return BadBill::because(format!("line {}: a quote is not closed", self.line)) };
+            let Some((part, rest)) = quoted.split_once('"') else {
+                return BadBill::because(format!("line {}: a quote is not closed", self.line));
+            };
             value.push_str(part);
             match rest.strip_prefix('"') {
                 Some(rest) => {
@@ -131,6 +134,11 @@ mod tests {
         assert_eq!(table(csv), [(2, some("1"), some("two, \"2\"\nlines")), (5, some("3"), None)]);
         let lines = "{\"a\":0.10,\"B\":\"x\\ny\"}\n\n{\"a\":null}\n";
         assert_eq!(table(lines), [(1, some("0.10"), some("x\ny")), (3, None, None)]);
-        assert!(read_bill("a,b\n1\n").is_err() && read_bill("").is_err() && read_bill("a\n\"1\n").is_err() && read_bill("{\n").is_err());
+        assert!(
+            read_bill("a,b\n1\n").is_err()
+                && read_bill("").is_err()
+                && read_bill("a\n\"1\n").is_err()
+                && read_bill("{\n").is_err()
+        );
     }
 }

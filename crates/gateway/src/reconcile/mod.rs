@@ -308,12 +308,7 @@ const BILLED_LATER_MS: i64 = 4 * 24 * 3_600_000;
 
 impl BillSpan {
     /// The time of the bill, unless another is said.
-    pub fn of(
-        bill: &Bill,
-        from: Option<i64>,
-        to: Option<i64>,
-        provider: Option<String>,
-    ) -> Result<BillSpan, BadBill> {
+    pub fn of(bill: &Bill, from: Option<i64>, to: Option<i64>, provider: Option<String>) -> Result<BillSpan, BadBill> {
         let (first, last) = bill.span().ok_or_else(|| BadBill("the file has no lines".to_owned()))?;
         let wide = (
             from.unwrap_or_else(|| first.saturating_sub(BILLED_LATER_MS)),

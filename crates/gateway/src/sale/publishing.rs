@@ -1,5 +1,5 @@
-//! What publishing needs: somebody who reads a candidate as it would be served, a turn to do so, and
-//! a bell for whoever takes over what was published.
+//! What publishing needs: somebody who reads a candidate as it would be served, a turn to do so,
+//! and a bell for whoever takes over what was published.
 
 use super::{CatalogText, Serving};
 use crate::world::Millis;
@@ -20,12 +20,8 @@ pub struct CheckedCatalog {
 /// Reads a catalog with the providers and settings that are there.
 pub trait CatalogReader: Send + Sync {
     /// Takes as long as reading the configuration does: not on a thread that serves calls.
-    fn read_candidate(
-        &self,
-        text: &CatalogText,
-        before: &Serving,
-        now: Millis,
-    ) -> Result<CheckedCatalog, Vec<Mistake>>;
+    fn read_candidate(&self, text: &CatalogText, before: &Serving, now: Millis)
+    -> Result<CheckedCatalog, Vec<Mistake>>;
 }
 
 pub struct Publishing {

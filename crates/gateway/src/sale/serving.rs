@@ -1,7 +1,7 @@
 //! The one snapshot of catalog and providers that is being served.
 
-use super::{CatalogText, Offers};
 use super::workflows::BoundWorkflows;
+use super::{CatalogText, Offers};
 use crate::who::caller::Caller;
 use std::collections::HashMap;
 use std::sync::Arc;

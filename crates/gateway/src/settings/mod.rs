@@ -40,9 +40,9 @@ pub use social::SocialSettings;
 pub use storage::StorageSettings;
 pub use tasks::TaskSettings;
 pub use tls::TlsFiles;
-pub use trial::TrialSettings;
 /// Providers that are known by name, for the command line.
 pub use tollgate_upstream::{Ability, AddressSource, KeyNeed, Preset, preset, presets};
+pub use trial::TrialSettings;
 pub use video::{Bucket, CopyTo, Delivery, VideoSettings, WebhookSettings};
 pub use webhooks::webhook_address;
 pub use workflows::{workflow_files, workflow_paths};

@@ -4,12 +4,12 @@
 //! `body_bytes` in `[limits]`, `TOLLGATE__PROVIDER__SIM__BASE_URL` over a provider's. The
 //! environment comes in as a value, read once by the executable.
 
-use super::{
-    CatalogSource, CopyTo, FetchSettings, ImageSettings, Pages, PaymentSettings, PeopleSettings, PriceListSettings, ProbeSettings,
-    RealtimeSettings, RunSettings, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings, TlsFiles,
-    VideoSettings,
-};
 use super::jobs::export_room;
+use super::{
+    CatalogSource, CopyTo, FetchSettings, ImageSettings, Pages, PaymentSettings, PeopleSettings, PriceListSettings,
+    ProbeSettings, RealtimeSettings, RunSettings, ServerLimits, Settings, SocialSettings, StorageSettings,
+    TaskSettings, TlsFiles, VideoSettings,
+};
 use ipnet::IpNet;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -85,11 +85,11 @@ impl Store {
 
     /// Jobs of which nothing was heard, and at a start those of this process before it.
     pub async fn interrupt_jobs(&self, own: Option<&str>) -> Result<(), StoreError> {
-        let now = self.people_now();
         const SILENT: &str =
             "UPDATE operator_job SET state = 'interrupted', ended_at = $1 WHERE state = 'running' AND seen_at <= $2";
         const OWN: &str =
             "UPDATE operator_job SET state = 'interrupted', ended_at = $1 WHERE state = 'running' AND replica = $2";
+        let now = self.people_now();
         let mut write = vec![may(SILENT, values![now, now - JOB_SILENCE_MS])];
         write.extend(own.map(|own| may(OWN, values![now, own])));
         self.write_people(write).await.map(drop)

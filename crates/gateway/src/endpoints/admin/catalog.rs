@@ -85,7 +85,8 @@ async fn current(State(app): State<Arc<App>>, request: Request) -> Response {
 
 fn on_sale(app: &App, serving: &Serving, texts: bool) -> Value {
     let (text, source) = (&serving.text, app.settings.catalog_source);
-    let names: Vec<Value> = text.files.iter().map(|(name, text)| json!({ "name": name, "bytes": text.len() })).collect();
+    let names: Vec<Value> =
+        text.files.iter().map(|(name, text)| json!({ "name": name, "bytes": text.len() })).collect();
     json!({
         "object": "catalog",
         "source": source.word(),
@@ -147,7 +148,8 @@ impl CandidateRequest {
             (Some(Value::Object(files)), None) => {
                 let serving = app.serving.load_full();
                 let sent = CatalogText::sent(merge.then_some(&*serving.text), &files);
-                let text = sent.map_err(|why| Refusal::about(Code::InvalidParameter, "files", format!("`files`: {why}.")))?;
+                let text =
+                    sent.map_err(|why| Refusal::about(Code::InvalidParameter, "files", format!("`files`: {why}.")))?;
                 Ok((text, None))
             }
             (None, Some(version)) if !merge => {
@@ -155,7 +157,8 @@ impl CandidateRequest {
                 Ok((stored(app, number).await?.1, Some(number)))
             }
             (None, None) => {
-                let why = "`files` is required: an object with the text of each file; or `version`, one that was published.";
+                let why =
+                    "`files` is required: an object with the text of each file; or `version`, one that was published.";
                 Err(Refusal::about(Code::MissingParameter, "files", why))
             }
             (Some(_), None) => Err(wrong("files", "an object with the text of each file")),
@@ -209,7 +212,8 @@ fn shown(mistakes: &[Mistake]) -> Vec<Value> {
 fn invalid(mistakes: &[Mistake]) -> Refusal {
     let (count, first) = (mistakes.len(), mistakes.first().map(ToString::to_string).unwrap_or_default());
     let noun = if count == 1 { "mistake" } else { "mistakes" };
-    let message = format!("The catalog has {count} {noun}, and nothing was changed; `details` lists them. The first: {first}");
+    let message =
+        format!("The catalog has {count} {noun}, and nothing was changed; `details` lists them. The first: {first}");
     let details = json!({ "mistakes": shown(mistakes), "count": count }).to_string();
     Refusal { details: Some(details.into_boxed_str()), ..Refusal::about(Code::InvalidCatalog, "files", message) }
 }
@@ -258,7 +262,9 @@ async fn tried(State(app): State<Arc<App>>, request: Request) -> Response {
         let calls = AskedCalls::read(&mut asked.form.0)?;
         asked.finish()?;
         let work = move |app: &App, before: &Serving, checked: Result<CheckedCatalog, Vec<Mistake>>| {
-            checked.map_err(|mistakes| invalid(&mistakes)).and_then(|checked| preview(app, before, &checked.serving, calls))
+            checked
+                .map_err(|mistakes| invalid(&mistakes))
+                .and_then(|checked| preview(app, before, &checked.serving, calls))
         };
         with_candidate(&app, text, work).await?
     };
@@ -311,7 +317,8 @@ async fn put_on_sale(
     let done = Attribution { request: Some(asked.id.clone()), ..Attribution::by(asked.operator.actor(), reason) };
     let work = async {
         let current = app.store.catalog_head().await?.map(|(_, hash)| hash);
-        // `*` is whatever is there; between this look and the write it stays that, or nothing is done.
+        // `*` is whatever is there; between this look and the write it stays that, or nothing is
+        // done.
         let seen = seen.or_else(|| current.clone());
         if seen != current {
             return Err(stale());
@@ -364,7 +371,8 @@ async fn versions(State(app): State<Arc<App>>, request: Request) -> Response {
     let outcome = async {
         operator::authenticate(&app.register(), &parts).await?;
         let given = query(&parts, &[BEFORE, super::PAGE])?;
-        let limit = given.get("limit").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok()).unwrap_or(50);
+        let limit =
+            given.get("limit").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok()).unwrap_or(50);
         let rows = app.store.catalog_versions(given.get("before").and_then(Value::as_i64), limit + 1).await?;
         let page = AnswerPage { limit, by: "version", next: "next_before", after: None };
         Ok(page.of_answer(json!(rows)))
@@ -394,7 +402,8 @@ fn schemas() -> Value {
     let files = json!({ "type": "object", "maxProperties": crate::sale::MOST_CATALOG_FILES, "additionalProperties": { "type": ["string", "null"] },
         "description": "The text of each file, by its name such as models.toml; `null` takes one away where `merge` is true" });
     let merge = json!({ "type": "boolean", "description": "The files are laid over those on sale; else they are all there are" });
-    let version = json!({ "type": "integer", "minimum": 1, "description": "A version that was published, instead of `files`" });
+    let version =
+        json!({ "type": "integer", "minimum": 1, "description": "A version that was published, instead of `files`" });
     let candidate = |more: Value, required: &[&str]| {
         let mut properties = json!({ "files": files, "merge": merge, "version": version });
         for (name, schema) in more.as_object().into_iter().flatten() {

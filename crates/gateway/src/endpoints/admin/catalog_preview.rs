@@ -92,12 +92,27 @@ impl ExampleCall {
         let said = json!([{ "role": "user", "content": "hello" }]);
         let tokens = Some(Counters { input: INPUT, output: OUTPUT, ..Counters::default() });
         let all = [
-            ("openai", "/v1/chat/completions", json!({ "model": name, "messages": said, "max_tokens": OUTPUT }), tokens),
+            (
+                "openai",
+                "/v1/chat/completions",
+                json!({ "model": name, "messages": said, "max_tokens": OUTPUT }),
+                tokens,
+            ),
             ("anthropic", "/v1/messages", json!({ "model": name, "messages": said, "max_tokens": OUTPUT }), tokens),
-            ("openai-response", "/v1/responses", json!({ "model": name, "input": "hello", "max_output_tokens": OUTPUT }), tokens),
+            (
+                "openai-response",
+                "/v1/responses",
+                json!({ "model": name, "input": "hello", "max_output_tokens": OUTPUT }),
+                tokens,
+            ),
             ("embeddings", "/v1/embeddings", json!({ "model": name, "input": "hello" }), None),
             ("image-generation", "/v1/images/generations", json!({ "model": name, "prompt": "a lamp" }), None),
-            ("audio-speech", "/v1/audio/speech", json!({ "model": name, "input": "One hundred letters.".repeat(5) }), None),
+            (
+                "audio-speech",
+                "/v1/audio/speech",
+                json!({ "model": name, "input": "One hundred letters.".repeat(5) }),
+                None,
+            ),
             ("openai-video", "/v1/videos", json!({ "model": name, "prompt": "a lamp" }), None),
             ("music-generation", "/v1/music/generations", json!({ "model": name, "prompt": "a lamp" }), None),
         ];
@@ -108,12 +123,8 @@ impl ExampleCall {
     /// What it costs, or why it has no price.
     fn price(&self, app: &App, serving: &Serving, asked: &AskedCalls) -> Value {
         let priced = || -> Result<Value, String> {
-            let shop = Shop {
-                serving,
-                caller: None,
-                picture_links: app.images.has_links(),
-                realtime: &app.settings.realtime,
-            };
+            let shop =
+                Shop { serving, caller: None, picture_links: app.images.has_links(), realtime: &app.settings.realtime };
             let body = self.body.to_string().into();
             let request = quote::read(&shop, &self.endpoint, body).map_err(|refusal| refusal.message)?;
             let missing = || format!("There is no model `{}`.", request.model());
@@ -129,7 +140,9 @@ impl ExampleCall {
             let quoted = quotes::quote_reply(&self.endpoint, terms, model, &*request, self.used);
             let (_, reply) = quoted.map_err(|refusal| refusal.message)?;
             let sum = &reply.calculation;
-            Ok(json!({ "kind": reply.kind, "total_nano_usd": sum.total_nano_usd, "total_usd": sum.total_usd, "tier": sum.tier.as_ref().map(|tier| &tier.name) }))
+            Ok(
+                json!({ "kind": reply.kind, "total_nano_usd": sum.total_nano_usd, "total_usd": sum.total_usd, "tier": sum.tier.as_ref().map(|tier| &tier.name) }),
+            )
         };
         priced().unwrap_or_else(|why| json!({ "total_nano_usd": null, "why": why }))
     }

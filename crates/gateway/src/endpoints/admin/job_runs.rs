@@ -112,7 +112,10 @@ impl JobWork {
             }
             Some("ledger") => {
                 let (from, to) = (moment(form, "from")?, moment(form, "to")?);
-                Ok(JobWork::ExportLedger { page: EntryPage { account, from, to, after: 0, until: None, limit: PAGE }, csv })
+                Ok(JobWork::ExportLedger {
+                    page: EntryPage { account, from, to, after: 0, until: None, limit: PAGE },
+                    csv,
+                })
             }
             Some(_) => Err(wrong("what", "`usage` or `ledger`")),
             None => Err(Refusal::about(Code::MissingParameter, "what", "`what` is required: `usage` or `ledger`.")),
@@ -139,7 +142,8 @@ impl JobWork {
             window_ms: i64::try_from(window.as_millis()).unwrap_or(i64::MAX),
         };
         let (from, to, provider) = (moment(form, "from")?, moment(form, "to")?, word(form, "provider")?);
-        let bad = |why: crate::reconcile::BadBill| Refusal::about(Code::InvalidParameter, "bill", format!("`bill`: {why}."));
+        let bad =
+            |why: crate::reconcile::BadBill| Refusal::about(Code::InvalidParameter, "bill", format!("`bill`: {why}."));
         let bill = Bill::read(&read_bill(&bill).map_err(bad)?, terms).map_err(bad)?;
         let span = BillSpan::of(&bill, from, to, provider).map_err(bad)?;
         Ok(JobWork::Reconcile { bill: Box::new(bill), span })
@@ -348,8 +352,7 @@ impl<'a> ExportFile<'a> {
         let jobs = &app.jobs;
         tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(&jobs.folder).await?;
         let left = jobs.room.all_bytes.saturating_sub(jobs.used()).min(jobs.room.file_bytes);
-        let file =
-            tokio::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(jobs.part(id)).await?;
+        let file = tokio::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(jobs.part(id)).await?;
         Ok(ExportFile { app, id, file, bytes: 0, rows: 0, left })
     }
 

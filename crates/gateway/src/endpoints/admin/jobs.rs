@@ -1,6 +1,6 @@
 //! `/api/admin/jobs`: what takes longer than a connection is held open. An audit, an export of the
-//! usage log or of the ledger, a provider's bill against our calls: begun, looked at, cancelled, and
-//! the file of an export fetched.
+//! usage log or of the ledger, a provider's bill against our calls: begun, looked at, cancelled,
+//! and the file of an export fetched.
 
 use super::field::{FieldKind, VerbField, may};
 use super::job_runs::{self, JobWork};
@@ -92,7 +92,9 @@ async fn begin(State(app): State<Arc<App>>, request: Request) -> Response {
             let job = OperatorJob { progress: counter.now(), ..job };
             if !app.store.begin_job(&job, &done).await? {
                 let kind = &job.kind;
-                let why = format!("Not done: a job of the kind `{kind}` runs already, or too many do; `GET /api/admin/jobs` shows them.");
+                let why = format!(
+                    "Not done: a job of the kind `{kind}` runs already, or too many do; `GET /api/admin/jobs` shows them."
+                );
                 return Err(Refusal::new(Code::Conflict, why));
             }
             let token = app.jobs.begin(&job.job_id);
@@ -110,7 +112,8 @@ async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
     let outcome = async {
         operator::authenticate(&app.register(), &parts).await?;
         let given = query(&parts, &[BEFORE, super::PAGE])?;
-        let limit = given.get("limit").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok()).unwrap_or(50);
+        let limit =
+            given.get("limit").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok()).unwrap_or(50);
         let jobs = app.store.jobs(given.get("before").and_then(Value::as_str), limit + 1).await?;
         let page = AnswerPage { limit, by: "job_id", next: "next_before", after: None };
         Ok(page.of_answer(json!(jobs)))

@@ -70,7 +70,7 @@ fn word(value: &Value) -> &str {
 
 async fn charge(house: &House) -> i64 {
     let row = house.row(call_id(&house.ask("[[sim:tokens=2]]").await)).await;
-    assert_eq!(row.estimated, false);
+    assert!(!row.estimated);
     row.charge.nano()
 }
 
@@ -194,11 +194,14 @@ async fn calls_of_the_operators_own_are_priced_before_and_after() {
     let [sqlite, _] = Engine::both().await;
     let house = house(&sqlite, DATABASE).await;
     let first = current(&house).await;
-    let call = json!({ "endpoint": "/v1/chat/completions", "body": chat("hello"), "use": { "input": 10, "output": 3 } });
+    let call =
+        json!({ "endpoint": "/v1/chat/completions", "body": chat("hello"), "use": { "input": 10, "output": 3 } });
     let gone = json!({ "endpoint": "/v1/chat/completions", "body": { "model": "nobody", "messages": [] } });
     let body = json!({ "files": dearer(&first, "4_000_000"), "merge": true, "calls": [call, gone] });
     let preview = ok(&house, "POST", "/api/admin/catalog/preview", Some(body), &[]).await;
-    let totals = |at: usize| (&preview["examples"][at]["before"]["total_nano_usd"], &preview["examples"][at]["after"]["total_nano_usd"]);
+    let totals = |at: usize| {
+        (&preview["examples"][at]["before"]["total_nano_usd"], &preview["examples"][at]["after"]["total_nano_usd"])
+    };
     assert_eq!(totals(0), (&json!(16_000), &json!(22_000)), "{preview}");
     assert_eq!(totals(1), (&json!(null), &json!(null)));
     assert!(!word(&preview["examples"][1]["after"]["why"]).is_empty());
@@ -345,8 +348,14 @@ async fn old_texts_go_and_charges_are_computed_all_the_same() {
         }
         let first = ok(&house, "GET", "/api/admin/catalog/versions/1", None, &[]).await;
         assert_eq!((&first["files"], &first["bytes"]), (&json!(null), &json!(null)), "its row stays, its text is gone");
-        let (status, gone) =
-            ask(&house, "POST", "/api/admin/catalog/versions/1/roll-back", Some(json!({ "reason": "x" })), &[("if-match", "*")]).await;
+        let (status, gone) = ask(
+            &house,
+            "POST",
+            "/api/admin/catalog/versions/1/roll-back",
+            Some(json!({ "reason": "x" })),
+            &[("if-match", "*")],
+        )
+        .await;
         assert_eq!((status, &gone["error"]["code"]), (409, &json!("conflict")), "{gone}");
         assert!(store.catalog_text(&seen).await.expect("read").is_some(), "what is on sale stays");
         let path = format!("/v1/usage/{}/receipt", paid.call);

@@ -19,8 +19,9 @@ mod upstream;
 mod vectors;
 mod videos;
 
-use crate::api::payments;
+use crate::api::{catalog, jobs, payments};
 use crate::house::{House, call_id, error_of};
+use crate::people::trial;
 use crate::tls;
 use crate::v1::client_secrets;
 use crate::v1::realtime::{closes, limits, money, turns};
@@ -91,12 +92,16 @@ cases! {
     payments: a_payment_that_nobody_told_of_is_found, an_order_whose_page_was_lost_gets_it_later,
         what_is_forged_is_refused_and_what_is_wrong_is_not_credited,
         refunds_and_disputes_take_back_and_a_debt_stops_the_account, a_payment_reported_before_its_session_is_known;
+    catalog: two_operators_do_not_overwrite_each_other, a_call_keeps_its_price_when_another_catalog_is_published,
+        a_catalog_whose_publisher_died_is_on_sale_at_the_next_start;
+    jobs: a_job_whose_process_ended_is_interrupted;
+    trial: trial_credit_is_made_up_for;
     vectors: the_provider_dies_in_mid_vectors, the_client_leaves_in_mid_vectors, more_vectors_than_are_taken,
         a_part_of_a_list_fails, a_part_of_a_list_stays_busy, a_later_part_of_a_list_is_refused, no_room_for_vectors;
 }
 
 /// Rows of the table.
-const ROWS: usize = 152;
+const ROWS: usize = 157;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 0] = [];

@@ -75,7 +75,10 @@ async fn credit_is_given_with_the_verified_e_mail_and_shown_as_what_it_is() {
         let account = AccountId(person.id.0);
         let events = store.events(account, EventPage { before: None, limit: 10 }).await.expect("read");
         assert_eq!(events.len(), 1);
-        assert_eq!((events[0].kind.as_str(), events[0].reference.clone()), ("trial_credit", format!("trial:{}", person.id)));
+        assert_eq!(
+            (events[0].kind.as_str(), events[0].reference.clone()),
+            ("trial_credit", format!("trial:{}", person.id))
+        );
         assert_eq!(events[0].expires_at.map(|at| at > house.running().app.world.now_ms()), Some(true));
         assert!(!store.account(account).await.expect("read").expect("it").topped_up, "it is no top-up");
         // A second look at everything changes nothing.
@@ -136,7 +139,8 @@ async fn many_accounts_of_one_network_get_few() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn there_is_so_much_a_day_and_in_all() {
-    let bounds = "[people.trial]\namount_usd = \"2\"\nper_network_per_day = 100\nusd_per_day = \"5\"\nusd_in_all = \"7\"\n";
+    let bounds =
+        "[people.trial]\namount_usd = \"2\"\nper_network_per_day = 100\nusd_per_day = \"5\"\nusd_in_all = \"7\"\n";
     for engine in Engine::both().await {
         let house = house(&engine.url, bounds).await;
         let mut sums = Vec::new();
@@ -205,7 +209,11 @@ pub async fn trial_credit_is_made_up_for() {
         let mut house = house(&engine.url, TRIAL).await;
         let (person, token) = signed_up(&house, "ada@example.com").await;
         let store = house.running().app.store.clone();
-        let new = tollgate_store::NewAccount { id: Some(AccountId(person.id.0)), name: "ada".to_owned(), ..Default::default() };
+        let new = tollgate_store::NewAccount {
+            id: Some(AccountId(person.id.0)),
+            name: "ada".to_owned(),
+            ..Default::default()
+        };
         let account = store.create_account(new).await.expect("an account").id;
         let limits = TrialLimits { per_block: 1, day: 10 * USD, total: 10 * USD };
         let grant = NewTrialGrant {
