@@ -158,7 +158,10 @@ impl Code {
 
     /// Whether it says more in `details`, an object of our own.
     const fn has_details(self) -> bool {
-        matches!(self, Code::ConfirmationRequired | Code::WorkflowNotExecutable | Code::ContractChanged)
+        matches!(
+            self,
+            Code::InvalidCatalog | Code::ConfirmationRequired | Code::WorkflowNotExecutable | Code::ContractChanged
+        )
     }
 
     /// One sentence for people.

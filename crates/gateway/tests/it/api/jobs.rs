@@ -91,7 +91,7 @@ async fn logs_are_exported_as_files_with_all_their_rows() {
         let text = if let Value::String(text) = text { text } else { text.to_string() };
         let kinds: Vec<String> =
             text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["kind"].to_string()).collect();
-        assert_eq!(kinds.iter().filter(|kind| *kind == "\"capture\"").count(), 3, "{kinds:?}");
+        assert_eq!(kinds.iter().filter(|kind| *kind == "\"settle\"").count(), 3, "{kinds:?}");
 
         // A day later the file is gone; the job is still known.
         house.clock.pass(90_000_000);

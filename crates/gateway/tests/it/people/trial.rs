@@ -226,6 +226,7 @@ pub async fn trial_credit_is_made_up_for() {
         };
         let hash = tollgate_gateway::people::tokens::token_hash(&token);
         assert!(store.verify_email(hash, &person, Some(account), Some(grant)).await.expect("written"));
+        drop(store);
         house.restart().await;
         while trial_of(&house, &person).await == 0 {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
