@@ -14,6 +14,7 @@ use crate::door::tls::TlsDoor;
 use crate::endpoints::desk::Desk;
 use crate::endpoints::{router, table};
 use crate::fetcher::Fetcher;
+use crate::jobs::Jobs;
 use crate::metrics::Metrics;
 use crate::payments::PaymentDesk;
 use crate::people::PeopleDesk;
@@ -22,9 +23,9 @@ use crate::routes::Routes;
 use crate::sale::WorkflowBoard;
 use crate::sale::price_list::PriceList;
 use crate::sale::price_versions::PriceVersions;
-use crate::sale::{Serving, groups};
+use crate::sale::{Publishing, Serving, groups};
 use crate::secrets::{Others, Secrets};
-use crate::settings::{ConfigSource, METRICS_CONNECTIONS, Settings};
+use crate::settings::{CatalogSource, ConfigSource, METRICS_CONNECTIONS, Settings};
 use crate::shutdown::Shutdown;
 use crate::who::key_cache::KeyCache;
 use crate::work::conversation::ConversationDesk;
@@ -34,7 +35,7 @@ use crate::work::realtime::{RealtimeDesk, SessionPlaces};
 use crate::work::run_files::RunFiles;
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
-use crate::workers::{alerts, mail, payments, poller, probes, reload, runs, settler, upkeep, webhooks};
+use crate::workers::{alerts, follow, mail, payments, poller, probes, reload, runs, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
@@ -114,6 +115,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     let (listen, metrics_listen) = (loaded.settings.listen, loaded.settings.metrics_listen);
     let (client, tls) = (client(&loaded.settings, &world), loaded.tls.take());
     let storage = loaded.settings.storage;
+    let unread = std::mem::take(&mut loaded.unread);
     let options = Options {
         hold_deadline: loaded.settings.limits.ledger_time,
         stored_bytes: storage.total_bytes,
@@ -124,6 +126,12 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     let Indoors { app, recovered, settling } = indoors(loaded, options, client, world).await?;
     // Before the first call: a cell that is paused must not be sold, nor what is known to be vain
     // be asked.
+    if let Some(source) = &source {
+        let _ = app.publishing.reader.set(Arc::new(source.clone()));
+        follow::begin(&app, source, unread).await?;
+    }
+    // Jobs of the process that was here before came to no end.
+    app.store.interrupt_jobs(Some(&app.store.replica_name())).await?;
     app.social.refresh().await?;
     groups::look(&app.store, &app.serving.load(), &app.metrics).await;
     app.workflows.look(&app.store, &app.serving.load_full(), app.world.now_ms()).await?;
@@ -141,6 +149,9 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     app.tracker.spawn(probes::run(app.clone()));
     app.tracker.spawn(runs::run(app.clone(), router(app.clone())));
     if let Some(source) = source {
+        if app.settings.catalog_source == CatalogSource::Database {
+            app.tracker.spawn(follow::run(app.clone(), source.clone()));
+        }
         app.tracker.spawn(reload::watch(app.clone(), source, tls.clone()));
     }
     let socket = admin_socket(&app.settings);
@@ -278,6 +289,7 @@ pub(crate) fn build(
         reloading: tokio::sync::Mutex::default(),
         price_list: PriceList::default(),
         price_versions: PriceVersions::default(),
+        publishing: Publishing::default(),
         workflows: WorkflowBoard::default(),
         run_files,
         run_bell: Notify::new(),
@@ -286,7 +298,7 @@ pub(crate) fn build(
         spool,
         sockets: Arc::new(Semaphore::new(settings.limits.connections)),
         exports: Arc::default(),
-        jobs: Arc::default(),
+        jobs: Arc::new(Jobs::new(settings.data_dir.join("exports"), settings.exports)),
         settings,
         till,
     })

@@ -14,6 +14,7 @@ mod account;
 pub mod admin;
 mod alert;
 mod call;
+mod catalog_version;
 mod client_secret;
 mod clock;
 mod code_batch;
@@ -25,6 +26,7 @@ mod manage;
 mod margin;
 mod migration;
 mod operator;
+mod operator_job;
 mod owner;
 mod payment;
 mod person;
@@ -42,6 +44,7 @@ mod sums;
 mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod trial_grant;
 mod verify;
 mod workflow_run;
 mod world;
@@ -66,6 +69,7 @@ pub use call::{
     Close, Closed, Ending, Extend, Hold, HoldRefused, Idem, MAX_STORED_REPLY, Mark, StoredReply, UsageFacts, UsagePage,
     UsageRow,
 };
+pub use catalog_version::{CATALOG_TEXTS, CatalogVersion, NewCatalogVersion};
 pub use client_secret::{ClientSecret, ClientSecretLimits, ClientSecretsFull, NewClientSecret};
 pub use clock::{Clock, ClockStanding, ClockState};
 pub use code_batch::{CODES_AT_ONCE, CodeBatch, CodeRefused, NewCodeBatch, Redeemed};
@@ -81,6 +85,7 @@ pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};
 pub use operator::workflow::{WorkflowMove, WorkflowVerb};
 pub use operator::{AdminKey, Attribution, AuditPage, NewAdminKey, OperatorEvent};
+pub use operator_job::{JOB_SILENCE_MS, JOBS_AT_ONCE, JobProgress, JobState, OperatorJob, STORED_JOBS};
 pub use payment::plan::{OrderTruth, PaymentStanding};
 pub use payment::{
     NewOrder, OrderFilter, OrderIdem, OrderLimits, OrderMade, OrderSettled, OrderState, PayEvent, PayOrder,
@@ -107,6 +112,7 @@ pub use task::{
     BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskNaming, TaskPage, TaskState,
     TaskStep, Webhook, WebhookOutcome, WebhookWish, Word,
 };
+pub use trial_grant::{NewTrialGrant, TRIAL_REFERENCE, TrialGrant, TrialLimits};
 pub use verify::{INVARIANTS, Looked};
 pub use workflow_run::{
     KeyedCall, NewWorkflowRun, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunNext, WorkflowRunPage,

@@ -60,9 +60,11 @@ macro_rules! on_engine {
 mod accounts;
 mod alerts;
 mod calls;
+mod catalogs;
 mod client_secrets;
 mod deliveries;
 mod invites;
+mod jobs;
 mod keys;
 mod ledger;
 mod manage;
@@ -81,6 +83,7 @@ mod social;
 mod statements;
 pub(crate) mod sums;
 mod tasks;
+mod trials;
 mod workflow_runs;
 
 impl Store {

@@ -7,6 +7,7 @@ pub mod passwords;
 pub mod post;
 pub mod tokens;
 pub mod totp;
+pub mod trial;
 pub mod waits;
 
 use crate::secrets::Secrets;

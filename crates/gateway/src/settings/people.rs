@@ -1,7 +1,7 @@
 //! `[people]` in tollgate.toml: whether people sign in here, who may sign up, and how they get
 //! mail.
 
-use super::ConfigSource;
+use super::{ConfigSource, TrialSettings};
 use std::fmt;
 use std::path::PathBuf;
 use tollgate_catalog::Money;
@@ -15,6 +15,8 @@ pub struct PeopleSettings {
     pub enabled: bool,
     pub sign_up: SignUp,
     pub mail: Option<MailSettings>,
+    /// Credit for who verifies an e-mail; `None`: there is none.
+    pub trial: Option<TrialSettings>,
     /// What an operator's session moves above this needs a step-up.
     pub step_up_above: Money,
     /// The origin of our own pages, where it is known; else the host that a request names.
@@ -90,6 +92,7 @@ impl Default for PeopleSettings {
             enabled: false,
             sign_up: SignUp::Closed,
             mail: None,
+            trial: None,
             step_up_above: Money::from_nano(STEP_UP_USD * 1_000_000_000),
             origin: None,
             secure: false,
@@ -106,6 +109,7 @@ impl PeopleSettings {
             enabled: table.flag_or("enabled", default.enabled),
             sign_up: table.choice_or("sign_up", default.sign_up, &choices),
             mail: mail(&mut table, source),
+            trial: TrialSettings::read(&mut table),
             step_up_above: Money::from_nano(
                 table.int_or("step_up_above_usd", STEP_UP_USD, 0..=1_000_000_000).saturating_mul(1_000_000_000),
             ),

@@ -41,6 +41,11 @@ const SUMS: Duration = Duration::from_secs(60);
 /// Between two steps of it, for those who wait.
 const SUMS_PAUSE: Duration = Duration::from_millis(50);
 
+/// Trial credit that was granted by a process that died before it was credited.
+const TRIALS: Duration = Duration::from_secs(10);
+/// Jobs of processes that are gone, and files of exports past their time.
+const JOBS: Duration = Duration::from_secs(30);
+
 /// Starts all rounds on the app's tracker.
 pub fn upkeep(app: &Arc<App>) {
     start(app, KEYS, Round::Keys);
@@ -57,6 +62,10 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, HEALTH_FLUSH, Round::HealthFlush);
     start(app, HEALTH_READ, Round::HealthRead);
     start(app, SUMS, Round::Sums);
+    if app.settings.people.enabled {
+        start(app, TRIALS, Round::Trials);
+    }
+    start(app, JOBS, Round::Jobs);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +82,8 @@ enum Round {
     HealthFlush,
     HealthRead,
     Sums,
+    Trials,
+    Jobs,
 }
 
 fn start(app: &Arc<App>, pause: Duration, round: Round) {
@@ -134,6 +145,11 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
                 tokio::time::sleep(SUMS_PAUSE).await;
             }
             Ok(())
+        }
+        Round::Trials => app.store.credit_trials().await.map(drop),
+        Round::Jobs => {
+            app.jobs.sweep(app.world.sure_ms()).await;
+            app.store.interrupt_jobs(None).await
         }
         Round::Audit => audited(app, app.store.verify().await, true).await,
         Round::Files => {

@@ -1,6 +1,7 @@
 //! The verbs of people: who they are, what they prove it with, what they may do. Every change
 //! writes its row into the log in the same transaction.
 
+use super::trials::put_grant;
 use super::{Engine, Store};
 use crate::error::StoreError;
 use crate::ids::{AccountId, PersonId};
@@ -10,6 +11,7 @@ use crate::person::{
     AccountMember, AccountRole, CredentialKind, HouseRole, Membership, NewMailToken, NewPerson, PasswordHash,
     PersonRecord, StoredCredential, TokenPurpose, UsedCode, folded_email,
 };
+use crate::trial_grant::NewTrialGrant;
 
 /// People of one page, and memberships of one person, at most.
 const MOST: i64 = 1_000;
@@ -212,13 +214,14 @@ impl Store {
         }
     }
 
-    /// The e-mail is theirs; they own the account that was made for them, if any. `false`: no such
-    /// token any more.
+    /// The e-mail is theirs; they own the account that was made for them, if any, and are granted
+    /// trial credit, if limits allow it. `false`: no such token any more.
     pub async fn verify_email(
         &self,
         token: [u8; 32],
         person: &PersonRecord,
         owns: Option<AccountId>,
+        trial: Option<NewTrialGrant>,
     ) -> Result<bool, StoreError> {
         let now = self.people_now();
         let done = Attribution::by(person.actor(), String::new());
@@ -232,6 +235,7 @@ impl Store {
         if let Some(account) = owns {
             write.push(may(PUT_MEMBERSHIP, values![account.0, person.id.0, AccountRole::Owner.word(), now]));
         }
+        write.extend(trial.map(|trial| put_grant(&trial, person.id, now)));
         write.push(noted(now, &done, "person.verify", &person.id.to_string(), ""));
         Ok(self.write_people(write).await?.is_none())
     }

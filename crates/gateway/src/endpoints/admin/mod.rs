@@ -7,8 +7,12 @@
 pub mod accounts;
 pub mod alerts;
 pub mod books;
+pub mod catalog;
+mod catalog_preview;
 pub(super) mod field;
 pub mod house;
+mod job_runs;
+pub mod jobs;
 pub mod keys;
 pub mod money;
 pub mod overview;

@@ -11,13 +11,15 @@ use crate::endpoints::row::{Access, Family, Row};
 use crate::people::letter::LetterAbout;
 use crate::people::passwords::{LONGEST, SHORTEST, acceptable};
 use crate::people::tokens::{OneTimeToken, token_hash};
+use crate::people::trial;
 use crate::people::waits::GuardedAct;
 use crate::refusal::Refusal;
 use crate::settings::SignUp;
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tollgate_store::{
-    AccountId, Attribution, Limits, NewAccount, NewMailToken, NewPerson, PersonRecord, TokenPurpose, folded_email,
+    AccountId, Attribution, Limits, NewAccount, NewMailToken, NewPerson, NewTrialGrant, PersonRecord, TokenPurpose,
+    folded_email,
 };
 use tollgate_wire::error::Code;
 
@@ -137,15 +139,32 @@ static VERIFY: PersonVerb = PersonVerb {
             let person = person.filter(|person| person.disabled_at.is_none()).ok_or_else(bad_token)?;
             prove::of_unverified(asked, &person).await?;
             let account = own_account(asked, &person).await?;
-            if !app.store.verify_email(hash, &person, account).await? {
+            if !app.store.verify_email(hash, &person, account, trial_for(asked, &person, account)).await? {
                 return Err(bad_token());
             }
             begun.succeeded();
+            credit_trial(asked, &person).await;
             Ok(done())
         }
         .boxed()
     },
 };
+
+/// What they get for a start, where the operator gives any.
+pub(super) fn trial_for(
+    asked: &PersonRequest,
+    person: &PersonRecord,
+    account: Option<AccountId>,
+) -> Option<NewTrialGrant> {
+    trial::grant(asked.app.settings.people.trial.as_ref(), &person.email, asked.address(), account, asked.now())
+}
+
+/// Puts it into the ledger. What is not done here is done by the next round.
+pub(super) async fn credit_trial(asked: &PersonRequest, person: &PersonRecord) {
+    if let Err(error) = asked.app.store.credit_trial_of(person.id).await {
+        tracing::warn!(%error, person = %person.id, "trial credit is given with the next round");
+    }
+}
 
 /// The account that somebody wished for. Its id follows from theirs, so that it is made once.
 pub(super) async fn own_account(asked: &PersonRequest, person: &PersonRecord) -> Result<Option<AccountId>, Refusal> {

@@ -7,6 +7,7 @@ mod guessing;
 mod mail;
 mod members;
 mod sessions;
+pub mod trial;
 
 use crate::house::{House, Plan};
 use base64::Engine as _;
