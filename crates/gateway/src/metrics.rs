@@ -3,6 +3,7 @@
 //! (`endpoints/metrics.rs`).
 
 use crate::margins::MarginMeter;
+use crate::people_meter::PeopleMeter;
 use crate::world::Millis;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -140,6 +141,7 @@ pub struct Metrics {
     pub connections: ConnectionMeter,
     pub tls: TlsMeter,
     pub margins: MarginMeter,
+    pub people: PeopleMeter,
     ended: Family<EndedLabels, Counter>,
     answered: Counter,
     faults: Family<FaultLabels, Counter>,
@@ -180,6 +182,7 @@ impl Default for Metrics {
             connections: ConnectionMeter::default(),
             tls: TlsMeter::default(),
             margins: MarginMeter::default(),
+            people: PeopleMeter::default(),
             ended: Family::default(),
             answered: Counter::default(),
             faults: Family::default(),
@@ -260,6 +263,7 @@ impl Default for Metrics {
         registry.register("client_secrets", help, metrics.client_secrets.clone());
         metrics.tls.register(&mut registry);
         metrics.margins.register(&mut registry);
+        metrics.people.register(&mut registry);
         Metrics { registry, ..metrics }
     }
 }

@@ -49,7 +49,7 @@ pub use account::change::{AccountChange, KeyChange};
 pub use account::limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date, next_day, next_month};
 pub use account::{
     Account, BalanceEvent, ChangedKeys, Charged, Credit, CreditKind, Credited, EventPage, Expiring, Key, KeyAndAccount,
-    KeyScope, NewAccount, NewKey, Pot, hash_secret,
+    KeyOrigin, KeyScope, NewAccount, NewKey, Pot, hash_secret,
 };
 pub use call::counters::{Counter, Counters, Side};
 pub use call::group::{Closing, Held};
@@ -77,8 +77,8 @@ pub use payment::{
 };
 pub use person::{
     AccountMember, AccountRole, CredentialKind, DueMail, FoundSession, HouseRole, InviteRecord, InvitedInto,
-    Membership, NewInvite, NewMailToken, NewPerson, NewSession, NotARole, PasswordHash, PersonRecord, SessionRecord,
-    StoredCredential, TokenPurpose, UsedCode, folded_email,
+    IssuerLink, IssuerSubject, Membership, NewInvite, NewMailToken, NewPerson, NewSession, NotARole, PasswordHash,
+    PersonRecord, SessionRecord, StoredCredential, TokenPurpose, UsedCode, UsedWay, folded_email,
 };
 pub use probe::{ProbeClaim, ProbeDay, ProbeLimits, ProbeTurn};
 pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};

@@ -61,6 +61,7 @@ mod accounts;
 mod calls;
 mod client_secrets;
 mod invites;
+mod issuers;
 mod keys;
 mod ledger;
 mod manage;

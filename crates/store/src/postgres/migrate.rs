@@ -25,6 +25,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0009-people", include_str!("migrations/0009-people.sql")),
     Migration::new("0010-account-api", include_str!("migrations/0010-account-api.sql")),
     Migration::new("0011-money-in", include_str!("migrations/0011-money-in.sql")),
+    Migration::new("0013-issuers", include_str!("migrations/0013-issuers.sql")),
 ];
 /// A migration after which earlier versions cannot go on has a line that begins so. It is refused
 /// while one of them runs, and none of them starts afterwards.

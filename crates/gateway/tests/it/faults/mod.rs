@@ -21,6 +21,7 @@ mod videos;
 
 use crate::api::payments;
 use crate::house::{House, call_id, error_of};
+use crate::people::{issuers, mail, sessions as sign_ins, smtp};
 use crate::tls;
 use crate::v1::client_secrets;
 use crate::v1::realtime::{closes, limits, money, turns};
@@ -91,12 +92,17 @@ cases! {
     payments: a_payment_that_nobody_told_of_is_found, an_order_whose_page_was_lost_gets_it_later,
         what_is_forged_is_refused_and_what_is_wrong_is_not_credited,
         refunds_and_disputes_take_back_and_a_debt_stops_the_account, a_payment_reported_before_its_session_is_known;
+    smtp: the_mail_server_breaks_off_or_is_down, a_letter_that_is_refused_for_good_is_given_up,
+        letters_go_by_starttls_with_a_password_and_again_after_a_refusal_for_now;
+    mail: a_letter_whose_sender_died_is_sent_by_the_next;
+    issuers: the_issuer_is_down_slow_or_endless;
+    sign_ins: the_database_is_down_at_a_sign_in;
     vectors: the_provider_dies_in_mid_vectors, the_client_leaves_in_mid_vectors, more_vectors_than_are_taken,
         a_part_of_a_list_fails, a_part_of_a_list_stays_busy, a_later_part_of_a_list_is_refused, no_room_for_vectors;
 }
 
 /// Rows of the table.
-const ROWS: usize = 152;
+const ROWS: usize = 157;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 0] = [];
