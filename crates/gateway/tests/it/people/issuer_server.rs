@@ -142,7 +142,7 @@ async fn serve(
 fn laid_over(mut value: Value, over: &Value) -> Value {
     for (name, one) in over.as_object().into_iter().flatten() {
         match one {
-            Value::Null => value.as_object_mut().map(|map| map.remove(name)),
+            Value::Null => value.as_object_mut().and_then(|map| map.remove(name)),
             other => value.as_object_mut().and_then(|map| map.insert(name.clone(), other.clone())),
         };
     }

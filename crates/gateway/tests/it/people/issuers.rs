@@ -129,7 +129,7 @@ async fn somebody_signs_up_signs_in_again_links_and_takes_it_off() {
         assert_eq!((&session["accounts"][0]["role"], &session["strong"]), (&json!("owner"), &json!(true)));
         assert_eq!(session["password"], false);
 
-        // The same person again, though the e-mail there is another one by now; not fresh, so not strong.
+        // The same person again, whatever their e-mail there is by now; not fresh, so not strong.
         let mut again = Jar::new(&house);
         let old = json!({ "email": "other@corp.example", "auth_time": null });
         assert_eq!(again.comes_as("start", old).await.0, 303);
