@@ -22,6 +22,7 @@ pub mod media_trial;
 pub mod metrics;
 pub mod payments;
 pub mod people;
+mod people_meter;
 mod published;
 pub mod quotes;
 pub mod reconcile;

@@ -3,6 +3,7 @@
 //! (`endpoints/metrics.rs`).
 
 use crate::margins::MarginMeter;
+use crate::people_meter::PeopleMeter;
 use crate::world::Millis;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -165,6 +166,7 @@ pub struct Metrics {
     pub tls: TlsMeter,
     pub margins: MarginMeter,
     pub alerts: AlertMeter,
+    pub people: PeopleMeter,
     ended: Family<EndedLabels, Counter>,
     answered: Counter,
     faults: Family<FaultLabels, Counter>,
@@ -206,6 +208,7 @@ impl Default for Metrics {
             tls: TlsMeter::default(),
             margins: MarginMeter::default(),
             alerts: AlertMeter::default(),
+            people: PeopleMeter::default(),
             ended: Family::default(),
             answered: Counter::default(),
             faults: Family::default(),
@@ -287,6 +290,7 @@ impl Default for Metrics {
         metrics.tls.register(&mut registry);
         metrics.margins.register(&mut registry);
         metrics.alerts.register(&mut registry);
+        metrics.people.register(&mut registry);
         Metrics { registry, ..metrics }
     }
 }

@@ -276,7 +276,7 @@ pub(crate) fn build(
         places: SessionPlaces::default(),
     };
     Arc::new(App {
-        people: PeopleDesk::new(&settings.people, secrets.clone()),
+        people: PeopleDesk::new(&settings.people, secrets.clone(), till.metrics.people.clone()),
         alerts,
         realtime: Arc::new(realtime),
         payments: Arc::new(PaymentDesk::new(till.clone(), settings.payments.clone())),

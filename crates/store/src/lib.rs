@@ -53,7 +53,7 @@ pub use account::change::{AccountChange, KeyChange};
 pub use account::limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date, next_day, next_month};
 pub use account::{
     Account, BalanceEvent, ChangedKeys, Charged, Credit, CreditKind, Credited, EventPage, Expiring, Key, KeyAndAccount,
-    KeyScope, NewAccount, NewKey, Pot, hash_secret,
+    KeyOrigin, KeyScope, NewAccount, NewKey, Pot, hash_secret,
 };
 pub use alert::notice::{BalanceNotice, DueNotice, NOTICES_A_DAY, NoticeMail, NoticeOwner, NoticeWish};
 pub use alert::{
@@ -92,8 +92,8 @@ pub use payment::{
 };
 pub use person::{
     AccountMember, AccountRole, CredentialKind, DueMail, FoundSession, HouseRole, InviteRecord, InvitedInto,
-    Membership, NewInvite, NewMailToken, NewPerson, NewSession, NotARole, PasswordHash, PersonRecord, SessionRecord,
-    StoredCredential, TokenPurpose, UsedCode, folded_email,
+    IssuerLink, IssuerSubject, Membership, NewInvite, NewMailToken, NewPerson, NewSession, NotARole, PasswordHash,
+    PersonRecord, SessionRecord, StoredCredential, TokenPurpose, UsedCode, UsedWay, folded_email,
 };
 pub use probe::{ProbeClaim, ProbeDay, ProbeLimits, ProbeTurn};
 pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};

@@ -64,6 +64,7 @@ mod catalogs;
 mod client_secrets;
 mod deliveries;
 mod invites;
+mod issuers;
 mod jobs;
 mod keys;
 mod ledger;

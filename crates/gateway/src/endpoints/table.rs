@@ -50,7 +50,9 @@ pub(super) const FAMILIES: &[Family] = &[
     people::sign_up::FAMILY,
     people::passwords::FAMILY,
     people::totp::FAMILY,
+    people::oidc::FAMILY,
     people::members::FAMILY,
+    people::playground::FAMILY,
     // account holders
     account::FAMILY,
     usage_sums::FAMILY,

@@ -29,7 +29,7 @@ pub use fit::METRICS_CONNECTIONS;
 pub use images::ImageSettings;
 pub use pages::{Origin, Pages};
 pub use payments::{PaymentSettings, StripeSettings, WrongCodes};
-pub use people::{MailPassword, MailSettings, MailSink, MailTls, PeopleSettings, SignUp, origin_of};
+pub use people::{IssuerSettings, MailPassword, MailSettings, MailSink, MailTls, PeopleSettings, SignUp, origin_of};
 pub use price_list::PriceListSettings;
 pub use probes::ProbeSettings;
 pub use read::{ConfigSource, catalog_files, catalog_paths};

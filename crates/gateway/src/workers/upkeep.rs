@@ -129,6 +129,8 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             let sure = app.world.sure_ms();
             if app.settings.people.enabled {
                 app.store.forget_people(sure, sure - LONGEST_SESSION_MS, sure - UNVERIFIED_MS).await?;
+                app.metrics.people.sessions.set(app.store.sessions_open().await?);
+                app.metrics.people.letters_waiting.set(app.store.mail_waiting().await?);
             }
             Ok(())
         }

@@ -173,7 +173,7 @@ impl Form {
 }
 
 /// The query string; what is not taken is unknown.
-pub(super) struct Query(Vec<(String, String)>);
+pub(super) struct Query(pub(in crate::endpoints) Vec<(String, String)>);
 
 impl Query {
     pub fn read(text: &str) -> Result<Query, Refusal> {

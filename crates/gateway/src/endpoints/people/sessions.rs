@@ -66,39 +66,51 @@ static SIGN_IN: PersonVerb = PersonVerb {
     fields: &[EMAIL, PASSWORD, CODE, RECOVERY],
     answer: |asked| {
         async move {
-            let Proved { person, code } = prove::by_password(asked, &asked.text("email")?).await?;
-            let cookie = new_cookie(asked);
-            let begun = asked.app.store.begin_session(session(asked, &person, &cookie), code, &person).await?;
-            if !begun {
-                // The code was used a moment ago.
-                return Err(failed());
-            }
-            signed_in(asked, &cookie).await
+            let answer = by_password(asked).await;
+            asked.app.metrics.people.signed_in("password", super::ending(&answer));
+            answer
         }
         .boxed()
     },
 };
 
+async fn by_password(asked: &PersonRequest) -> Result<PersonAnswer, Refusal> {
+    let Proved { person, code } = prove::by_password(asked, &asked.text("email")?).await?;
+    let cookie = new_cookie(asked);
+    let begun = asked.app.store.begin_session(session(asked, &person, &cookie), code, &person).await?;
+    if !begun {
+        // The code was used a moment ago.
+        return Err(failed());
+    }
+    signed_in(asked, &cookie).await
+}
+
 static LINK: PersonVerb = PersonVerb {
     fields: &[TOKEN],
     answer: |asked| {
         async move {
-            let app = &asked.app;
-            let begun = app.people.waits.begin(GuardedAct::Token, "", asked.address(), asked.now())?;
-            let hash = token_hash(&asked.text("token")?);
-            let person = app.store.token_owner(hash, TokenPurpose::SignIn).await?;
-            let person = person.filter(|person| person.disabled_at.is_none()).ok_or_else(bad_token)?;
-            let cookie = new_cookie(asked);
-            let new = session(asked, &person, &cookie);
-            if !app.store.begin_session_by_token(new, hash, &person).await? {
-                return Err(bad_token());
-            }
-            begun.succeeded();
-            signed_in(asked, &cookie).await
+            let answer = by_link(asked).await;
+            asked.app.metrics.people.signed_in("link", super::ending(&answer));
+            answer
         }
         .boxed()
     },
 };
+
+async fn by_link(asked: &PersonRequest) -> Result<PersonAnswer, Refusal> {
+    let app = &asked.app;
+    let begun = app.people.waits.begin(GuardedAct::Token, "", asked.address(), asked.now())?;
+    let hash = token_hash(&asked.text("token")?);
+    let person = app.store.token_owner(hash, TokenPurpose::SignIn).await?;
+    let person = person.filter(|person| person.disabled_at.is_none()).ok_or_else(bad_token)?;
+    let cookie = new_cookie(asked);
+    let new = session(asked, &person, &cookie);
+    if !app.store.begin_session_by_token(new, hash, &person).await? {
+        return Err(bad_token());
+    }
+    begun.succeeded();
+    signed_in(asked, &cookie).await
+}
 
 static SHOW: PersonVerb = PersonVerb {
     fields: &[],
@@ -238,7 +250,7 @@ pub(super) fn new_cookie(asked: &PersonRequest) -> NewCookie {
 pub(super) fn session(asked: &PersonRequest, person: &PersonRecord, cookie: &NewCookie) -> NewSession {
     let replaces = person::presented(&asked.app.settings.people, &asked.parts.headers);
     let (address, agent) = (asked.address().to_string(), asked.agent());
-    NewSession { hash: cookie.hash, person: person.id, address, agent, replaces }
+    NewSession { hash: cookie.hash, person: person.id, address, agent, replaces, strong: true }
 }
 
 /// What is known of the session that a new cookie opens.

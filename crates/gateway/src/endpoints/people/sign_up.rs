@@ -14,7 +14,7 @@ use crate::people::tokens::{OneTimeToken, token_hash};
 use crate::people::trial;
 use crate::people::waits::GuardedAct;
 use crate::refusal::Refusal;
-use crate::settings::SignUp;
+use crate::settings::{IssuerSettings, SignUp};
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tollgate_store::{
@@ -51,6 +51,7 @@ fn schemas() -> Value {
         "SignUp": { "type": "object", "required": ["sign_up", "password_characters"], "properties": {
             "sign_up": { "enum": ["open", "invite", "closed"] },
             "password_characters": { "type": "integer", "description": "At least" },
+            "issuers": { "type": "array", "items": { "type": "object" }, "description": "By which people sign in too" },
         } },
     })
 }
@@ -60,7 +61,10 @@ static HOW: PersonVerb = PersonVerb {
     answer: |asked| {
         async move {
             let sign_up = asked.app.settings.people.sign_up.word();
-            Ok(json!({ "sign_up": sign_up, "password_characters": SHORTEST }).into())
+            let issuer =
+                |one: &IssuerSettings| json!({ "name": one.name, "label": one.label, "sign_up": one.sign_up.word() });
+            let issuers: Vec<Value> = asked.app.people.issuers.all().map(issuer).collect();
+            Ok(json!({ "sign_up": sign_up, "password_characters": SHORTEST, "issuers": issuers }).into())
         }
         .boxed()
     },

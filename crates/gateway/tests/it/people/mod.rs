@@ -4,9 +4,13 @@ mod access;
 mod csrf;
 mod factors;
 mod guessing;
-mod mail;
+mod issuer_server;
+pub mod issuers;
+mod keys;
+pub mod mail;
 mod members;
-mod sessions;
+pub mod sessions;
+pub mod smtp;
 pub mod trial;
 
 use crate::house::{House, Plan};
@@ -67,6 +71,20 @@ impl<'a> Browser<'a> {
             self.cookie = text.split(';').next().map(str::to_owned).filter(|pair| !pair.ends_with('='));
         }
         answer(reply).await
+    }
+
+    /// The same with headers.
+    pub async fn ask_with(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<Value>,
+    ) -> Answer {
+        let request = self.request(method, path).header("sec-fetch-site", "same-origin");
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let request = body.iter().fold(request, |request, body| request.json(body));
+        answer(request.send().await.expect("a reply")).await
     }
 
     pub async fn get(&mut self, path: &str) -> Answer {
