@@ -6,7 +6,7 @@
 
 use super::prove::{self, failed};
 use super::sessions::{self, CODE, RECOVERY, done, new_cookie, signed_in, somebody};
-use super::sign_up::own_account;
+use super::sign_up::{give_trial, own_account};
 use super::verb::{PersonAnswer, PersonRequest, PersonVerb, no_store};
 use crate::app::App;
 use crate::endpoints::admin::Query;
@@ -296,6 +296,9 @@ async fn known_or_new(
     // Also after a crash in between.
     if person.wished_account.is_some() {
         let account = if person.memberships.is_empty() { own_account(asked, &person).await? } else { None };
+        if let Some(account) = account.filter(|_| claims.email_verified) {
+            give_trial(asked, &person, account, "by an issuer").await?;
+        }
         store.fulfil_wish(person.id, account).await?;
     }
     Ok(person)

@@ -2,7 +2,7 @@
 
 use super::prove::{self, has_password, second_factor};
 use super::sessions::{CODE, EMAIL, RECOVERY, TOKEN, done, new_cookie, session, signed_in};
-use super::sign_up::{credit_trial, own_account, trial_for};
+use super::sign_up::{give_trial, own_account};
 use super::verb::PersonVerb;
 use super::{HOUR_MS, MailedToken, bad_token, letter, link, mail_token};
 use crate::endpoints::admin::field::{FieldKind, VerbField, may, must};
@@ -114,10 +114,7 @@ static RESET: PersonVerb = PersonVerb {
                 && let Some(account) = own_account(asked, &person).await?
             {
                 app.store.put_membership(account, person.id, AccountRole::Owner, signs(&person)).await?;
-                if let Some(grant) = trial_for(asked, &person, Some(account)) {
-                    app.store.grant_trial(grant, &person).await?;
-                    credit_trial(asked, &person).await;
-                }
+                give_trial(asked, &person, account, "by a new password").await?;
             }
             guess.succeeded();
             begun.succeeded();

@@ -155,7 +155,7 @@ static VERIFY: PersonVerb = PersonVerb {
 };
 
 /// What they get for a start, where the operator gives any.
-pub(super) fn trial_for(
+fn trial_for(
     asked: &PersonRequest,
     person: &PersonRecord,
     account: Option<AccountId>,
@@ -163,8 +163,22 @@ pub(super) fn trial_for(
     trial::grant(asked.app.settings.people.trial.as_ref(), &person.email, asked.address(), account, asked.now())
 }
 
+/// The same where the e-mail was verified otherwise than by its own token.
+pub(super) async fn give_trial(
+    asked: &PersonRequest,
+    person: &PersonRecord,
+    account: AccountId,
+    how: &str,
+) -> Result<(), Refusal> {
+    if let Some(grant) = trial_for(asked, person, Some(account)) {
+        asked.app.store.grant_trial(grant, person, how).await?;
+        credit_trial(asked, person).await;
+    }
+    Ok(())
+}
+
 /// Puts it into the ledger. What is not done here is done by the next round.
-pub(super) async fn credit_trial(asked: &PersonRequest, person: &PersonRecord) {
+async fn credit_trial(asked: &PersonRequest, person: &PersonRecord) {
     if let Err(error) = asked.app.store.credit_trial_of(person.id).await {
         tracing::warn!(%error, person = %person.id, "trial credit is given with the next round");
     }

@@ -162,6 +162,25 @@ async fn somebody_signs_up_signs_in_again_links_and_takes_it_off() {
     }
 }
 
+/// Trial credit is for e-mails that somebody has verified, and comes once.
+#[tokio::test(flavor = "multi_thread")]
+async fn trial_credit_is_given_where_the_issuer_has_verified_the_e_mail() {
+    let issuer = FakeIssuer::new().await;
+    let settings = "sign_up = \"open\"\nrequire_email_verified = false\n[people.trial]\namount_usd = \"2\"";
+    let house = house("", &issuer, settings).await;
+    let mut balances = Vec::new();
+    for (sub, verified) in [("sub-1", true), ("sub-2", false), ("sub-1", true)] {
+        let mut somebody = Jar::new(&house);
+        let claims = json!({ "sub": sub, "email": format!("{sub}@corp.example"), "email_verified": verified });
+        assert_eq!(somebody.comes_as("start", claims).await.0, 303, "{sub}");
+        let session = somebody.ask("GET", "/api/session", None).await.body;
+        let account = session["accounts"][0]["account_id"].as_str().expect("an account").parse().expect("an id");
+        let account = house.running().app.store.account(account).await.expect("read").expect("an account");
+        balances.push(account.trial_available.nano());
+    }
+    assert_eq!(balances, [2_000_000_000, 0, 2_000_000_000]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_is_not_as_it_must_be_signs_nobody_in() {
     let issuer = FakeIssuer::new().await;
