@@ -1,6 +1,6 @@
 //! Follows the catalog that was published: every replica looks each second which one is on sale,
-//! and takes it over as it takes over a changed file. What lies in the folder at the first start is the
-//! first version.
+//! and takes it over as it takes over a changed file. What lies in the folder at the first start is
+//! the first version.
 //!
 //! A process that dies between the row and the switch serves what the row says when it is there
 //! again: nothing else says what is on sale.
