@@ -434,31 +434,14 @@ impl Store {
                 self.note_audit(&done, "receipt_key.rotate", "receipts", None, "").await?;
                 value(rotated)
             }
-            AdminCommand::Statement { .. }
-            | AdminCommand::OrderList { .. }
-            | AdminCommand::OrderShow { .. }
-            | AdminCommand::OrderForgive { .. }
-            | AdminCommand::CodesCreate { .. }
-            | AdminCommand::CodesList { .. }
-            | AdminCommand::CodesRevoke { .. } => self.execute_about_money(command).await,
-            AdminCommand::AlertPlaceCreate { .. }
-            | AdminCommand::AlertPlaceList
-            | AdminCommand::AlertPlaceRemove { .. }
-            | AdminCommand::AlertRuleCreate { .. }
-            | AdminCommand::AlertRuleList
-            | AdminCommand::AlertRuleChange { .. }
-            | AdminCommand::AlertRuleRemove { .. }
-            | AdminCommand::AlertSilence { .. }
-            | AdminCommand::AlertsFiring
-            | AdminCommand::AlertEvents { .. }
-            | AdminCommand::NoticeShow { .. }
-            | AdminCommand::NoticeSet { .. } => self.execute_about_alerts(command).await,
             AdminCommand::ClockShow => value(self.clock_state()),
             AdminCommand::ClockAccept { done } => {
                 let accepted = self.accept_clock().await?;
                 self.note_audit(&done, "clock.accept", "clock", None, "").await?;
                 value(accepted)
             }
+            // Money that comes in, alerts and notices.
+            command => self.execute_about_money(command).await,
         }
     }
 

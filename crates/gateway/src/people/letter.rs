@@ -159,8 +159,9 @@ impl Letter {
         };
         let language = if chinese { "zh" } else { "en" };
         let html = format!(
-            "<!doctype html>\n<html lang=\"{language}\"><meta charset=\"utf-8\"><title>{subject}</title>\n\
+            "<!doctype html>\n<html lang=\"{language}\"><meta charset=\"utf-8\"><title>{}</title>\n\
              <body style=\"font-family:sans-serif;max-width:36em\">\n<p>{}</p>\n{button}<p>{below}</p>\n</body></html>\n",
+            escaped(&subject),
             escaped(&said)
         );
         WrittenLetter { subject, text, html }

@@ -257,7 +257,7 @@ async fn every_kind_of_rule_fires_and_clears() {
         let facts = store.alert_facts("disk", now - 60_000).await.expect("read");
         assert!(facts.iter().any(|fact| fact.value > 1_000), "this disk is not full: {facts:?}");
         watch.steady(4).await;
-        for (value, what) in [(999, "firing"), (1_100, "cleared")] {
+        for (value, what) in [(999, "firing"), (1_200, "cleared")] {
             store.put_alert_fact("disk", "r2", value).await.expect("said");
             store.put_alert_fact("certificate", "r2", now + value * 600_000).await.expect("said");
             watch.look().await;
