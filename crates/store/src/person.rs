@@ -245,7 +245,8 @@ pub struct NewSession {
     pub agent: String,
     /// The session whose cookie was sent along; it ends.
     pub replaces: Option<[u8; 32]>,
-    /// They have proved just now who they are; an issuer may have vouched for somebody of yesterday.
+    /// They have proved just now who they are; an issuer may have vouched for somebody of
+    /// yesterday.
     pub strong: bool,
 }
 

@@ -14,7 +14,8 @@ use std::time::{Duration, SystemTime};
 /// A server that does not answer for so long is asked again later.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Letters that were handed over and still wait in the store; more are forgotten, and may come twice.
+/// Letters that were handed over and still wait in the store; more are forgotten, and may come
+/// twice.
 const MOST_HANDED_OVER: usize = 10_000;
 
 pub struct Post {
@@ -97,7 +98,7 @@ impl Post {
             Way::Smtp(transport) => {
                 let sent = tokio::time::timeout(PATIENCE, transport.send(message)).await;
                 let sent = sent.map_err(|_| later("the server does not answer"))?;
-                sent.map(drop).map_err(|error| match error.is_permanent() {
+                sent.map(drop).map_err(|error| match error.is_permanent() && !is_ours(&error) {
                     true => NotSent::Refused(reason(&error)),
                     false => NotSent::Later(reason(&error)),
                 })
@@ -109,6 +110,11 @@ impl Post {
 
 fn later(why: &str) -> NotSent {
     NotSent::Later(why.to_owned())
+}
+
+/// The server does not take us: that is for the operator to mend, and no letter is given up for it.
+fn is_ours(error: &lettre::transport::smtp::Error) -> bool {
+    error.status().is_some_and(|code| ["530", "534", "535", "538"].contains(&code.to_string().as_str()))
 }
 
 /// The number of a server's answer; its words may repeat what it was sent.

@@ -1,5 +1,5 @@
-//! `[people]` in tollgate.toml: whether people sign in here, who may sign up, how they get mail, and
-//! which issuers vouch for them.
+//! `[people]` in tollgate.toml: whether people sign in here, who may sign up, how they get mail,
+//! and which issuers vouch for them.
 
 use super::{ConfigSource, TrialSettings};
 use std::fmt;

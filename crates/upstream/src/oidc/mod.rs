@@ -1,5 +1,5 @@
-//! An issuer of OpenID Connect: where it is asked (discovery), with which keys it signs, and what it
-//! says of whoever comes back from it with a code.
+//! An issuer of OpenID Connect: where it is asked (discovery), with which keys it signs, and what
+//! it says of whoever comes back from it with a code.
 //!
 //! Everything it answers has a bound in size and time. What it says of itself is remembered for an
 //! hour; keys are read anew for a name that is not known, once a minute at most. Its tokens are in
@@ -21,7 +21,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 pub use token::IssuerClaims;
-use token::{Expected, RawToken, claims_of};
+use token::{ExpectedToken, RawToken, claims_of};
 use tokio::sync::Mutex;
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
@@ -141,7 +141,7 @@ impl Issuer {
         let token = RawToken::read(text).ok_or(IssuerFault::Token("form or algorithm"))?;
         let keys = self.keys(client, &found, token.key_id.as_deref(), now).await?;
         let (issuer, client_id) = (self.url.as_str(), self.client_id.as_str());
-        let expected = Expected { issuer, client_id, nonce: way.nonce, now: now.div_euclid(1_000) };
+        let expected = ExpectedToken { issuer, client_id, nonce: way.nonce, now: now.div_euclid(1_000) };
         let claims = token.checked(&keys, &expected).map_err(IssuerFault::Token)?;
         match (&claims.email, &found.userinfo, tokens.get("access_token").and_then(Value::as_str)) {
             (None, Some(userinfo), Some(access)) => asked_for(client, userinfo, access, claims).await,

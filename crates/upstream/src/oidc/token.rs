@@ -26,7 +26,7 @@ pub struct IssuerClaims {
 }
 
 /// What a token must fit.
-pub(super) struct Expected<'a> {
+pub(super) struct ExpectedToken<'a> {
     pub issuer: &'a str,
     pub client_id: &'a str,
     pub nonce: &'a str,
@@ -62,7 +62,7 @@ impl<'a> RawToken<'a> {
     }
 
     /// What it says, if these keys signed it and it is for us and now. The word says what is wrong.
-    pub fn checked(&self, keys: &IssuerKeys, expected: &Expected<'_>) -> Result<IssuerClaims, &'static str> {
+    pub fn checked(&self, keys: &IssuerKeys, expected: &ExpectedToken<'_>) -> Result<IssuerClaims, &'static str> {
         if !keys.have_signed(self.with, self.key_id.as_deref(), self.signed.as_bytes(), &self.signature) {
             return Err("signature");
         }

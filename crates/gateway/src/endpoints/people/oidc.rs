@@ -1,8 +1,8 @@
 //! `/api/session/oidc`: signing in by an issuer of OpenID Connect, linking one and taking it off.
 //!
-//! A page of ours asks where to send the browser, and gets a sealed cookie with it. The issuer sends
-//! the browser back to `…/return`, the one GET that begins something: it does so for whoever has
-//! that cookie, once. People are found by issuer and subject, never by e-mail.
+//! A page of ours asks where to send the browser, and gets a sealed cookie with it. The issuer
+//! sends the browser back to `…/return`, the one GET that begins something: it does so for whoever
+//! has that cookie, once. People are found by issuer and subject, never by e-mail.
 
 use super::prove::{self, failed};
 use super::sessions::{self, CODE, RECOVERY, done, new_cookie, signed_in, somebody};
