@@ -1,8 +1,8 @@
 //! The bar of usage sums: with 10 million rows of the usage log on PostgreSQL, each sum takes at
 //! most 300 ms of the database's processor. `sums_bars [--calls N] [--url POSTGRES]` makes the rows
-//! of 31 days (`sums_bars.sql`) on a private server, or on that one if it has none yet. It folds the
-//! days that are over, asks every kind of question over all of the time, and prints the slowest of
-//! each kind. The last day is not over: it is read by quarters. Exits 1 if the bar is not met.
+//! of 31 days (`sums_bars.sql`) on a private server, or on that one if it has none yet. It folds
+//! the days that are over, asks every kind of question over all of the time, and prints the slowest
+//! of each kind. The last day is not over: it is read by quarters. Exits 1 if the bar is not met.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
