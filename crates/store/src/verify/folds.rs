@@ -1,6 +1,6 @@
 //! Days that were added up once more against the quarters they are of (I21), with memory for days.
-//! As in `quarters`, what both sides say is taken off each other, and nothing may be left. Days that
-//! were touched since are read by quarters, and not compared.
+//! As in `quarters`, what both sides say is taken off each other, and nothing may be left. Days
+//! that were touched since are read by quarters, and not compared.
 
 use super::Auditor;
 use super::quarters::Quarters;

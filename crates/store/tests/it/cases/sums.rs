@@ -274,8 +274,8 @@ pub async fn series_in_any_zone_are_the_totals_and_the_ledger(h: House) {
     for (call, at) in &calls {
         rows.push(by_the_ledger(&h, &customer, *call, *at).await);
     }
-    // Some of the days that are over are folded from the start, some in the meantime, and some calls
-    // of them end afterwards.
+    // Some of the days that are over are folded from the start, some in the meantime, and some
+    // calls of them end afterwards.
     for _ in 0..30 {
         assert!(h.store.fold_sums().await.expect("a step"));
     }
