@@ -41,14 +41,13 @@ pub(super) fn put_grant(grant: &NewTrialGrant, person: PersonId, now: i64) -> Pe
 }
 
 impl Store {
-    /// Grants somebody trial credit whose e-mail was verified otherwise than by its own token: `how`.
+    /// Grants somebody trial credit whose e-mail was verified otherwise than by its own token, and
+    /// notes how.
     pub async fn grant_trial(&self, grant: NewTrialGrant, person: &PersonRecord, how: &str) -> Result<(), StoreError> {
         let now = self.people_now();
         let done = Attribution::by(person.actor(), String::new());
-        let write = vec![
-            put_grant(&grant, person.id, now),
-            noted(now, &done, "person.verify", &person.id.to_string(), how),
-        ];
+        let write =
+            vec![put_grant(&grant, person.id, now), noted(now, &done, "person.verify", &person.id.to_string(), how)];
         self.write_people(write).await.map(drop)
     }
 

@@ -155,11 +155,7 @@ static VERIFY: PersonVerb = PersonVerb {
 };
 
 /// What they get for a start, where the operator gives any.
-fn trial_for(
-    asked: &PersonRequest,
-    person: &PersonRecord,
-    account: Option<AccountId>,
-) -> Option<NewTrialGrant> {
+fn trial_for(asked: &PersonRequest, person: &PersonRecord, account: Option<AccountId>) -> Option<NewTrialGrant> {
     trial::grant(asked.app.settings.people.trial.as_ref(), &person.email, asked.address(), account, asked.now())
 }
 
