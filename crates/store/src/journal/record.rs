@@ -46,15 +46,16 @@ pub(crate) fn write_hold(hold: &Hold) -> Vec<u8> {
 pub(crate) fn write_mark(mark: &Mark, known: &KnownPrices) -> Vec<u8> {
     let mut pack = begin(MARK, mark.call, mark.account);
     pack.signed(mark.charge.nano());
-    facts(&mut pack, &mark.row, known);
+    facts(&mut pack, &mark.row, None, known);
     tail(&mut pack, &mark.row, mark.most);
     pack.0
 }
 
-pub(crate) fn write_close(close: &Close, known: &KnownPrices) -> Vec<u8> {
+/// `price_id` is that of a close whose price is not at hand.
+pub(crate) fn write_close(close: &Close, price_id: Option<[u8; 16]>, known: &KnownPrices) -> Vec<u8> {
     let mut pack = begin(CLOSE, close.call, close.account);
     pack.signed(close.charge.nano());
-    facts(&mut pack, &close.row, known);
+    facts(&mut pack, &close.row, price_id, known);
     pack.number(u64::try_from(close.ending.code()).unwrap_or(0));
     pack.text(&close.reason);
     let reply = close.reply.as_ref().filter(|reply| reply.body.len() <= MAX_STORED_REPLY);
@@ -94,7 +95,7 @@ fn begin(kind: u8, call: CallId, account: AccountId) -> Pack {
     pack
 }
 
-fn facts(pack: &mut Pack, row: &UsageFacts, known: &KnownPrices) {
+fn facts(pack: &mut Pack, row: &UsageFacts, price_id: Option<[u8; 16]>, known: &KnownPrices) {
     pack.id(&row.key.0);
     pack.signed(row.at);
     pack.signed(row.ended_at);
@@ -109,7 +110,7 @@ fn facts(pack: &mut Pack, row: &UsageFacts, known: &KnownPrices) {
     pack.number(u64::from(row.attempts));
     pack.option(row.first_byte_ms, |pack, ms| pack.number(u64::from(ms)));
     pack.option(row.tier.as_deref(), Pack::text);
-    pack.option(row.price.as_ref().map(|price| price.id()), |pack, id| pack.id(&id));
+    pack.option(row.price.as_ref().map(|price| price.id()).or(price_id), |pack, id| pack.id(&id));
     // The price itself only until the database has it.
     let new = row.price.as_deref().filter(|price| !known.has(&price.id()));
     pack.option(new.and_then(|price| serde_json::to_vec(price).ok()), |pack, json| pack.bytes(&json));
@@ -271,7 +272,7 @@ mod tests {
                 let mut written = close(dropped, length, most);
                 written.row.counters.tools = tools;
                 written.row.cost = length.filter(|length| *length != 0).map(|_| Money::from_nano(77));
-                let (read, price_id) = read_back(&write_close(&written, &known));
+                let (read, price_id) = read_back(&write_close(&written, None, &known));
                 assert_eq!((read.call, read.account, read.ending), (written.call, written.account, written.ending));
                 assert_eq!((read.reason, read.charge), (written.reason, written.charge));
                 assert_eq!((read.row.dropped.as_deref(), read.most), (dropped, written.most));
@@ -288,16 +289,16 @@ mod tests {
         let known = KnownPrices::default();
         let mut written = close(None, None, None);
         written.row.cost = Some(Money::ZERO);
-        let (read, _) = read_back(&write_close(&written, &known));
+        let (read, _) = read_back(&write_close(&written, None, &known));
         assert_eq!((read.row.cost, read.most, read.row.dropped), (Some(Money::ZERO), None, None));
     }
 
     #[test]
     fn a_price_is_written_until_the_database_has_it() {
         let known = KnownPrices::default();
-        let before = write_close(&close(None, None, None), &known);
+        let before = write_close(&close(None, None, None), None, &known);
         known.add([price().id()]);
-        let after = write_close(&close(None, None, None), &known);
+        let after = write_close(&close(None, None, None), None, &known);
         assert!(after.len() < before.len());
         let (read, price_id) = read_back(&after);
         assert_eq!((read.row.price.is_none(), price_id), (true, Some(price().id())));

@@ -154,7 +154,7 @@ impl PostgresEngine {
 
     pub fn close(self: &Arc<Self>, mut close: Close) -> Closing {
         close.row.raw_usage = tidy_raw_usage(close.row.raw_usage.take());
-        let mut written = record::write_close(&close, &self.shared.known_prices);
+        let mut written = record::write_close(&close, None, &self.shared.known_prices);
         let call = close.call;
         let (op, receive) = self.queue_close(close, None, None);
         self.shared.journal.append_close(call, op, &mut written, self.shared.queue.durable());

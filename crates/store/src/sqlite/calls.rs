@@ -127,9 +127,9 @@ impl SqliteEngine {
 
     pub fn close(self: &Arc<Self>, mut close: Close) -> Closing {
         close.row.raw_usage = tidy_raw_usage(close.row.raw_usage.take());
-        let mut written = record::write_close(&close, &self.shared.known_prices);
         let call = close.call;
         let price_id = close.row.price.as_ref().map(|p| p.id());
+        let mut written = record::write_close(&close, price_id, &self.shared.known_prices);
         let Some((closed, op, group)) = self.close_in_books(close, price_id) else {
             self.shared.late_closes.fetch_add(1, Ordering::Relaxed);
             return Closing { wait: ClosingWait::Done(Closed::default()) };

@@ -107,8 +107,14 @@ impl SqliteEngine {
                 None => return false,
             },
         };
-        self.shared.journal.forget_mark(call);
-        self.close_in_books(close, price_id).is_some()
+        // Its mark is wanted until the journal has the end: the database may be long in coming.
+        let mut written = record::write_close(&close, price_id, &self.shared.known_prices);
+        let Some((_, op, _)) = self.close_in_books(close, price_id) else {
+            self.shared.journal.forget_mark(call);
+            return false;
+        };
+        self.shared.journal.append_close(call, op, &mut written, self.shared.durable());
+        true
     }
 
     fn without_mark(&self, call: CallId, reason: &str) -> Option<Close> {
