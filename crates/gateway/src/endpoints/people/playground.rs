@@ -2,7 +2,7 @@
 //! Cookies open no paid path, so a page gets a key: for an hour, for so much a day, one of each
 //! person and account. It ends when a session of theirs does.
 
-use super::verb::PersonVerb;
+use super::verb::{PersonRequest, PersonVerb};
 use crate::endpoints::changes;
 use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::row::{Access, Family, Row, no_schemas};
@@ -56,9 +56,7 @@ static KEY: PersonVerb = PersonVerb {
             };
             let secret = operator::new_secret(operator::KEY_PREFIX, |bytes| asked.fill(bytes));
             let key = app.store.console_key(new, &secret, own.done()).await?;
-            if let Err(error) = app.keys.refresh(&app.store, &app.world).await {
-                tracing::warn!(%error, "a key of a playground is known here with the next regular look");
-            }
+            look_at_keys(asked).await;
             let mut shown = json!(key);
             shown["secret"] = json!(secret);
             Ok(shown.into())
@@ -66,3 +64,11 @@ static KEY: PersonVerb = PersonVerb {
         .boxed()
     },
 };
+
+/// What became of the key of a playground is known here at once, and elsewhere with the next
+/// regular look.
+pub(super) async fn look_at_keys(asked: &PersonRequest) {
+    if let Err(error) = asked.app.keys.refresh(&asked.app.store, &asked.app.world).await {
+        tracing::warn!(%error, "a key of a playground is known here with the next regular look");
+    }
+}

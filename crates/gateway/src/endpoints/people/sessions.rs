@@ -2,7 +2,7 @@
 
 use super::prove::{self, Proved, failed};
 use super::verb::{PersonAnswer, PersonRequest, PersonVerb};
-use super::{DAY_MS, bad_token};
+use super::{DAY_MS, bad_token, playground};
 use crate::endpoints::admin::field::{FieldKind, VerbField, may, must};
 use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::row::{Access, Family, Row};
@@ -129,6 +129,7 @@ static SIGN_OUT: PersonVerb = PersonVerb {
         async move {
             let person = asked.person()?;
             asked.app.store.end_session(person.id, person.session.id, person.done()).await?;
+            playground::look_at_keys(asked).await;
             let cookie = person::no_cookie(&asked.app.settings.people);
             Ok(PersonAnswer::with_cookie(json!({ "done": true }), cookie))
         }
@@ -180,6 +181,7 @@ static END: PersonVerb = PersonVerb {
             if !asked.app.store.end_session(own.id, id, own.done()).await? {
                 return Err(missing());
             }
+            playground::look_at_keys(asked).await;
             Ok(done())
         }
         .boxed()
@@ -192,6 +194,7 @@ static END_OTHERS: PersonVerb = PersonVerb {
         async move {
             let own = asked.person()?;
             asked.app.store.end_sessions(own.id, Some(own.session.id), own.done()).await?;
+            playground::look_at_keys(asked).await;
             Ok(done())
         }
         .boxed()

@@ -28,6 +28,12 @@ pub async fn house(database: &str) -> House {
     House::with(Plan { config: CONFIG.to_owned(), database: database.to_owned(), ..Plan::default() }).await
 }
 
+/// The same, where no time passes by itself.
+pub async fn house_without_time(database: &str) -> House {
+    let now = Some(1_800_000_000_000);
+    House::with(Plan { config: CONFIG.to_owned(), database: database.to_owned(), now, ..Plan::default() }).await
+}
+
 pub fn test() -> Attribution {
     Attribution::by("test".to_owned(), "a test".to_owned())
 }
