@@ -102,6 +102,11 @@ impl Jobs {
 
     /// Takes files away whose time is over, and halves that nobody writes any more.
     pub async fn sweep(self: &Arc<Self>, now: i64) {
+        // Where nothing was ever exported no other thread is asked: a seed of the simulation has
+        // to repeat.
+        if !self.folder.is_dir() {
+            return;
+        }
         let jobs = self.clone();
         match tokio::task::spawn_blocking(move || jobs.sweep_now(now)).await {
             Ok(Ok(())) => {}

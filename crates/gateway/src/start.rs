@@ -156,8 +156,11 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     }
     let socket = admin_socket(&app.settings);
     let (store, stopping) = (app.store.clone(), app.shutdown.stopping.clone());
+    // Before the first request: whoever sees that the gateway is ready finds its socket.
+    let bound = admin::bind(&socket);
     app.tracker.spawn(async move {
-        if let Err(error) = admin::listen(&socket, store, stopping.cancelled_owned()).await {
+        let listening = async { admin::listen((&socket, bound?), store, stopping.cancelled_owned()).await };
+        if let Err(error) = listening.await {
             tracing::error!(%error, "the admin socket is not available");
         }
     });

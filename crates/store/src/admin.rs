@@ -490,14 +490,23 @@ fn value(result: impl Serialize) -> Result<Value, StoreError> {
     serde_json::to_value(result).map_err(StoreError::broken)
 }
 
-/// Serves commands until `shutdown` completes. The data directory must be ours: a socket left
-/// behind is removed.
-pub async fn listen(path: &Path, store: Store, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+/// The socket of operators, for this user alone. The data directory must be ours: a socket left
+/// behind is removed. From here on commands find it, and wait for [`listen`].
+pub fn bind(path: &Path) -> io::Result<UnixListener> {
     if path.exists() {
         std::fs::remove_file(path)?;
     }
     let listener = UnixListener::bind(path)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Serves commands until `shutdown` completes.
+pub async fn listen(
+    (path, listener): (&Path, UnixListener),
+    store: Store,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {

@@ -144,7 +144,7 @@ async fn what_is_wrong_is_listed_and_changes_nothing() {
     let (status, refused) = publish(&house, bad.clone(), tag, "no").await;
     assert_eq!((status, &refused["error"]["code"]), (400, &json!("invalid_catalog")), "{refused}");
     let mistakes = refused["error"]["details"]["mistakes"].as_array().expect("all of them").clone();
-    for (line, field) in [(4, "model.a.price.input"), (7, "model.a.route.provider")] {
+    for (line, field) in [(4, "model.a.price.input"), (6, "model.a.route.provider")] {
         let found = mistakes.iter().any(|one| one["line"] == line && one["file"] == "more.toml");
         assert!(found, "{field}: {mistakes:?}");
     }

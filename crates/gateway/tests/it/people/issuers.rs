@@ -167,7 +167,7 @@ async fn somebody_signs_up_signs_in_again_links_and_takes_it_off() {
 async fn trial_credit_is_given_where_the_issuer_has_verified_the_e_mail() {
     let issuer = FakeIssuer::new().await;
     let settings = "sign_up = \"open\"\nrequire_email_verified = false\n[people.trial]\namount_usd = \"2\"";
-    let house = house("", &issuer, settings).await;
+    let house = house("sqlite", &issuer, settings).await;
     let mut balances = Vec::new();
     for (sub, verified) in [("sub-1", true), ("sub-2", false), ("sub-1", true)] {
         let mut somebody = Jar::new(&house);
