@@ -79,7 +79,7 @@ pub use ids::{
     PersonId, RunId, SessionId, TaskId,
 };
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
-pub use ledger::entries::{Entry, EntryPage};
+pub use ledger::entries::{ENTRY_COLUMNS, Entry, EntryPage};
 pub use manage::{AccountSearch, ChangeClaim, ChangeKey, UsageSearch, WebhookTry};
 pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};

@@ -13,34 +13,10 @@ use tollgate_gateway::reconcile::{
     Bill, BillReport, BillSpan, Tolerance, first_call_at, millionths, read_bill, time, usd,
 };
 use tollgate_store::admin::{AdminCommand, Audit};
-use tollgate_store::{AccountId, EntryPage, INVARIANTS, UsagePage, UsageRow};
+use tollgate_store::{AccountId, ENTRY_COLUMNS, EntryPage, INVARIANTS, UsagePage, UsageRow};
 
 /// Entries and calls are read in pages of this size.
 const PAGE: u32 = 5_000;
-const COLUMNS: [&str; 22] = [
-    "seq",
-    "at_ms",
-    "account_id",
-    "kind",
-    "call_id",
-    "key_id",
-    "trial_nano_usd",
-    "paid_nano_usd",
-    "charged_trial_nano_usd",
-    "charged_paid_nano_usd",
-    "model",
-    "endpoint",
-    "price_id",
-    "expires_at_ms",
-    "paid_only",
-    "reference",
-    "actor",
-    "reason",
-    "lots",
-    "replica",
-    "link",
-    "hash",
-];
 
 pub async fn ledger(config: &Path, command: args::LedgerCommand, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
@@ -110,7 +86,7 @@ async fn write(config: &Path, export: args::ExportArgs) -> anyhow::Result<ExitCo
     };
     let mut target = std::io::BufWriter::new(target);
     if export.format == args::ExportFormat::Csv {
-        writeln!(target, "{}", COLUMNS.join(","))?;
+        writeln!(target, "{}", ENTRY_COLUMNS.join(","))?;
     }
     // All pages together are one moment, whatever is written meanwhile.
     let until = ask(config, AdminCommand::LedgerLast).await?.as_i64();
@@ -123,7 +99,7 @@ async fn write(config: &Path, export: args::ExportArgs) -> anyhow::Result<ExitCo
             match export.format {
                 args::ExportFormat::Jsonl => writeln!(target, "{entry}")?,
                 args::ExportFormat::Csv => {
-                    let cells: Vec<String> = COLUMNS.iter().map(|column| csv_value(&entry[column])).collect();
+                    let cells: Vec<String> = ENTRY_COLUMNS.iter().map(|column| csv_value(&entry[column])).collect();
                     writeln!(target, "{}", cells.join(","))?;
                 }
             }

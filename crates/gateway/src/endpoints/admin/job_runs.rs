@@ -17,7 +17,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio_util::sync::CancellationToken;
 use tollgate_catalog::form::parse_duration;
 use tollgate_store::{
-    AccountId, EntryPage, ExportPage, JobState, StoreError, SumAsk, SumViewer, USAGE_EXPORT_PAGE, UsagePage,
+    AccountId, ENTRY_COLUMNS, EntryPage, ExportPage, JobState, StoreError, SumAsk, SumViewer, USAGE_EXPORT_PAGE,
+    UsagePage,
 };
 use tollgate_wire::error::Code;
 
@@ -25,31 +26,6 @@ use tollgate_wire::error::Code;
 const BEAT: Duration = Duration::from_secs(2);
 /// Entries and calls are read in pages of this size.
 const PAGE: u32 = 2_000;
-
-const COLUMNS: [&str; 22] = [
-    "seq",
-    "at_ms",
-    "account_id",
-    "kind",
-    "call_id",
-    "key_id",
-    "trial_nano_usd",
-    "paid_nano_usd",
-    "charged_trial_nano_usd",
-    "charged_paid_nano_usd",
-    "model",
-    "endpoint",
-    "price_id",
-    "expires_at_ms",
-    "paid_only",
-    "reference",
-    "actor",
-    "reason",
-    "lots",
-    "replica",
-    "link",
-    "hash",
-];
 
 /// Why a job came to no good end, for whoever began it.
 pub struct JobFailed(String);
@@ -299,14 +275,14 @@ async fn worked(app: &Arc<App>, id: &str, work: JobWork, counter: &JobCounter) -
         JobWork::ExportLedger { mut page, csv } => {
             let mut file = ExportFile::open(app, id).await?;
             if csv {
-                file.write(&csv_line(&COLUMNS.map(|name| json!(name))), 0).await?;
+                file.write(&csv_line(&ENTRY_COLUMNS.map(|name| json!(name))), 0).await?;
             }
             loop {
                 let entries = app.store.entries(page).await?;
                 let mut text = String::new();
                 for entry in entries.iter().map(|entry| json!(entry)) {
                     match csv {
-                        true => text.push_str(&csv_line(COLUMNS.iter().map(|column| &entry[*column]))),
+                        true => text.push_str(&csv_line(ENTRY_COLUMNS.iter().map(|column| &entry[*column]))),
                         false => text.push_str(&format!("{entry}\n")),
                     }
                 }

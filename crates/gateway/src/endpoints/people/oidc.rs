@@ -321,6 +321,8 @@ async fn new_person(
     }
     let email = claims.email.as_deref().unwrap_or_default();
     let email = super::email("email", email).map_err(|_| closed("Not signed up: the issuer names no e-mail."))?;
+    // Whoever is at many an issuer is not many people here for nothing.
+    asked.app.people.waits.begin(GuardedAct::Mail, &folded_email(&email), asked.address(), asked.now())?;
     let (invited_only, name) = (settings.sign_up == SignUp::Invite, claims.name.clone().unwrap_or_default());
     let name: String = name.chars().take(100).collect();
     let new = NewPerson {
@@ -362,7 +364,7 @@ async fn signs_in(
             store.strengthen_by_issuer((own.hash, cookie.hash), owner, is, used).await?
         }
         _ => {
-            let new = NewSession { strong, ..sessions::session(asked, person, &cookie) };
+            let new = NewSession { strong, ..sessions::session(asked, person, &cookie)? };
             store.begin_session_by_issuer(new, is, used, person).await?
         }
     };

@@ -63,7 +63,7 @@ static CHANGE: PersonVerb = PersonVerb {
             }
             tell(asked, &own.record).await;
             let cookie = new_cookie(asked);
-            app.store.begin_session(session(asked, &own.record, &cookie), None, &own.record).await?;
+            app.store.begin_session(session(asked, &own.record, &cookie)?, None, &own.record).await?;
             signed_in(asked, &cookie).await
         }
         .boxed()

@@ -77,7 +77,7 @@ static SIGN_IN: PersonVerb = PersonVerb {
 async fn by_password(asked: &PersonRequest) -> Result<PersonAnswer, Refusal> {
     let Proved { person, code } = prove::by_password(asked, &asked.text("email")?).await?;
     let cookie = new_cookie(asked);
-    let begun = asked.app.store.begin_session(session(asked, &person, &cookie), code, &person).await?;
+    let begun = asked.app.store.begin_session(session(asked, &person, &cookie)?, code, &person).await?;
     if !begun {
         // The code was used a moment ago.
         return Err(failed());
@@ -104,7 +104,7 @@ async fn by_link(asked: &PersonRequest) -> Result<PersonAnswer, Refusal> {
     let person = app.store.token_owner(hash, TokenPurpose::SignIn).await?;
     let person = person.filter(|person| person.disabled_at.is_none()).ok_or_else(bad_token)?;
     let cookie = new_cookie(asked);
-    let new = session(asked, &person, &cookie);
+    let new = session(asked, &person, &cookie)?;
     if !app.store.begin_session_by_token(new, hash, &person).await? {
         return Err(bad_token());
     }
@@ -221,7 +221,7 @@ static FIRST: PersonVerb = PersonVerb {
             begun.succeeded();
             tracing::warn!(person = %person.id, "the first operator");
             let cookie = new_cookie(asked);
-            app.store.begin_session(session(asked, &person, &cookie), None, &person).await?;
+            app.store.begin_session(session(asked, &person, &cookie)?, None, &person).await?;
             signed_in(asked, &cookie).await
         }
         .boxed()
@@ -250,10 +250,12 @@ pub(super) fn new_cookie(asked: &PersonRequest) -> NewCookie {
 }
 
 /// A session that begins; the one whose cookie was sent along ends.
-pub(super) fn session(asked: &PersonRequest, person: &PersonRecord, cookie: &NewCookie) -> NewSession {
+/// Each leaves a row for good, so there is an end to them as to any other change.
+pub(super) fn session(asked: &PersonRequest, person: &PersonRecord, cookie: &NewCookie) -> Result<NewSession, Refusal> {
+    asked.app.people.waits.begin(GuardedAct::Change, &person.id.to_string(), asked.address(), asked.now())?;
     let replaces = person::presented(&asked.app.settings.people, &asked.parts.headers);
     let (address, agent) = (asked.address().to_string(), asked.agent());
-    NewSession { hash: cookie.hash, person: person.id, address, agent, replaces, strong: true }
+    Ok(NewSession { hash: cookie.hash, person: person.id, address, agent, replaces, strong: true })
 }
 
 /// What is known of the session that a new cookie opens.

@@ -244,7 +244,7 @@ static ACCEPT: PersonVerb = PersonVerb {
             let person = app.store.accept_invite_as(hash, &invite, new).await?.ok_or_else(bad_token)?;
             begun.succeeded();
             let cookie = new_cookie(asked);
-            app.store.begin_session(session(asked, &person, &cookie), None, &person).await?;
+            app.store.begin_session(session(asked, &person, &cookie)?, None, &person).await?;
             let mut answer = signed_in(asked, &cookie).await?;
             answer.value["done"] = json!(true);
             Ok(answer)

@@ -94,12 +94,17 @@ fn right(house: &House, begun: &BTreeMap<String, String>, over: Value) -> Value 
 }
 
 async fn house(database: &str, issuer: &FakeIssuer, more: &str) -> House {
+    house_at(database, issuer, more, None).await
+}
+
+/// The same, with a clock that stands still at this time.
+async fn house_at(database: &str, issuer: &FakeIssuer, more: &str, now: Option<i64>) -> House {
     let config = format!(
         "[people]\nenabled = true\nsign_up = \"open\"\n[people.mail]\nfolder = \"mail\"\n[people.oidc.corp]\n\
          issuer = \"{}\"\nclient_id = \"tollgate\"\nlabel = \"Corp\"\n{more}\n",
         issuer.url
     );
-    House::with(Plan { config, database: database.to_owned(), ..Plan::default() }).await
+    House::with(Plan { config, database: database.to_owned(), now, ..Plan::default() }).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,6 +165,31 @@ async fn somebody_signs_up_signs_in_again_links_and_takes_it_off() {
         assert_eq!((alone.status, alone.code.as_str()), (409, "conflict"), "no other way in would be left");
         house.quiet().await;
     }
+}
+
+/// Every session and every person leaves rows for good: there is an end to them, whatever an issuer
+/// vouches for.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_issuer_makes_no_end_of_sessions_and_people() {
+    let issuer = FakeIssuer::new().await;
+    let house = house_at("sqlite", &issuer, "sign_up = \"open\"", Some(1_800_000_000_000)).await;
+    for number in 0..200 {
+        let (status, _, body) = Jar::new(&house).comes_as("start", json!({})).await;
+        assert_eq!(status, 303, "{number}: {body}");
+    }
+    let (status, _, body) = Jar::new(&house).comes_as("start", json!({})).await;
+    assert_eq!((status, &body["error"]["code"]), (429, &json!("rate_limit_exceeded")), "{body}");
+    // Nine more people from this address; the next ones wait.
+    let mut seen = Vec::new();
+    for number in 2..=11 {
+        let claims = json!({ "sub": format!("sub-{number}"), "email": format!("p{number}@corp.example") });
+        seen.push(Jar::new(&house).comes_as("start", claims).await.0);
+    }
+    assert_eq!(seen, [[303; 9].as_slice(), &[429]].concat());
+    house.later(20_000).await;
+    let claims = json!({ "sub": "sub-11", "email": "p11@corp.example" });
+    assert_eq!(Jar::new(&house).comes_as("start", claims).await.0, 303, "nobody is locked out");
+    house.quiet().await;
 }
 
 /// Trial credit is for e-mails that somebody has verified, and comes once.
