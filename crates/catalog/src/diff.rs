@@ -259,6 +259,16 @@ impl Prices {
 }
 
 impl PriceChange {
+    /// Whether something becomes dearer, or cheaper; `None`: neither can be said.
+    pub fn rises(&self) -> Option<bool> {
+        match (&self.change_pct, self.what, &self.old, &self.new) {
+            (Some(percent), ..) if !percent.is_zero() => Some(!percent.is_negative()),
+            (None, PriceChangeKind::Price, None, Some(_)) => Some(true),
+            (None, PriceChangeKind::Price, Some(_), None) => Some(false),
+            _ => None,
+        }
+    }
+
     fn of(model: &Model, what: PriceChangeKind) -> PriceChange {
         PriceChange { what, model: Some(model.name.clone()), ..PriceChange::default() }
     }

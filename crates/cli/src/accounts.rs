@@ -121,6 +121,7 @@ pub async fn account(config: &Path, command: args::AccountCommand, out: &Output)
                 ask(config, AdminCommand::AccountWebhook { account: id, url, done: by_command_line() }).await?;
             out.record(&changed, ACCOUNT_COLUMNS);
         }
+        args::AccountCommand::Notice(asked) => return crate::alerts::notice(config, asked, out).await,
         args::AccountCommand::Statement { account, month, tz, format } => {
             let account = account.parse().context("account")?;
             let found = ask(config, AdminCommand::Statement { account, month, tz: Some(tz) }).await?;

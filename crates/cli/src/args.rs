@@ -1,6 +1,7 @@
 //! What can be typed. The doc comments are the help texts.
 
 mod admin;
+mod alerts;
 mod init;
 mod models;
 mod money;
@@ -14,6 +15,7 @@ mod video;
 mod workflows;
 
 pub use admin::{ActorArgs, AdminKeyCommand};
+pub use alerts::{AlertCommand, AlertRuleArgs, NoticeArgs};
 pub use init::InitArgs;
 pub use models::{EnableArgs, ImportArgs, UpdateArgs};
 pub use money::{CodesCommand, OrderCommand};
@@ -90,6 +92,11 @@ pub enum Command {
     AdminKey {
         #[command(subcommand)]
         command: AdminKeyCommand,
+    },
+    /// Alerts: what is watched, where it is sent, and what fires.
+    Alert {
+        #[command(subcommand)]
+        command: AlertCommand,
     },
     /// Redemption codes: credit for whoever types one in.
     Codes {
@@ -244,6 +251,8 @@ pub enum AccountCommand {
     },
     /// Correct a balance: add credit, or take it away with a negative amount. Never below zero.
     Adjust(AdjustArgs),
+    /// Below which balance its owners and its webhook hear of it; without --below: what is set.
+    Notice(NoticeArgs),
     /// What an account had, what came and went, and what it has, for a month such as 2026-10.
     Statement {
         account: String,

@@ -7,6 +7,7 @@
 
 mod accounts;
 mod admin_keys;
+mod alerts;
 mod amounts;
 mod args;
 mod catalog;
@@ -76,6 +77,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Account { command } => accounts::account(&cli.config, command, &out).await,
         Command::Key { command } => keys::key(&cli.config, command, &out).await,
         Command::AdminKey { command } => admin_keys::admin_key(&cli.config, command, &out).await,
+        Command::Alert { command } => alerts::alert(&cli.config, command, &out).await,
         Command::Codes { command } => codes::codes(&cli.config, command, &out).await,
         Command::Order { command } => codes::order(&cli.config, command, &out).await,
         Command::Person { command } => people::person(&cli.config, command, &out).await,

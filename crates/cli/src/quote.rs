@@ -27,7 +27,8 @@ pub fn quote(config: &Path, asked: &QuoteArgs, out: &Output) -> anyhow::Result<E
     let settings = settings(config)?;
     let stream_hold = settings.limits.stream_hold;
     let offers = of_catalog(&catalog).map_err(|mistakes| anyhow!(listed(&mistakes)))?;
-    let serving = Serving { catalog, offers, providers: HashMap::new(), workflows: Default::default() };
+    let (providers, workflows, text) = (HashMap::new(), Default::default(), Default::default());
+    let serving = Serving { catalog, offers, providers, workflows, text };
     let catalog = &serving.catalog;
     let picture_links = settings.images.copy_to.is_some();
     let shop = Shop { serving: &serving, caller: None, picture_links, realtime: &settings.realtime };

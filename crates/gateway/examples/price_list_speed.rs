@@ -26,8 +26,13 @@ const ROUNDS: u32 = 50;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let catalog = load(&[("models.toml".to_owned(), models())]).expect("a catalog");
-    let serving =
-        Arc::new(Serving { catalog, providers: HashMap::new(), offers: HashMap::new(), workflows: Default::default() });
+    let serving = Arc::new(Serving {
+        catalog,
+        providers: HashMap::new(),
+        offers: HashMap::new(),
+        workflows: Default::default(),
+        text: Default::default(),
+    });
     let list = PriceList::default();
     let first = Instant::now();
     let page = list

@@ -1,5 +1,6 @@
 //! What endpoints and workers see: the till, the desks, and what belongs to neither.
 
+use crate::alerts::AlertDesk;
 use crate::call::Till;
 use crate::door::bodies::Bodies;
 use crate::door::server::ServerContext;
@@ -9,9 +10,9 @@ use crate::jobs::Jobs;
 use crate::payments::PaymentDesk;
 use crate::people::PeopleDesk;
 use crate::published::Published;
-use crate::sale::WorkflowBoard;
 use crate::sale::price_list::PriceList;
 use crate::sale::price_versions::PriceVersions;
+use crate::sale::{Publishing, WorkflowBoard};
 use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::who::Register;
@@ -37,12 +38,15 @@ pub struct App {
     pub realtime: Arc<RealtimeDesk>,
     pub payments: Arc<PaymentDesk>,
     pub people: PeopleDesk,
+    pub alerts: AlertDesk,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) published: Published,
     /// One reload at a time: what was read first must not replace what was read later.
     pub(crate) reloading: tokio::sync::Mutex<()>,
     pub(crate) price_list: PriceList,
     pub(crate) price_versions: PriceVersions,
+    /// What putting another catalog on sale needs.
+    pub(crate) publishing: Publishing,
     pub(crate) workflows: WorkflowBoard,
     /// Files of runs; nowhere: workflows with files are refused.
     pub(crate) run_files: Option<RunFiles>,
@@ -58,7 +62,7 @@ pub struct App {
     /// Who writes out the usage log.
     pub(crate) exports: Arc<Exports>,
     /// What operators began.
-    pub(crate) jobs: Arc<Jobs>,
+    pub jobs: Arc<Jobs>,
 }
 
 impl App {

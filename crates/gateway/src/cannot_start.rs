@@ -10,4 +10,7 @@ pub enum CannotStart {
     Store(#[from] StoreError),
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The catalog that was published, or that would be the first, with its mistakes.
+    #[error("the catalog cannot be served:\n{0}")]
+    Catalog(String),
 }

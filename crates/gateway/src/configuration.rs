@@ -5,10 +5,13 @@
 use crate::door::tls::TlsPair;
 use crate::endpoints::workflows::bound;
 use crate::sale::workflows::BoundWorkflows;
-use crate::sale::{Serving, music, offers, recordings, speech};
-use crate::settings::{ConfigSource, Settings, catalog_files, file_mistake, whole_mistake, workflow_files};
+use crate::sale::{CatalogReader, CatalogText, CheckedCatalog, Serving, music, offers, recordings, speech};
+use crate::settings::{
+    CatalogSource, ConfigSource, Settings, catalog_files, file_mistake, whole_mistake, workflow_files,
+};
 use crate::work::{decisions, embeddings, image, realtime, rerank};
 use crate::world::Millis;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +26,9 @@ pub struct Loaded {
     /// taken anew by itself (`workers/reload.rs`).
     pub tls: Option<TlsPair>,
     pub serving: Serving,
+    /// What is wrong with the folder of a catalog that is served from the database: it matters
+    /// where nothing was published yet.
+    pub unread: Vec<Mistake>,
 }
 
 impl Loaded {
@@ -80,16 +86,16 @@ fn price_warnings(catalog: &Snapshot, now: Millis) -> Vec<String> {
 impl ConfigSource {
     /// Reads everything. Nothing is taken over unless all of it is right.
     pub fn load(&self) -> Result<Loaded, Vec<Mistake>> {
-        self.read(None)
+        self.read(None, None)
     }
 
     /// The same with the catalog that is being served: what has not changed in it is not read
-    /// again.
-    pub fn load_again(&self, before: &Snapshot) -> Result<Loaded, Vec<Mistake>> {
-        self.read(Some(before))
+    /// again. A catalog that was published is given; that of the folder is read.
+    pub fn load_again(&self, before: &Snapshot, given: Option<&CatalogText>) -> Result<Loaded, Vec<Mistake>> {
+        self.read(Some(before), given)
     }
 
-    fn read(&self, before: Option<&Snapshot>) -> Result<Loaded, Vec<Mistake>> {
+    fn read(&self, before: Option<&Snapshot>, given: Option<&CatalogText>) -> Result<Loaded, Vec<Mistake>> {
         let mistakes = Mistakes::default();
         let name = self.file.display().to_string();
         let text = std::fs::read_to_string(&self.file).map_err(|error| vec![file_mistake(&name, &error)])?;
@@ -103,47 +109,87 @@ impl ConfigSource {
         let providers = self.providers(&mut form);
         form.finish();
         let names: Vec<&str> = providers.keys().map(String::as_str).collect();
-        let catalog = self.catalog(&settings.catalog_dir, &names, before, &mistakes);
         let workflows = workflows(&settings.catalog_dir, &mistakes);
-        let offers = catalog.as_ref().map(|catalog| {
-            right_kinds(catalog, &providers, &mistakes);
-            speech::check(catalog, &providers, &mistakes);
-            music::check(catalog, &providers, &mistakes);
-            recordings::check(catalog, &providers, &mistakes);
-            offers::read(catalog, &providers, &mistakes)
+        let own = Mistakes::default();
+        let text = match given {
+            Some(text) => Some(Arc::new(text.clone())),
+            None => folder_text(&settings.catalog_dir, &own),
+        };
+        let files = text.as_deref().map(|text| named(&settings.catalog_dir, text, given.is_none()));
+        let mut catalog = files.and_then(|files| catalog(&files, &names, before, &own));
+        let mut offers = catalog.as_ref().map(|catalog| {
+            right_kinds(catalog, &providers, &own);
+            speech::check(catalog, &providers, &own);
+            music::check(catalog, &providers, &own);
+            recordings::check(catalog, &providers, &own);
+            offers::read(catalog, &providers, &own)
         });
+        // Where the catalog comes from the database, the folder need not be right.
+        let aside = given.is_none() && settings.catalog_source == CatalogSource::Database;
+        let mut unread = own.into_list();
+        if aside && !unread.is_empty() {
+            (catalog, offers) = (tollgate_catalog::load_for(&[], &names).ok(), None);
+        } else {
+            unread.drain(..).for_each(|mistake| mistakes.push(mistake));
+        }
         let providers =
             providers.into_iter().filter_map(|(name, provider)| Some((name, Arc::new(provider?)))).collect();
         let offers = offers.unwrap_or_default();
-        let serving = catalog.map(|catalog| Serving { catalog, providers, offers, workflows });
-        let loaded = serving.map(|serving| Loaded { settings, tls, serving });
+        let text = text.unwrap_or_default();
+        let serving = catalog.map(|catalog| Serving { catalog, providers, offers, workflows, text });
+        let loaded = serving.map(|serving| Loaded { settings, tls, serving, unread });
         match (mistakes.result(()), loaded) {
             (Ok(()), Some(loaded)) => Ok(loaded),
             (Err(list), _) => Err(list),
             (Ok(()), None) => Err(vec![whole_mistake(&name, "could not be read")]),
         }
     }
+}
 
-    fn catalog(
+impl CatalogReader for ConfigSource {
+    fn read_candidate(
         &self,
-        dir: &Path,
-        providers: &[&str],
-        before: Option<&Snapshot>,
-        mistakes: &Mistakes,
-    ) -> Option<Snapshot> {
-        let files = match catalog_files(dir) {
-            Ok(files) => files,
-            Err(error) => {
-                mistakes.push(file_mistake(&dir.display().to_string(), &error));
-                return None;
-            }
-        };
-        let catalog = match before {
-            Some(before) => tollgate_catalog::load_again(&files, providers, before),
-            None => tollgate_catalog::load_for(&files, providers),
-        };
-        catalog.map_err(|list| list.into_iter().for_each(|one| mistakes.push(one))).ok()
+        text: &CatalogText,
+        before: &Serving,
+        now: Millis,
+    ) -> Result<CheckedCatalog, Vec<Mistake>> {
+        let loaded = self.load_again(&before.catalog, Some(text))?;
+        let warnings = price_warnings(&loaded.serving.catalog, now);
+        Ok(CheckedCatalog { serving: loaded.serving, warnings })
     }
+}
+
+/// The files that lie in the folder.
+fn folder_text(dir: &Path, mistakes: &Mistakes) -> Option<Arc<CatalogText>> {
+    match catalog_files(dir) {
+        Ok(files) => Some(Arc::new(CatalogText::of_folder(dir, &files))),
+        Err(error) => {
+            mistakes.push(file_mistake(&dir.display().to_string(), &error));
+            None
+        }
+    }
+}
+
+/// The files as mistakes name them: those of the folder by where they lie.
+fn named<'a>(dir: &Path, text: &'a CatalogText, lies_there: bool) -> Cow<'a, [(String, String)]> {
+    if !lies_there {
+        return Cow::Borrowed(&text.files);
+    }
+    let placed = |(name, text): &(String, String)| (dir.join(name).display().to_string(), text.clone());
+    Cow::Owned(text.files.iter().map(placed).collect())
+}
+
+fn catalog(
+    files: &[(String, String)],
+    providers: &[&str],
+    before: Option<&Snapshot>,
+    mistakes: &Mistakes,
+) -> Option<Snapshot> {
+    let catalog = match before {
+        Some(before) => tollgate_catalog::load_again(files, providers, before),
+        None => tollgate_catalog::load_for(files, providers),
+    };
+    catalog.map_err(|list| list.into_iter().for_each(|one| mistakes.push(one))).ok()
 }
 
 /// The workflows that lie with the catalog.

@@ -4,6 +4,7 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
+pub mod alerts;
 pub mod app;
 pub mod call;
 mod cannot_start;
@@ -13,7 +14,7 @@ pub mod door;
 pub mod endpoints;
 mod exports;
 pub mod fetcher;
-mod jobs;
+pub mod jobs;
 pub mod machine;
 pub mod margin_report;
 mod margins;
@@ -21,8 +22,10 @@ pub mod media_trial;
 pub mod metrics;
 pub mod payments;
 pub mod people;
+mod people_meter;
 mod published;
 pub mod quotes;
+pub mod reconcile;
 pub mod refusal;
 pub mod routes;
 pub mod sale;

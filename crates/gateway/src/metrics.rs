@@ -3,6 +3,7 @@
 //! (`endpoints/metrics.rs`).
 
 use crate::margins::MarginMeter;
+use crate::people_meter::PeopleMeter;
 use crate::world::Millis;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -135,11 +136,37 @@ impl TlsMeter {
     }
 }
 
+/// What is counted of alerts.
+#[derive(Clone, Default)]
+pub struct AlertMeter {
+    pub firing: Gauge,
+    deliveries: Family<WebhookLabels, Counter>,
+}
+
+impl AlertMeter {
+    pub fn delivery(&self, outcome: &'static str) {
+        self.deliveries.get_or_create(&WebhookLabels { outcome }).inc();
+    }
+
+    /// How many came to this.
+    pub fn deliveries(&self, outcome: &'static str) -> u64 {
+        self.deliveries.get_or_create(&WebhookLabels { outcome }).get()
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        registry.register("alerts_firing", "Subjects for which a rule of alerts fires", self.firing.clone());
+        let help = "Tries to tell of alerts and low balances, by outcome";
+        registry.register("alert_deliveries", help, self.deliveries.clone());
+    }
+}
+
 pub struct Metrics {
     registry: Registry,
     pub connections: ConnectionMeter,
     pub tls: TlsMeter,
     pub margins: MarginMeter,
+    pub alerts: AlertMeter,
+    pub people: PeopleMeter,
     ended: Family<EndedLabels, Counter>,
     answered: Counter,
     faults: Family<FaultLabels, Counter>,
@@ -180,6 +207,8 @@ impl Default for Metrics {
             connections: ConnectionMeter::default(),
             tls: TlsMeter::default(),
             margins: MarginMeter::default(),
+            alerts: AlertMeter::default(),
+            people: PeopleMeter::default(),
             ended: Family::default(),
             answered: Counter::default(),
             faults: Family::default(),
@@ -260,6 +289,8 @@ impl Default for Metrics {
         registry.register("client_secrets", help, metrics.client_secrets.clone());
         metrics.tls.register(&mut registry);
         metrics.margins.register(&mut registry);
+        metrics.alerts.register(&mut registry);
+        metrics.people.register(&mut registry);
         Metrics { registry, ..metrics }
     }
 }

@@ -1,6 +1,7 @@
 //! Puts the house together from its settings, serves, and takes it down in the right order: no new
 //! calls, open calls to their end, abandoned ones settled, everything committed.
 
+use crate::alerts::AlertDesk;
 use crate::app::App;
 use crate::call::task::Board;
 use crate::call::{Abandoned, Till};
@@ -10,8 +11,10 @@ use crate::door::bodies::Bodies;
 use crate::door::server::{self, Port};
 use crate::door::spool::SpoolDisk;
 use crate::door::tls::TlsDoor;
+use crate::endpoints::desk::Desk;
 use crate::endpoints::{router, table};
 use crate::fetcher::Fetcher;
+use crate::jobs::Jobs;
 use crate::metrics::Metrics;
 use crate::payments::PaymentDesk;
 use crate::people::PeopleDesk;
@@ -20,9 +23,9 @@ use crate::routes::Routes;
 use crate::sale::WorkflowBoard;
 use crate::sale::price_list::PriceList;
 use crate::sale::price_versions::PriceVersions;
-use crate::sale::{Serving, groups};
+use crate::sale::{Publishing, Serving, groups};
 use crate::secrets::{Others, Secrets};
-use crate::settings::{ConfigSource, METRICS_CONNECTIONS, Settings};
+use crate::settings::{CatalogSource, ConfigSource, METRICS_CONNECTIONS, Settings};
 use crate::shutdown::Shutdown;
 use crate::who::key_cache::KeyCache;
 use crate::work::conversation::ConversationDesk;
@@ -32,7 +35,7 @@ use crate::work::realtime::{RealtimeDesk, SessionPlaces};
 use crate::work::run_files::RunFiles;
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
-use crate::workers::{mail, payments, poller, probes, reload, runs, settler, upkeep, webhooks};
+use crate::workers::{alerts, follow, mail, payments, poller, probes, reload, runs, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
@@ -112,6 +115,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     let (listen, metrics_listen) = (loaded.settings.listen, loaded.settings.metrics_listen);
     let (client, tls) = (client(&loaded.settings, &world), loaded.tls.take());
     let storage = loaded.settings.storage;
+    let unread = std::mem::take(&mut loaded.unread);
     let options = Options {
         hold_deadline: loaded.settings.limits.ledger_time,
         behind_most: loaded.settings.limits.ledger_behind,
@@ -123,6 +127,12 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     let Indoors { app, recovered, settling } = indoors(loaded, options, client, world).await?;
     // Before the first call: a cell that is paused must not be sold, nor what is known to be vain
     // be asked.
+    if let Some(source) = &source {
+        let _ = app.publishing.reader.set(Arc::new(source.clone()));
+        follow::begin(&app, source, unread).await?;
+    }
+    // Jobs of the process that was here before came to no end.
+    app.store.interrupt_jobs(Some(&app.store.replica_name())).await?;
     app.social.refresh().await?;
     groups::look(&app.store, &app.serving.load(), &app.metrics).await;
     app.workflows.look(&app.store, &app.serving.load_full(), app.world.now_ms()).await?;
@@ -136,15 +146,22 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     let tls = files.zip(tls).map(|(files, pair)| Arc::new(TlsDoor::new(files, pair, app.metrics.tls.clone())));
     app.tracker.spawn(poller::run(app.clone()));
     app.tracker.spawn(mail::run(app.clone()));
+    app.tracker.spawn(alerts::run(app.clone()));
     app.tracker.spawn(probes::run(app.clone()));
     app.tracker.spawn(runs::run(app.clone(), router(app.clone())));
     if let Some(source) = source {
+        if app.settings.catalog_source == CatalogSource::Database {
+            app.tracker.spawn(follow::run(app.clone(), source.clone()));
+        }
         app.tracker.spawn(reload::watch(app.clone(), source, tls.clone()));
     }
     let socket = admin_socket(&app.settings);
     let (store, stopping) = (app.store.clone(), app.shutdown.stopping.clone());
+    // Before the first request: whoever sees that the gateway is ready finds its socket.
+    let bound = admin::bind(&socket);
     app.tracker.spawn(async move {
-        if let Err(error) = admin::listen(&socket, store, stopping.cancelled_owned()).await {
+        let listening = async { admin::listen((&socket, bound?), store, stopping.cancelled_owned()).await };
+        if let Err(error) = listening.await {
             tracing::error!(%error, "the admin socket is not available");
         }
     });
@@ -154,7 +171,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
         app.tracker.spawn(server::serve(door.clone(), port, table::metrics_router(app.clone())));
     }
     let port = Port { listener, tls, most: app.settings.limits.connections };
-    let serving = keep(server::serve(door, port, router(app.clone())));
+    let serving = keep(server::serve(door, port, Desk::new(app.clone())));
     Ok(Running { app, address, recovered, serving, settling })
 }
 
@@ -245,6 +262,13 @@ pub(crate) fn build(
         secrets: secrets.clone(),
         copies,
     };
+    let alerts = AlertDesk::new(
+        till.clone(),
+        video.outside.clone(),
+        settings.video.webhooks.clone(),
+        secrets.clone(),
+        &settings.data_dir,
+    );
     let spool = Arc::new(spool);
     let images =
         ImageDesk { outside: video.outside.clone(), spool: spool.clone(), store: pictures, secrets: secrets.clone() };
@@ -256,7 +280,8 @@ pub(crate) fn build(
         places: SessionPlaces::default(),
     };
     Arc::new(App {
-        people: PeopleDesk::new(&settings.people, secrets.clone()),
+        people: PeopleDesk::new(&settings.people, secrets.clone(), till.metrics.people.clone()),
+        alerts,
         realtime: Arc::new(realtime),
         payments: Arc::new(PaymentDesk::new(till.clone(), settings.payments.clone())),
         images: Arc::new(images),
@@ -268,6 +293,7 @@ pub(crate) fn build(
         reloading: tokio::sync::Mutex::default(),
         price_list: PriceList::default(),
         price_versions: PriceVersions::default(),
+        publishing: Publishing::default(),
         workflows: WorkflowBoard::default(),
         run_files,
         run_bell: Notify::new(),
@@ -276,7 +302,7 @@ pub(crate) fn build(
         spool,
         sockets: Arc::new(Semaphore::new(settings.limits.connections)),
         exports: Arc::default(),
-        jobs: Arc::default(),
+        jobs: Arc::new(Jobs::new(settings.data_dir.join("exports"), settings.exports)),
         settings,
         till,
     })

@@ -27,6 +27,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         metrics_listen: None,
         data_dir: dir.clone(),
         catalog_dir: dir.clone(),
+        catalog_source: crate::settings::CatalogSource::File,
         database: "sqlite".to_owned(),
         trusted_proxies: Vec::new(),
         pages: crate::settings::Pages::All,
@@ -45,6 +46,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         storage: crate::settings::StorageSettings::default(),
         payments: crate::settings::PaymentSettings::default(),
         people: crate::settings::PeopleSettings::default(),
+        exports: Default::default(),
         limits: ServerLimits::default(),
     };
     set(&mut settings);
@@ -53,6 +55,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         providers: Default::default(),
         offers: Default::default(),
         workflows: Default::default(),
+        text: Default::default(),
     };
     let (abandoned, _) = tokio::sync::mpsc::unbounded_channel();
     let secrets = Secrets::read("a-secret-for-tests-of-thirty-two-characters").expect("a secret");

@@ -10,7 +10,7 @@ use tollgate_catalog::{Group, Money};
 
 use crate::account::limits::{Limits, Used};
 use crate::error::StoreError;
-use crate::ids::{AccountId, CallId, KeyId};
+use crate::ids::{AccountId, CallId, KeyId, PersonId};
 use crate::operator::{Attribution, AuditRow};
 
 /// One customer: two pots of money, each with a part that is free and a part that is held for
@@ -118,6 +118,12 @@ pub struct Key {
     /// Until when the secret before this one works, where it was changed.
     #[serde(default, rename = "former_secret_until_ms")]
     pub former_until: Option<i64>,
+    /// Who made it, where that was a person who was signed in.
+    #[serde(default, rename = "made_by")]
+    pub person: Option<PersonId>,
+    /// Where it comes from.
+    #[serde(default)]
+    pub origin: KeyOrigin,
 }
 
 impl Key {
@@ -125,6 +131,7 @@ impl Key {
     pub(crate) fn summary(&self) -> String {
         let mut lines = vec![format!("name: {}", self.name), format!("prefix: {}", self.prefix)];
         lines.extend(self.scope.word().map(|scope| format!("scope: {scope}")));
+        lines.extend(self.origin.word().map(|origin| format!("origin: {origin}")));
         lines.extend(self.expires_at.map(|at| format!("expires_at_ms: {at}")));
         lines.extend(self.models.as_ref().map(|list| format!("models: {}", list.join(","))));
         lines.extend(self.cidrs.as_ref().map(|list| format!("networks: {}", list.join(","))));
@@ -171,6 +178,30 @@ impl KeyScope {
     /// A word of a later version opens nothing that costs money.
     pub(crate) fn of(word: Option<&str>) -> KeyScope {
         if word.is_some() { KeyScope::Manage } else { KeyScope::Call }
+    }
+}
+
+/// Where a key comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyOrigin {
+    /// Somebody made it and has it somewhere.
+    #[default]
+    Made,
+    /// The playground of the person who is named: it lives an hour, and ends with their session.
+    Console,
+}
+
+impl KeyOrigin {
+    pub(crate) fn word(self) -> Option<&'static str> {
+        match self {
+            KeyOrigin::Made => None,
+            KeyOrigin::Console => Some("console"),
+        }
+    }
+
+    pub(crate) fn of(word: Option<&str>) -> KeyOrigin {
+        if word.is_some() { KeyOrigin::Console } else { KeyOrigin::Made }
     }
 }
 
@@ -264,7 +295,7 @@ impl Credit {
 
     /// The row of the log about it.
     pub(crate) fn audit_row(&self, at: i64, request: Option<String>) -> Option<AuditRow> {
-        let done = Attribution { actor: self.actor.clone(), reason: self.reason.clone(), request };
+        let done = Attribution { request, ..Attribution::by(self.actor.clone(), self.reason.clone()) };
         let (action, pot) = match (self.kind, self.pot) {
             (CreditKind::TopUp, Pot::Trial) => ("credit.top_up", "trial"),
             (CreditKind::TopUp, Pot::Paid) => ("credit.top_up", "paid"),
@@ -301,7 +332,8 @@ pub struct BalanceEvent {
     pub seq: i64,
     #[serde(rename = "at_ms")]
     pub at: i64,
-    /// `top_up`, `adjust`, `refund` or `lapse` (trial credit that expired).
+    /// `top_up`, `trial_credit` (that was given by itself), `adjust`, `refund` or `lapse` (trial
+    /// credit that expired).
     pub kind: String,
     #[serde(rename = "trial_nano_usd")]
     pub trial: Money,

@@ -2,6 +2,7 @@
 //! its data directory: one JSON command per line, one JSON answer per line. Only the owner of the
 //! files may connect.
 
+mod alerts;
 mod money;
 mod people;
 
@@ -21,10 +22,15 @@ use tollgate_catalog::Money;
 use crate::account::change::{AccountChange, KeyChange};
 use crate::account::limits::Change;
 use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey, Pot};
+use crate::alert::notice::NoticeWish;
+use crate::alert::{AlertChange, AlertSilence, NewAlertPlace, NewAlertRule};
 use crate::call::UsagePage;
 use crate::code_batch::NewCodeBatch;
 use crate::error::StoreError;
-use crate::ids::{AccountId, AdminKeyId, BatchId, CallId, InviteId, KeyId, OrderId, PersonId, RunId};
+use crate::ids::{
+    AccountId, AdminKeyId, AlertEventId, AlertPlaceId, AlertRuleId, BatchId, CallId, InviteId, KeyId, OrderId,
+    PersonId, RunId,
+};
 use crate::ledger::entries::EntryPage;
 use crate::operator::pause::PauseChange;
 use crate::operator::workflow::WorkflowMove;
@@ -254,6 +260,47 @@ pub enum AdminCommand {
         batch: BatchId,
         done: Attribution,
     },
+    AlertPlaceCreate {
+        new: NewAlertPlace,
+        done: Attribution,
+    },
+    AlertPlaceList,
+    AlertPlaceRemove {
+        place: AlertPlaceId,
+        done: Attribution,
+    },
+    AlertRuleCreate {
+        new: Box<NewAlertRule>,
+        done: Attribution,
+    },
+    AlertRuleList,
+    AlertRuleChange {
+        rule: AlertRuleId,
+        change: Box<AlertChange>,
+        done: Attribution,
+    },
+    AlertRuleRemove {
+        rule: AlertRuleId,
+        done: Attribution,
+    },
+    AlertSilence {
+        rule: AlertRuleId,
+        silence: AlertSilence,
+        done: Attribution,
+    },
+    AlertsFiring,
+    AlertEvents {
+        before: Option<AlertEventId>,
+        limit: u32,
+    },
+    NoticeShow {
+        account: AccountId,
+    },
+    NoticeSet {
+        account: AccountId,
+        wish: NoticeWish,
+        done: Attribution,
+    },
 }
 
 /// Runs that operators begin are counted with all others of their account, and have more room.
@@ -387,19 +434,14 @@ impl Store {
                 self.note_audit(&done, "receipt_key.rotate", "receipts", None, "").await?;
                 value(rotated)
             }
-            AdminCommand::Statement { .. }
-            | AdminCommand::OrderList { .. }
-            | AdminCommand::OrderShow { .. }
-            | AdminCommand::OrderForgive { .. }
-            | AdminCommand::CodesCreate { .. }
-            | AdminCommand::CodesList { .. }
-            | AdminCommand::CodesRevoke { .. } => self.execute_about_money(command).await,
             AdminCommand::ClockShow => value(self.clock_state()),
             AdminCommand::ClockAccept { done } => {
                 let accepted = self.accept_clock().await?;
                 self.note_audit(&done, "clock.accept", "clock", None, "").await?;
                 value(accepted)
             }
+            // Money that comes in, alerts and notices.
+            command => self.execute_about_money(command).await,
         }
     }
 
@@ -448,14 +490,23 @@ fn value(result: impl Serialize) -> Result<Value, StoreError> {
     serde_json::to_value(result).map_err(StoreError::broken)
 }
 
-/// Serves commands until `shutdown` completes. The data directory must be ours: a socket left
-/// behind is removed.
-pub async fn listen(path: &Path, store: Store, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+/// The socket of operators, for this user alone. The data directory must be ours: a socket left
+/// behind is removed. From here on commands find it, and wait for [`listen`].
+pub fn bind(path: &Path) -> io::Result<UnixListener> {
     if path.exists() {
         std::fs::remove_file(path)?;
     }
     let listener = UnixListener::bind(path)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Serves commands until `shutdown` completes.
+pub async fn listen(
+    (path, listener): (&Path, UnixListener),
+    store: Store,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {

@@ -134,6 +134,21 @@ id_type!(
 );
 
 id_type!(
+    /// Something that is watched for operators.
+    AlertRuleId,
+    "rule_"
+);
+id_type!(
+    /// Where operators hear of trouble.
+    AlertPlaceId,
+    "place_"
+);
+id_type!(
+    /// That a rule began to fire, still does, or has ceased to; also a notice to a customer.
+    AlertEventId,
+    "alert_"
+);
+id_type!(
     /// Somebody who signs in.
     PersonId,
     "pers_"
@@ -241,6 +256,18 @@ impl Maker {
 
     pub fn run(&self) -> RunId {
         RunId(self.next())
+    }
+
+    pub fn alert_rule(&self) -> AlertRuleId {
+        AlertRuleId(self.next())
+    }
+
+    pub fn alert_place(&self) -> AlertPlaceId {
+        AlertPlaceId(self.next())
+    }
+
+    pub fn alert_event(&self) -> AlertEventId {
+        AlertEventId(self.next())
     }
 
     pub fn person(&self) -> PersonId {

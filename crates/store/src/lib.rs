@@ -12,7 +12,9 @@
 
 mod account;
 pub mod admin;
+mod alert;
 mod call;
+mod catalog_version;
 mod client_secret;
 mod clock;
 mod code_batch;
@@ -24,6 +26,7 @@ mod manage;
 mod margin;
 mod migration;
 mod operator;
+mod operator_job;
 mod owner;
 mod payment;
 mod person;
@@ -41,6 +44,7 @@ mod sums;
 mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod trial_grant;
 mod verify;
 mod workflow_run;
 mod world;
@@ -49,7 +53,13 @@ pub use account::change::{AccountChange, KeyChange};
 pub use account::limits::{Change, LimitKind, LimitReached, Limits, NewLimits, Used, date, next_day, next_month};
 pub use account::{
     Account, BalanceEvent, ChangedKeys, Charged, Credit, CreditKind, Credited, EventPage, Expiring, Key, KeyAndAccount,
-    KeyScope, NewAccount, NewKey, Pot, hash_secret,
+    KeyOrigin, KeyScope, NewAccount, NewKey, Pot, hash_secret,
+};
+pub use alert::notice::{BalanceNotice, DueNotice, NOTICES_A_DAY, NoticeMail, NoticeOwner, NoticeWish};
+pub use alert::{
+    AlertChange, AlertCondition, AlertDelivery, AlertEvent, AlertFact, AlertFiring, AlertMove, AlertNews, AlertPlace,
+    AlertPlaceKind, AlertRule, AlertSilence, DueAlert, MOST_ALERT_PLACES, MOST_ALERT_RULES, MOST_ALERT_SUBJECTS,
+    NewAlertPlace, NewAlertRule, SealedAlertPlace,
 };
 pub use call::counters::{Counter, Counters, Side};
 pub use call::group::{Closing, Held};
@@ -59,26 +69,31 @@ pub use call::{
     Close, Closed, Ending, Extend, Hold, HoldRefused, Idem, MAX_STORED_REPLY, Mark, StoredReply, UsageFacts, UsagePage,
     UsageRow,
 };
+pub use catalog_version::{CATALOG_TEXTS, CatalogVersion, NewCatalogVersion};
 pub use client_secret::{ClientSecret, ClientSecretLimits, ClientSecretsFull, NewClientSecret};
 pub use clock::{Clock, ClockStanding, ClockState};
 pub use code_batch::{CODES_AT_ONCE, CodeBatch, CodeRefused, NewCodeBatch, Redeemed};
 pub use error::StoreError;
-pub use ids::{AccountId, AdminKeyId, BatchId, CallId, InviteId, KeyId, OrderId, PersonId, RunId, SessionId, TaskId};
+pub use ids::{
+    AccountId, AdminKeyId, AlertEventId, AlertPlaceId, AlertRuleId, BatchId, CallId, InviteId, KeyId, OrderId,
+    PersonId, RunId, SessionId, TaskId,
+};
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
-pub use ledger::entries::{Entry, EntryPage};
+pub use ledger::entries::{ENTRY_COLUMNS, Entry, EntryPage};
 pub use manage::{AccountSearch, ChangeClaim, ChangeKey, UsageSearch, WebhookTry};
 pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};
 pub use operator::workflow::{WorkflowMove, WorkflowVerb};
 pub use operator::{AdminKey, Attribution, AuditPage, NewAdminKey, OperatorEvent};
+pub use operator_job::{JOB_SILENCE_MS, JOBS_AT_ONCE, JobProgress, JobState, OperatorJob, STORED_JOBS};
 pub use payment::plan::{OrderTruth, PaymentStanding};
 pub use payment::{
     NewOrder, OrderFilter, OrderIdem, OrderLimits, OrderMade, OrderSettled, OrderState, PayEvent, PayOrder,
 };
 pub use person::{
     AccountMember, AccountRole, CredentialKind, DueMail, FoundSession, HouseRole, InviteRecord, InvitedInto,
-    Membership, NewInvite, NewMailToken, NewPerson, NewSession, NotARole, PasswordHash, PersonRecord, SessionRecord,
-    StoredCredential, TokenPurpose, UsedCode, folded_email,
+    IssuerLink, IssuerSubject, Membership, NewInvite, NewMailToken, NewPerson, NewSession, NotARole, PasswordHash,
+    PersonRecord, SessionRecord, StoredCredential, TokenPurpose, UsedCode, UsedWay, folded_email,
 };
 pub use probe::{ProbeClaim, ProbeDay, ProbeLimits, ProbeTurn};
 pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};
@@ -97,6 +112,7 @@ pub use task::{
     BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskNaming, TaskPage, TaskState,
     TaskStep, Webhook, WebhookOutcome, WebhookWish, Word,
 };
+pub use trial_grant::{NewTrialGrant, TRIAL_REFERENCE, TrialGrant, TrialLimits};
 pub use verify::{INVARIANTS, Looked};
 pub use workflow_run::{
     KeyedCall, NewWorkflowRun, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunNext, WorkflowRunPage,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::hash_secret;
 use crate::error::StoreError;
-use crate::ids::{AccountId, AdminKeyId};
+use crate::ids::{AccountId, AdminKeyId, PersonId};
 
 /// A key of the operator's API. It belongs to no account and pays for nothing; its name is what
 /// stands in the log.
@@ -47,11 +47,14 @@ pub struct Attribution {
     /// The request it came with, if any.
     #[serde(default)]
     pub request: Option<String>,
+    /// The person, where it is one who is signed in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<PersonId>,
 }
 
 impl Attribution {
     pub fn by(actor: impl Into<String>, reason: impl Into<String>) -> Attribution {
-        Attribution { actor: actor.into(), reason: reason.into(), request: None }
+        Attribution { actor: actor.into(), reason: reason.into(), request: None, person: None }
     }
 
     pub(crate) fn is_nobody(&self) -> bool {

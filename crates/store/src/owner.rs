@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::world::Clocks;
 
 /// How the files of a data directory begin.
-const OURS: [&str; 10] = [
+const OURS: [&str; 11] = [
     "tollgate.db",
     "kept.",
     "journal.",
@@ -23,6 +23,7 @@ const OURS: [&str; 10] = [
     "refused.jsonl",
     "pictures",
     "runs",
+    "exports",
 ];
 /// What group and others may do with a file.
 const OTHERS: u32 = 0o077;

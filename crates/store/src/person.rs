@@ -9,6 +9,7 @@ pub(crate) mod statement;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::ids::{AccountId, InviteId, PersonId, SessionId};
 
@@ -109,6 +110,14 @@ pub struct Membership {
     #[serde(rename = "account_id")]
     pub account: AccountId,
     pub role: AccountRole,
+}
+
+impl Membership {
+    /// Of what can be edited of it.
+    pub fn version(&self, person: PersonId) -> String {
+        let text = format!("{} {person} {}", self.account, self.role.word());
+        Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 /// Somebody of an account, as its members see them.
@@ -236,6 +245,36 @@ pub struct NewSession {
     pub agent: String,
     /// The session whose cookie was sent along; it ends.
     pub replaces: Option<[u8; 32]>,
+    /// They have proved just now who they are; an issuer may have vouched for somebody of
+    /// yesterday.
+    pub strong: bool,
+}
+
+/// Who somebody is at an issuer of OpenID Connect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssuerSubject {
+    pub issuer: String,
+    pub subject: String,
+    /// What the issuer said, for people to recognise it.
+    pub email: String,
+}
+
+/// The same as its person sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssuerLink {
+    #[serde(flatten)]
+    pub is: IssuerSubject,
+    #[serde(rename = "created_at_ms")]
+    pub created_at: i64,
+    #[serde(rename = "used_at_ms")]
+    pub used_at: i64,
+}
+
+/// A way through an issuer that comes to its end: once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsedWay {
+    pub hash: [u8; 32],
+    pub expires_at: i64,
 }
 
 /// A second factor that is used with a change: once.

@@ -58,12 +58,19 @@ macro_rules! on_engine {
 }
 
 mod accounts;
+mod alerts;
 mod calls;
+mod catalogs;
 mod client_secrets;
+mod deliveries;
 mod invites;
+mod issuers;
+mod jobs;
 mod keys;
 mod ledger;
 mod manage;
+mod measures;
+mod notices;
 mod operators;
 mod outbox;
 mod payments;
@@ -77,6 +84,7 @@ mod social;
 mod statements;
 pub(crate) mod sums;
 mod tasks;
+mod trials;
 mod workflow_runs;
 
 impl Store {

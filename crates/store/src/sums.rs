@@ -5,6 +5,7 @@
 //! (I21).
 
 pub(crate) mod ask;
+pub(crate) mod folded;
 mod report;
 pub(crate) mod spans;
 
@@ -280,6 +281,15 @@ mod tests {
                 let adds = format!(" {column} = q.{column} + excluded.{column}");
                 assert!(files[1..].iter().all(|file| file.contains(&adds)), "{column}");
             }
+        }
+        let days = [
+            include_str!("sqlite/migrations/0015-usage-days.sql"),
+            include_str!("postgres/migrations/0015-usage-days.sql"),
+        ];
+        for column in SUMS.iter().chain(&folded::HOUSE_KEY[1..]) {
+            // Of the house, and of accounts.
+            let times = |file: &str| file.matches(&format!("\n  {column} ")).count();
+            assert_eq!(days.map(times), [2, 2], "{column}");
         }
         for (counter, file) in Counter::ALL.iter().flat_map(|counter| files[1..].iter().map(move |f| (counter, f))) {
             let bound = format!("usage_quarter_within({}, {MOST_COUNTED})", counter.name());

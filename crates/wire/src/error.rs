@@ -64,6 +64,7 @@ table! {
     UnknownParameter = 400 "unknown_parameter", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "A parameter does not exist on this endpoint.";
     MissingParameter = 400 "missing_parameter", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "A required parameter is missing.";
     InvalidJson = 400 "invalid_json", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The body is not a valid JSON object.";
+    InvalidCatalog = 400 "invalid_catalog", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "A catalog that an operator sent cannot be served; `details` lists every mistake with file, line and field. Nothing was changed.";
     ContextLengthExceeded = 400 "context_length_exceeded", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "Prompt and requested output do not fit the model's context window.";
     UnsupportedValue = 400 "unsupported_value", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "The value exists but this model does not support it.";
     TaskTypeConstraint = 400 "InvalidParameter.TaskTypeConstraint", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT", Retry::Never, "A video request mixes what the model takes only apart; the code is the provider's own.";
@@ -157,7 +158,10 @@ impl Code {
 
     /// Whether it says more in `details`, an object of our own.
     const fn has_details(self) -> bool {
-        matches!(self, Code::ConfirmationRequired | Code::WorkflowNotExecutable | Code::ContractChanged)
+        matches!(
+            self,
+            Code::InvalidCatalog | Code::ConfirmationRequired | Code::WorkflowNotExecutable | Code::ContractChanged
+        )
     }
 
     /// One sentence for people.

@@ -123,6 +123,11 @@ impl ChatQuirks {
     /// What a report of usage says that the call cost, as it is written there.
     pub fn reported_cost(&self, usage: &str) -> Option<String> {
         let place = self.cost_at.as_ref()?;
+        // Nearly no report names a cost, and every call has one.
+        let name = place.split('.').next().unwrap_or_default();
+        if !usage.contains(name) && !usage.contains('\\') {
+            return None;
+        }
         let whole = Node::read(usage).ok()?;
         // Of several reports, as Claude's streams have them, the last one counts.
         let last = whole.items().last().unwrap_or(&whole);
@@ -294,6 +299,7 @@ mod tests {
         {
             assert_eq!(cost(at, usage), None, "{usage}");
         }
+        assert_eq!(cost("cost", r#"{"c\u006fst":2}"#).as_deref(), Some("2"));
         assert_eq!(ChatQuirks::default().reported_cost(r#"{"cost":1}"#), None);
     }
 

@@ -1,53 +1,22 @@
 //! The ledger as a whole: the audit, the export, and a provider's bill against our calls.
 
-mod file;
-mod reconcile;
-
 use crate::args;
 use crate::keys::ask;
 use crate::show::Output;
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::Money;
 use tollgate_catalog::form::parse_duration;
+use tollgate_gateway::reconcile::{
+    Bill, BillReport, BillSpan, Tolerance, first_call_at, millionths, read_bill, time, usd,
+};
 use tollgate_store::admin::{AdminCommand, Audit};
-use tollgate_store::{AccountId, CallId, EntryPage, INVARIANTS, UsagePage, UsageRow};
-
-use reconcile::{Bill, Tolerance};
+use tollgate_store::{AccountId, ENTRY_COLUMNS, EntryPage, INVARIANTS, UsagePage, UsageRow};
 
 /// Entries and calls are read in pages of this size.
 const PAGE: u32 = 5_000;
-/// A call may have begun this long after the last line of its bill, by the provider's clock, and
-/// this long before the first: a video is billed when it is finished, or found to be, which may
-/// take days.
-const MARGIN_MS: i64 = 3_600_000;
-const BILLED_LATER_MS: i64 = 4 * 24 * 3_600_000;
-const COLUMNS: [&str; 22] = [
-    "seq",
-    "at_ms",
-    "account_id",
-    "kind",
-    "call_id",
-    "key_id",
-    "trial_nano_usd",
-    "paid_nano_usd",
-    "charged_trial_nano_usd",
-    "charged_paid_nano_usd",
-    "model",
-    "endpoint",
-    "price_id",
-    "expires_at_ms",
-    "paid_only",
-    "reference",
-    "actor",
-    "reason",
-    "lots",
-    "replica",
-    "link",
-    "hash",
-];
 
 pub async fn ledger(config: &Path, command: args::LedgerCommand, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
@@ -117,7 +86,7 @@ async fn write(config: &Path, export: args::ExportArgs) -> anyhow::Result<ExitCo
     };
     let mut target = std::io::BufWriter::new(target);
     if export.format == args::ExportFormat::Csv {
-        writeln!(target, "{}", COLUMNS.join(","))?;
+        writeln!(target, "{}", ENTRY_COLUMNS.join(","))?;
     }
     // All pages together are one moment, whatever is written meanwhile.
     let until = ask(config, AdminCommand::LedgerLast).await?.as_i64();
@@ -130,7 +99,7 @@ async fn write(config: &Path, export: args::ExportArgs) -> anyhow::Result<ExitCo
             match export.format {
                 args::ExportFormat::Jsonl => writeln!(target, "{entry}")?,
                 args::ExportFormat::Csv => {
-                    let cells: Vec<String> = COLUMNS.iter().map(|column| file::csv_value(&entry[column])).collect();
+                    let cells: Vec<String> = ENTRY_COLUMNS.iter().map(|column| csv_value(&entry[column])).collect();
                     writeln!(target, "{}", cells.join(","))?;
                 }
             }
@@ -146,35 +115,25 @@ async fn write(config: &Path, export: args::ExportArgs) -> anyhow::Result<ExitCo
 
 async fn compare(config: &Path, wanted: args::ReconcileArgs, out: &Output) -> anyhow::Result<ExitCode> {
     let text = std::fs::read_to_string(&wanted.file).with_context(|| wanted.file.display().to_string())?;
-    let rows = file::read(&text).with_context(|| wanted.file.display().to_string())?;
+    let rows = read_bill(&text).with_context(|| wanted.file.display().to_string())?;
     let window = parse_duration(&wanted.window).map_err(|why| anyhow::anyhow!("--window {}: {why}", wanted.window))?;
     let terms = Tolerance {
-        ratio: millionths("--ratio", &wanted.ratio)?,
-        relative: millionths("--tolerance", &wanted.tolerance)? / 100,
-        absolute: reconcile::usd(&wanted.tolerance_usd).context("--tolerance-usd: not an amount")?,
+        ratio: part("--ratio", &wanted.ratio)?,
+        relative: part("--tolerance", &wanted.tolerance)? / 100,
+        absolute: usd(&wanted.tolerance_usd).context("--tolerance-usd: not an amount")?,
         window_ms: i64::try_from(window.as_millis())?,
     };
     let mut bill = Bill::read(&rows, terms).with_context(|| wanted.file.display().to_string())?;
-    let (first, last) = bill.span().context("the file has no lines")?;
     let from = moment("--from", wanted.from.as_deref())?;
     let to = moment("--to", wanted.to.as_deref())?;
-    let wide = (from.unwrap_or(first - BILLED_LATER_MS), to.unwrap_or(last + MARGIN_MS));
-    // What is ours alone is reported for the time of the bill only.
-    let span = (from.unwrap_or(first), to.unwrap_or(last.saturating_add(1)));
-    let mut before = Some(first_call_at(wide.1));
+    let span = BillSpan::of(&bill, from, to, wanted.provider)?;
+    let mut before = Some(first_call_at(span.wide.1));
     loop {
         let page = UsagePage { before, limit: PAGE };
         let found = ask(config, AdminCommand::UsageList { account: None, page }).await?;
         let calls: Vec<UsageRow> = serde_json::from_value(found)?;
-        let full = calls.len() == PAGE as usize;
         before = calls.last().map(|call| call.call);
-        let old = calls.last().is_none_or(|call| call.call.made_at() < wide.0);
-        for call in calls.iter().filter(|call| call.call.made_at() >= wide.0) {
-            if wanted.provider.is_none() || wanted.provider == call.provider {
-                bill.ours(call, (span.0..span.1).contains(&call.at))?;
-            }
-        }
-        if !full || old {
+        if !span.compare(&mut bill, &calls)? || calls.len() < PAGE as usize {
             break;
         }
     }
@@ -183,7 +142,7 @@ async fn compare(config: &Path, wanted: args::ReconcileArgs, out: &Output) -> an
     Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn shown(report: &reconcile::BillReport) -> String {
+fn shown(report: &BillReport) -> String {
     let mut text = String::new();
     for row in &report.rows {
         let place = row.line.map_or_else(|| "-".to_owned(), |line| format!("line {line}"));
@@ -207,23 +166,23 @@ fn shown(report: &reconcile::BillReport) -> String {
     )
 }
 
-/// The smallest call id of a moment.
-fn first_call_at(ms: i64) -> CallId {
-    let mut id = [0u8; 16];
-    id[..6].copy_from_slice(&ms.clamp(0, (1 << 48) - 1).to_be_bytes()[2..]);
-    CallId(id)
-}
-
 fn moment(option: &str, text: Option<&str>) -> anyhow::Result<Option<i64>> {
-    text.map(|text| reconcile::time(text).with_context(|| format!("{option} {text}: not a time"))).transpose()
+    text.map(|text| time(text).with_context(|| format!("{option} {text}: not a time"))).transpose()
 }
 
 /// A decimal such as 0.85, exact to six places.
-fn millionths(option: &str, text: &str) -> anyhow::Result<i64> {
-    let Some(nano) = reconcile::usd(text).map(Money::nano).filter(|nano| *nano >= 0) else {
-        bail!("{option} {text}: not a number");
+fn part(option: &str, text: &str) -> anyhow::Result<i64> {
+    millionths(text).ok_or_else(|| anyhow!("{option} {text}: not a number"))
+}
+
+/// A value as it stands in a line of CSV.
+fn csv_value(value: &serde_json::Value) -> String {
+    let text = match value {
+        serde_json::Value::Null => return String::new(),
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
     };
-    Ok(nano / 1_000)
+    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 #[cfg(test)]
@@ -233,7 +192,16 @@ mod tests {
     #[test]
     fn numbers_on_the_command_line() {
         assert_eq!(first_call_at(1_770_000_000_000).made_at(), 1_770_000_000_000);
-        assert_eq!(millionths("--ratio", "0.85").expect("a number"), 850_000);
-        assert!(millionths("--ratio", "x").is_err() && millionths("--ratio", "-1").is_err());
+        assert_eq!(part("--ratio", "0.85").expect("a number"), 850_000);
+        assert!(part("--ratio", "x").is_err() && part("--ratio", "-1").is_err());
+    }
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        for text in ["plain", "a,b", "say \"x\"", "two\nlines", ""] {
+            let written = format!("a,b\n{},1\n", csv_value(&serde_json::json!(text)));
+            let rows = read_bill(&written).expect("readable");
+            assert_eq!(rows[0].get(&["a"]).unwrap_or_default(), text);
+        }
     }
 }

@@ -187,6 +187,23 @@ async fn every_command_prints_what_its_page_shows() {
     assert_eq!(missing, [""; 0], "commands without a shape on the page");
 }
 
+fn alerts(tried: &mut Tried, account: &str) {
+    let to = tried.file("hook.url", "http://127.0.0.1:9/hook\n");
+    let place = tried.run("alert add-place", &["ops", "--kind", "slack", "--to-file", &to]);
+    let place = text(&place["place_id"]);
+    tried.run("alert places", &[]);
+    let words = ["low", "--kind", "balance", "--account", account, "--usd", "1", "--place", &place];
+    let rule = text(&tried.run("alert add-rule", &words)["rule_id"]);
+    tried.run("alert rules", &[]);
+    tried.run("alert switch-rule", &[&rule, "off"]);
+    tried.run("alert silence", &[&rule, "--for", "2h"]);
+    tried.run("alert firing", &[]);
+    tried.run("alert events", &[]);
+    tried.run("alert remove-rule", &[&rule]);
+    tried.run("alert remove-place", &[&place]);
+    tried.run("account notice", &[account, "--below", "5"]);
+}
+
 async fn money(tried: &mut Tried) {
     let made = tried.run("codes create", &["5", "--count", "2", "--ends", "30d", "--note", "fair"]);
     tried.run("codes list", &[]);
@@ -225,6 +242,7 @@ fn accounts(tried: &mut Tried, call: &str) {
     tried.run("account show", &[&id]);
     tried.run("refund", &[call, "--reason", "bad answer"]);
     tried.run("account history", &[&id]);
+    alerts(tried, &id);
     let account = text(&tried.run("usage", &[])[0]["account_id"]);
     tried.run("usage --call", &[call, "--account", &account]);
     tried.run("usage --from", &["2026-01-01", "--by", "model,day", "--tz", "Asia/Kathmandu"]);

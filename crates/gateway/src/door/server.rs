@@ -14,6 +14,7 @@ use crate::settings::{Pages, ServerLimits};
 use crate::shutdown::Shutdown;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
+use futures_util::FutureExt as _;
 use http::{StatusCode, Version, header};
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
@@ -64,6 +65,18 @@ fn full() -> Vec<u8> {
     full
 }
 
+/// Whatever answers requests.
+pub trait Responder: Send + Sync + 'static {
+    fn answer(&self, request: hyper::Request<Body>) -> impl Future<Output = hyper::Response<Body>> + Send;
+}
+
+impl Responder for Router {
+    fn answer(&self, request: hyper::Request<Body>) -> impl Future<Output = hyper::Response<Body>> + Send {
+        // A router is always ready; asking it first would only cost.
+        tower::Service::call(&mut self.clone(), request).map(|Ok(reply)| reply)
+    }
+}
+
 /// A port to serve on.
 pub struct Port {
     pub listener: TcpListener,
@@ -74,7 +87,7 @@ pub struct Port {
 }
 
 /// Serves until the stop, then until the last connection is done or out of time.
-pub async fn serve(door: Arc<ServerContext>, port: Port, router: Router) {
+pub async fn serve(door: Arc<ServerContext>, port: Port, desk: impl Responder) {
     let places = places(&door, &port);
     let Port { listener, tls, .. } = port;
     let stalled = StalledStreams::new(door.tracker.clone());
@@ -84,6 +97,7 @@ pub async fn serve(door: Arc<ServerContext>, port: Port, router: Router) {
     let (late, ended) = (places.clone().watch(), door.shutdown.ended.clone());
     door.tracker.spawn(async move { ended.run_until_cancelled(late).await });
     let builder = Arc::new(builder(&door, stalled.clone()));
+    let shared = Arc::new(Shared { door: door.clone(), desk, stalled });
     let graceful = GracefulShutdown::new();
     let (stopping, full) = (door.shutdown.stopping.clone(), full());
     let mut connections = JoinSet::new();
@@ -110,8 +124,8 @@ pub async fn serve(door: Arc<ServerContext>, port: Port, router: Router) {
         let seat = place.seat().clone();
         let Ok(io) = prepare(&door, socket, place) else { continue };
         let service = hyper::service::service_fn({
-            let (door, router, stalled, seat) = (door.clone(), router.clone(), stalled.clone(), seat.clone());
-            move |request| one(door.clone(), router.clone(), stalled.clone(), peer, seat.clone(), request)
+            let (shared, seat) = (shared.clone(), seat.clone());
+            move |request| one(shared.clone(), peer, seat.clone(), request)
         });
         let (builder, watcher) = (builder.clone(), graceful.watcher());
         let opened = open(tls.clone(), io, seat.clone(), stopping.clone());
@@ -160,11 +174,16 @@ fn places(door: &ServerContext, port: &Port) -> Connections {
     Connections::new(rules, door.meter.clone())
 }
 
+/// What the connections of a port have in common.
+struct Shared<D> {
+    door: Arc<ServerContext>,
+    desk: D,
+    stalled: StalledStreams,
+}
+
 /// One request on its connection.
 async fn one(
-    door: Arc<ServerContext>,
-    router: Router,
-    stalled: StalledStreams,
+    shared: Arc<Shared<impl Responder>>,
     peer: SocketAddr,
     seat: Arc<Seat>,
     request: hyper::Request<Incoming>,
@@ -177,10 +196,11 @@ async fn one(
     let peer = Peer::new(peer, Some(seat.clone()));
     let waits = request.headers().contains_key(header::EXPECT);
     let (request, unread) = unread::lend(request);
-    let mut reply = route(&door, router, peer, request).await?;
+    let mut reply = route(&shared.door, &shared.desk, peer, request).await;
     if http2 {
-        let lingering = unread.map(|unread| Lingering { unread, door });
-        return Ok(reply.map(|body| Answer { body: stalled.hold(body), ended: false, lingering, busy: Some(busy) }));
+        let lingering = unread.map(|unread| Lingering { unread, door: shared.door.clone() });
+        let held = |body| Answer { body: shared.stalled.hold(body), ended: false, lingering, busy: Some(busy) };
+        return Ok(reply.map(held));
     }
     if let Some(unread) = unread {
         unread::settle(&mut reply, &unread, &seat, waits).await;
@@ -193,21 +213,20 @@ async fn one(
 
 async fn route(
     door: &ServerContext,
-    mut router: Router,
+    desk: &impl Responder,
     peer: Peer,
     mut request: hyper::Request<Body>,
-) -> Result<hyper::Response<Body>, Infallible> {
+) -> hyper::Response<Body> {
     request.extensions_mut().insert(peer);
     let page = door.pages.admit(&request);
     if let Some(preflight) = page.as_ref().and_then(Admitted::preflight) {
-        return Ok(preflight);
+        return preflight;
     }
-    // A router is always ready; asking it first would only cost.
-    let mut reply = tower::Service::call(&mut router, request).await?;
+    let mut reply = desk.answer(request).await;
     if let Some(page) = page {
         page.mark(reply.headers_mut());
     }
-    Ok(reply)
+    reply
 }
 
 /// The body of a reply. Its request is under way until it is sent.

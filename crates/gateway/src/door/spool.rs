@@ -93,6 +93,11 @@ impl SpoolDisk {
     }
 }
 
+/// What is free on the disk of a folder, if it says so.
+pub fn free_bytes(dir: &Path) -> Option<u64> {
+    rustix::fs::statvfs(dir).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// Whether the disk of a folder has so many bytes beside what is left alone.
 pub fn has_room(dir: &Path, left_alone: u64, bytes: u64) -> bool {
     match rustix::fs::statvfs(dir) {

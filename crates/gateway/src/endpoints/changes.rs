@@ -156,8 +156,10 @@ pub async fn once(
 
 fn without_secret(value: &Value) -> Value {
     let mut value = value.clone();
-    if let Some(secret) = value.get_mut("secret") {
-        *secret = Value::Null;
+    for name in ["secret", "token", "link"] {
+        if let Some(secret) = value.get_mut(name) {
+            *secret = Value::Null;
+        }
     }
     value
 }

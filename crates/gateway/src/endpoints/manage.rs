@@ -4,7 +4,7 @@
 use super::account::{call_detail, row_json, with_runs};
 use super::admin::field::{FieldKind, VerbField, may};
 use super::admin::schemas::{page, record};
-use super::admin::{accounts, house, keys};
+use super::admin::{accounts, alerts, house, keys};
 use super::changes;
 use super::openapi::shapes::{named, number};
 use super::reading::{self, base};
@@ -99,6 +99,17 @@ fn rows() -> Vec<Row> {
                 "Where the account hears of all its tasks; `null`: nowhere",
             )
             .gives(named("Account")),
+        alerts::NOTICE_SHOW
+            .own(Method::GET, "/api/account/notices", VIEWER, "Below which balance the account hears of it")
+            .gives(named("BalanceNotice")),
+        alerts::NOTICE_SET
+            .own(
+                Method::PUT,
+                "/api/account/notices",
+                OWNER,
+                "Below which balance owners and webhook hear of it; `null`: never",
+            )
+            .gives(named("BalanceNotice")),
         Row::get(
             "/api/account/webhooks/secret",
             Access::Account(OWNER),

@@ -12,6 +12,7 @@ pub mod conversations;
 pub mod count;
 mod data_links;
 pub mod decisions;
+pub mod desk;
 pub mod embeddings;
 pub mod form;
 pub mod gemini;

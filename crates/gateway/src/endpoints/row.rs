@@ -10,7 +10,9 @@ use crate::quotes::QuoteReader;
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
 use crate::who::holder::AccountRole;
+use axum::extract::Request;
 use axum::handler::Handler;
+use axum::response::Response;
 use axum::routing::{self, MethodRouter};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -82,6 +84,9 @@ pub enum Quoted {
 
 type Parameters = Box<dyn Fn() -> Vec<Value> + Send + Sync>;
 
+/// A handler that is called without a router.
+pub type Direct = Arc<dyn Fn(Arc<App>, Request) -> BoxFuture<'static, Response> + Send + Sync>;
+
 /// One endpoint.
 pub struct Row {
     pub method: Method,
@@ -108,6 +113,8 @@ pub struct Row {
     /// Its replies carry their request id already.
     pub(super) names_itself: bool,
     pub(super) handler: MethodRouter<Arc<App>>,
+    /// The same handler, without a router.
+    direct: Option<Direct>,
     parameters: Vec<Parameters>,
 }
 
@@ -135,6 +142,7 @@ impl Row {
             routed_by: None,
             names_itself: false,
             handler,
+            direct: None,
             parameters: Vec::new(),
         }
     }
@@ -154,7 +162,9 @@ impl Row {
         handler: H,
         summary: &'static str,
     ) -> Row {
-        Row::new(Method::POST, path, access, summary, routing::post(handler))
+        let direct = handler.clone();
+        let direct: Direct = Arc::new(move |app, request| Box::pin(direct.clone().call(request, app)));
+        Row { direct: Some(direct), ..Row::new(Method::POST, path, access, summary, routing::post(handler)) }
     }
 
     pub fn delete<H: Handler<T, Arc<App>>, T: 'static>(
@@ -304,6 +314,12 @@ impl Row {
     pub fn names_itself(mut self) -> Row {
         self.names_itself = true;
         self
+    }
+
+    /// Its handler, where nothing has to be found in its path or added to its replies.
+    pub(super) fn direct(&self) -> Option<&Direct> {
+        let plain = self.names_itself && self.routed_by.is_none() && !self.path.contains('{');
+        self.direct.as_ref().filter(|_| plain)
     }
 
     /// The parameters beside those in its path.

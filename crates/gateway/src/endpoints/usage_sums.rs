@@ -257,19 +257,8 @@ impl Export {
         }
         let last = (self.rows.len() as u64) < u64::from(self.page.limit);
         let rows = std::mem::take(&mut self.rows);
-        let mut text = String::new();
-        if !std::mem::replace(&mut self.begun, true) && self.form == ExportForm::Csv {
-            text.push_str(&csv_line(&columns(self.for_operator).iter().map(|name| json!(name)).collect::<Vec<_>>()));
-        }
-        let mut shown: Vec<Value> =
-            rows.iter().map(|row| if self.for_operator { row.record() } else { row_json(row) }).collect();
-        with_runs(&self.app, &rows, &mut shown).await?;
-        for value in &shown {
-            match self.form {
-                ExportForm::JsonLines => text.push_str(&format!("{value}\n")),
-                ExportForm::Csv => text.push_str(&csv_row(value, self.for_operator)),
-            }
-        }
+        let first = !std::mem::replace(&mut self.begun, true);
+        let text = written(&self.app, &rows, (self.form, self.for_operator), first).await?;
         let end = rows.last().map(|row| (row.account, row.call));
         if last {
             return Ok(Some((text.into(), None)));
@@ -278,6 +267,35 @@ impl Export {
         self.rows = self.app.store.usage_export(self.page.clone()).await?;
         Ok(Some((text.into(), Some(self))))
     }
+}
+
+/// Rows as they stand in a file; before the first of them the names of the columns.
+async fn written(
+    app: &App,
+    rows: &[UsageRow],
+    (form, for_operator): (ExportForm, bool),
+    first: bool,
+) -> Result<String, StoreError> {
+    let mut text = String::new();
+    if first && form == ExportForm::Csv {
+        text.push_str(&csv_line(&columns(for_operator).iter().map(|name| json!(name)).collect::<Vec<_>>()));
+    }
+    let mut shown: Vec<Value> =
+        rows.iter().map(|row| if for_operator { row.record() } else { row_json(row) }).collect();
+    with_runs(app, rows, &mut shown).await?;
+    for value in &shown {
+        match form {
+            ExportForm::JsonLines => text.push_str(&format!("{value}\n")),
+            ExportForm::Csv => text.push_str(&csv_row(value, for_operator)),
+        }
+    }
+    Ok(text)
+}
+
+/// The same for files that operators have made.
+pub(super) async fn operators_text(app: &App, rows: &[UsageRow], csv: bool, first: bool) -> Result<String, StoreError> {
+    let form = if csv { ExportForm::Csv } else { ExportForm::JsonLines };
+    written(app, rows, (form, true), first).await
 }
 
 /// The columns of a line: a name, or the counter of that name.

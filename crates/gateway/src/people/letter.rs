@@ -25,11 +25,15 @@ pub enum LetterAbout {
     Reset,
     PasswordChanged,
     Invite,
+    /// To an operator: what fires, in words.
+    Alert,
+    /// To an owner of an account.
+    LowBalance,
 }
 
 /// A letter as it is sent.
 pub struct WrittenLetter {
-    pub subject: &'static str,
+    pub subject: String,
     pub text: String,
     pub html: String,
 }
@@ -100,17 +104,48 @@ impl LetterAbout {
                 "接受邀请",
                 "链接在七天内有效，仅可使用一次。如果您不认识邀请人，请忽略此邮件。",
             ),
+            (LetterAbout::Alert, false) => Words(
+                "Alert",
+                "",
+                "Open",
+                "You get this letter because your address is a place of this rule of alerts.",
+            ),
+            (LetterAbout::Alert, true) => {
+                Words("告警", "", "打开", "您收到此邮件，是因为您的地址是该告警规则的接收地址。")
+            }
+            (LetterAbout::LowBalance, false) => Words(
+                "Your balance is low",
+                "The balance of your account has fallen below the threshold that was set for it:",
+                "Open",
+                "You get one letter when it falls, and another only after it was above. An owner can change the threshold or switch it off.",
+            ),
+            (LetterAbout::LowBalance, true) => Words(
+                "您的余额不足",
+                "您账户的余额已低于所设阈值：",
+                "打开",
+                "余额跌破阈值时只发送一次，回升后再次跌破才会再次发送。所有者可以更改阈值或关闭通知。",
+            ),
         }
     }
 }
 
 impl Letter {
+    /// What fires, in words.
+    pub fn of_alert(says: String, to: String) -> Letter {
+        Letter { about: LetterAbout::Alert, to, locale: "en".to_owned(), link: None, place: says }
+    }
+
     pub fn written(&self) -> WrittenLetter {
         let chinese = self.locale.starts_with("zh");
         let Words(subject, said, act, below) = self.about.words(chinese);
         let stop = if chinese { "。" } else { "." };
+        let subject = match self.about {
+            LetterAbout::Alert => format!("{subject}: {}", first_words(&self.place)),
+            _ => subject.to_owned(),
+        };
         let said = match self.place.as_str() {
             "" => said.to_owned(),
+            place if said.is_empty() => format!("{place}{stop}"),
             place => format!("{said} {place}{stop}"),
         };
         let link = self.link.as_deref().unwrap_or_default();
@@ -124,12 +159,18 @@ impl Letter {
         };
         let language = if chinese { "zh" } else { "en" };
         let html = format!(
-            "<!doctype html>\n<html lang=\"{language}\"><meta charset=\"utf-8\"><title>{subject}</title>\n\
+            "<!doctype html>\n<html lang=\"{language}\"><meta charset=\"utf-8\"><title>{}</title>\n\
              <body style=\"font-family:sans-serif;max-width:36em\">\n<p>{}</p>\n{button}<p>{below}</p>\n</body></html>\n",
+            escaped(&subject),
             escaped(&said)
         );
         WrittenLetter { subject, text, html }
     }
+}
+
+/// As much as a subject has room for, on one line.
+fn first_words(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(120).collect()
 }
 
 /// What others wrote is text and nothing else.
@@ -155,7 +196,7 @@ mod tests {
     #[test]
     fn every_letter_is_written_in_both_languages_with_its_link() {
         use LetterAbout::*;
-        for about in [Verify, KnownAlready, Reset, PasswordChanged, Invite] {
+        for about in [Verify, KnownAlready, Reset, PasswordChanged, Invite, Alert, LowBalance] {
             let subjects = ["en", "zh-CN"].map(|locale| {
                 let letter = Letter {
                     about,

@@ -2,15 +2,19 @@
 //! mail. Endpoints put it together; nothing here knows HTTP.
 
 mod common;
+pub mod issuers;
 pub mod letter;
 pub mod passwords;
 pub mod post;
 pub mod tokens;
 pub mod totp;
+pub mod trial;
 pub mod waits;
 
+use crate::people_meter::PeopleMeter;
 use crate::secrets::Secrets;
 use crate::settings::PeopleSettings;
+use issuers::IssuerDesk;
 use letter::Letter;
 use passwords::Passwords;
 use post::Post;
@@ -23,18 +27,20 @@ pub struct PeopleDesk {
     pub passwords: Passwords,
     pub waits: GuardedWaits,
     pub post: Post,
+    pub issuers: IssuerDesk,
     secrets: Arc<Secrets>,
     /// Mail was queued.
     bell: Notify,
 }
 
 impl PeopleDesk {
-    pub fn new(settings: &PeopleSettings, secrets: Arc<Secrets>) -> PeopleDesk {
+    pub fn new(settings: &PeopleSettings, secrets: Arc<Secrets>, meter: PeopleMeter) -> PeopleDesk {
         let post = Post::new(settings.mail.as_ref());
         PeopleDesk {
             passwords: Passwords::default(),
-            waits: GuardedWaits::default(),
+            waits: GuardedWaits::counting(meter),
             post,
+            issuers: IssuerDesk::new(&settings.issuers, secrets.clone()),
             secrets,
             bell: Notify::new(),
         }

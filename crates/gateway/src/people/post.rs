@@ -4,14 +4,24 @@ use super::letter::Letter;
 use crate::settings::{MailSettings, MailSink, MailTls};
 use lettre::message::{Mailbox, MultiPart};
 use lettre::transport::smtp::authentication::Credentials;
+use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// A server that does not answer for so long is asked again later.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub struct Post(Option<Sender>);
+/// Letters that were handed over and still wait in the store; more are forgotten, and may come
+/// twice.
+const MOST_HANDED_OVER: usize = 10_000;
+
+pub struct Post {
+    sender: Option<Sender>,
+    handed_over: Mutex<HashSet<[u8; 16]>>,
+}
 
 struct Sender {
     from: String,
@@ -51,17 +61,33 @@ impl Post {
             };
             Sender { from: settings.from.clone(), way }
         };
-        Post(settings.map(sender))
+        Post { sender: settings.map(sender), handed_over: Mutex::default() }
     }
 
     /// Whether there is a way at all.
     pub fn sends(&self) -> bool {
-        self.0.is_some()
+        self.sender.is_some()
+    }
+
+    /// A server took it. Until the store knows that, it is remembered here.
+    pub fn handed_over(&self, id: [u8; 16]) {
+        let mut all = self.handed_over.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < MOST_HANDED_OVER {
+            all.insert(id);
+        }
+    }
+
+    pub fn was_handed_over(&self, id: [u8; 16]) -> bool {
+        self.handed_over.lock().unwrap_or_else(PoisonError::into_inner).contains(&id)
+    }
+
+    pub fn forget(&self, id: [u8; 16]) {
+        self.handed_over.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
 
     /// `id` is the same when it is handed over again.
     pub async fn send(&self, id: &str, letter: &Letter, now_ms: i64) -> Result<(), NotSent> {
-        let Some(sender) = &self.0 else { return Err(NotSent::Later("there is no [people.mail]".to_owned())) };
+        let Some(sender) = &self.sender else { return Err(NotSent::Later("there is no [people.mail]".to_owned())) };
         let message = message(&sender.from, id, letter, now_ms).ok_or(NotSent::Address)?;
         match &sender.way {
             Way::Folder(folder) => {
@@ -72,7 +98,7 @@ impl Post {
             Way::Smtp(transport) => {
                 let sent = tokio::time::timeout(PATIENCE, transport.send(message)).await;
                 let sent = sent.map_err(|_| later("the server does not answer"))?;
-                sent.map(drop).map_err(|error| match error.is_permanent() {
+                sent.map(drop).map_err(|error| match error.is_permanent() && !is_ours(&error) {
                     true => NotSent::Refused(reason(&error)),
                     false => NotSent::Later(reason(&error)),
                 })
@@ -86,6 +112,11 @@ fn later(why: &str) -> NotSent {
     NotSent::Later(why.to_owned())
 }
 
+/// The server does not take us: that is for the operator to mend, and no letter is given up for it.
+fn is_ours(error: &lettre::transport::smtp::Error) -> bool {
+    error.status().is_some_and(|code| ["530", "534", "535", "538"].contains(&code.to_string().as_str()))
+}
+
 /// The number of a server's answer; its words may repeat what it was sent.
 fn reason(error: &lettre::transport::smtp::Error) -> String {
     match error.status() {
@@ -97,13 +128,21 @@ fn reason(error: &lettre::transport::smtp::Error) -> String {
 }
 
 fn smtp(to: &MailSink) -> Result<AsyncSmtpTransport<Tokio1Executor>, lettre::transport::smtp::Error> {
-    let MailSink::Smtp { host, port, tls, username, password } = to else {
+    let MailSink::Smtp { host, port, tls, username, password, authority } = to else {
         return Ok(AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous("localhost").build());
     };
     let builder = match tls {
         MailTls::StartTls => AsyncSmtpTransport::<Tokio1Executor>::starttls_relay(host)?,
         MailTls::Tls => AsyncSmtpTransport::<Tokio1Executor>::relay(host)?,
         MailTls::None => AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(host),
+    };
+    let builder = match (authority, tls) {
+        (Some(pem), MailTls::StartTls | MailTls::Tls) => {
+            let trusted = Certificate::from_pem(pem.as_bytes())?;
+            let parameters = TlsParameters::builder(host.clone()).add_root_certificate(trusted).build()?;
+            builder.tls(if *tls == MailTls::Tls { Tls::Wrapper(parameters) } else { Tls::Required(parameters) })
+        }
+        _ => builder,
     };
     let builder = builder.port(*port).timeout(Some(PATIENCE));
     let credentials = username.clone().zip(password.clone());

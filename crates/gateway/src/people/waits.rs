@@ -7,6 +7,7 @@
 //! Each replica counts for itself. The counts are bounded; with more, those with the fewest
 //! attempts are forgotten first.
 
+use crate::people_meter::PeopleMeter;
 use crate::refusal::Refusal;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -54,6 +55,16 @@ enum Counted {
 }
 
 impl GuardedAct {
+    pub const fn word(self) -> &'static str {
+        match self {
+            GuardedAct::SignIn => "sign_in",
+            GuardedAct::Mail => "mail",
+            GuardedAct::Token => "token",
+            GuardedAct::Invite => "invite",
+            GuardedAct::Change => "change",
+        }
+    }
+
     fn rule(self, counted: Counted) -> Option<WaitRule> {
         let rule = |free, first, most| Some(WaitRule { free, first, most });
         match (self, counted) {
@@ -84,7 +95,10 @@ type WaitKey = (GuardedAct, [u8; 16]);
 
 /// All counts, those of each kind by themselves: a flood of addresses forgets no e-mail.
 #[derive(Default)]
-pub struct GuardedWaits(Mutex<HashMap<Counted, HashMap<WaitKey, WaitCount>>>);
+pub struct GuardedWaits {
+    counts: Mutex<HashMap<Counted, HashMap<WaitKey, WaitCount>>>,
+    meter: PeopleMeter,
+}
 
 /// An attempt that was let pass.
 pub struct BegunAct<'a> {
@@ -94,6 +108,10 @@ pub struct BegunAct<'a> {
 }
 
 impl GuardedWaits {
+    pub fn counting(meter: PeopleMeter) -> GuardedWaits {
+        GuardedWaits { meter, ..GuardedWaits::default() }
+    }
+
     /// Lets an attempt pass, and counts it, or says how long to wait. Whether what is guessed at is
     /// there makes no difference.
     pub fn begin(
@@ -111,7 +129,7 @@ impl GuardedWaits {
             (Counted::Both, name(&[subject, &block])),
         ];
         let keys: Vec<_> = keys.into_iter().filter(|(counted, _)| attempt.rule(*counted).is_some()).collect();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let until = |(counted, key): &(Counted, [u8; 16])| {
             let found = all.get(counted).and_then(|map| map.get(&(attempt, *key)));
             found.filter(|count| now - count.last < HOUR).map_or(0, |count| count.until)
@@ -119,6 +137,7 @@ impl GuardedWaits {
         let until = keys.iter().map(until).max().unwrap_or(0);
         if until > now {
             let seconds = u32::try_from((until - now + SECOND - 1) / SECOND).unwrap_or(u32::MAX);
+            self.meter.waits(attempt.word());
             let text = format!("Too many attempts; wait {seconds} s.");
             return Err(Refusal::new(Code::RateLimitExceeded, text).because("attempts").after(seconds));
         }
@@ -145,7 +164,7 @@ impl GuardedWaits {
 
     /// Counts there are.
     pub fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().map(HashMap::len).sum()
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).values().map(HashMap::len).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -157,7 +176,7 @@ impl BegunAct<'_> {
     /// It was no guess: what is known of whoever did it is forgotten, and the others count one
     /// less.
     pub fn succeeded(self) {
-        let mut all = self.waits.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.waits.counts.lock().unwrap_or_else(PoisonError::into_inner);
         for (counted, key) in &self.keys {
             let Some(map) = all.get_mut(counted) else { continue };
             let key = (self.attempt, *key);

@@ -1,6 +1,7 @@
 //! What is on sale and where it comes from, as one snapshot; and the price lists that are written
 //! of it.
 
+mod catalog_text;
 pub mod groups;
 pub mod music;
 pub mod offers;
@@ -8,6 +9,7 @@ mod price_filter;
 pub mod price_list;
 pub mod price_page;
 pub mod price_versions;
+mod publishing;
 pub mod ratio_config;
 pub mod recordings;
 mod serving;
@@ -15,7 +17,9 @@ pub mod speech;
 mod workflow_board;
 pub mod workflows;
 
+pub use catalog_text::{CatalogText, MOST_BYTES as MOST_CATALOG_BYTES, MOST_FILES as MOST_CATALOG_FILES};
 pub use offers::Offers;
 pub use price_filter::PriceFilter;
+pub use publishing::{CatalogReader, CheckedCatalog, Publishing};
 pub use serving::Serving;
 pub use workflow_board::{ShownWorkflow, WorkflowBoard, WorkflowPage};

@@ -160,6 +160,7 @@ mod tests {
             providers: HashMap::new(),
             offers: HashMap::new(),
             workflows: Default::default(),
+            text: Default::default(),
         });
         let list = PriceList::default();
         let viewer = |at: usize| Viewer::Account { groups: vec![format!("g{at}")], topped_up: false };

@@ -1,7 +1,7 @@
 //! The one snapshot of catalog and providers that is being served.
 
-use super::Offers;
 use super::workflows::BoundWorkflows;
+use super::{CatalogText, Offers};
 use crate::who::caller::Caller;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ pub struct Serving {
     /// By which rules the models that make videos go.
     pub offers: Offers,
     pub workflows: BoundWorkflows,
+    /// What the catalog was read from.
+    pub text: Arc<CatalogText>,
 }
 
 impl Serving {

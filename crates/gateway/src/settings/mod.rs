@@ -5,6 +5,7 @@
 mod fetch;
 mod fit;
 mod images;
+mod jobs;
 mod pages;
 mod payments;
 mod people;
@@ -18,6 +19,7 @@ mod social;
 mod storage;
 mod tasks;
 mod tls;
+mod trial;
 mod video;
 mod webhooks;
 mod workflows;
@@ -27,7 +29,7 @@ pub use fit::METRICS_CONNECTIONS;
 pub use images::ImageSettings;
 pub use pages::{Origin, Pages};
 pub use payments::{PaymentSettings, StripeSettings, WrongCodes};
-pub use people::{MailPassword, MailSettings, MailSink, MailTls, PeopleSettings, SignUp, origin_of};
+pub use people::{IssuerSettings, MailPassword, MailSettings, MailSink, MailTls, PeopleSettings, SignUp, origin_of};
 pub use price_list::PriceListSettings;
 pub use probes::ProbeSettings;
 pub use read::{ConfigSource, catalog_files, catalog_paths};
@@ -40,10 +42,12 @@ pub use tasks::TaskSettings;
 pub use tls::TlsFiles;
 /// Providers that are known by name, for the command line.
 pub use tollgate_upstream::{Ability, AddressSource, KeyNeed, Preset, preset, presets};
+pub use trial::TrialSettings;
 pub use video::{Bucket, CopyTo, Delivery, VideoSettings, WebhookSettings};
-pub use webhooks::webhook_address;
+pub use webhooks::{public_address, webhook_address};
 pub use workflows::{workflow_files, workflow_paths};
 
+use crate::jobs::ExportRoom;
 use ipnet::IpNet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -52,6 +56,26 @@ use std::time::Duration;
 /// The text of the commented default file, embedded so that `tollgate check --print-default` can
 /// show it.
 pub const DEFAULT_FILE: &str = include_str!("../../../../tollgate.default.toml");
+
+/// Where the catalog that is on sale lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CatalogSource {
+    /// In the folder, as it is at any time.
+    #[default]
+    File,
+    /// In the database, where operators publish versions of it. What lies in the folder at the
+    /// first start is the first of them.
+    Database,
+}
+
+impl CatalogSource {
+    pub fn word(self) -> &'static str {
+        match self {
+            CatalogSource::File => "file",
+            CatalogSource::Database => "database",
+        }
+    }
+}
 
 /// Fixed for the life of a process; providers and catalog are the part that can change
 /// (`sale::Serving`).
@@ -64,6 +88,8 @@ pub struct Settings {
     pub metrics_listen: Option<SocketAddr>,
     pub data_dir: PathBuf,
     pub catalog_dir: PathBuf,
+    /// Whether what lies there is on sale, or what was published.
+    pub catalog_source: CatalogSource,
     /// `sqlite`, or a `postgres://` address.
     pub database: String,
     pub trusted_proxies: Vec<IpNet>,
@@ -88,6 +114,8 @@ pub struct Settings {
     pub storage: StorageSettings,
     pub payments: PaymentSettings,
     pub people: PeopleSettings,
+    /// Room for the files of exports.
+    pub exports: ExportRoom,
 }
 
 impl Settings {

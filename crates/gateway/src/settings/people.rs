@@ -1,11 +1,12 @@
-//! `[people]` in tollgate.toml: whether people sign in here, who may sign up, and how they get
-//! mail.
+//! `[people]` in tollgate.toml: whether people sign in here, who may sign up, how they get mail,
+//! and which issuers vouch for them.
 
-use super::ConfigSource;
+use super::{ConfigSource, TrialSettings};
 use std::fmt;
 use std::path::PathBuf;
 use tollgate_catalog::Money;
 use tollgate_catalog::form::Form;
+use tollgate_upstream::{Issuer, Secret};
 
 /// Changes of money by an operator's session above this need a step-up.
 const STEP_UP_USD: i64 = 100;
@@ -15,12 +16,33 @@ pub struct PeopleSettings {
     pub enabled: bool,
     pub sign_up: SignUp,
     pub mail: Option<MailSettings>,
+    /// Credit for who verifies an e-mail; `None`: there is none.
+    pub trial: Option<TrialSettings>,
     /// What an operator's session moves above this needs a step-up.
     pub step_up_above: Money,
     /// The origin of our own pages, where it is known; else the host that a request names.
     pub origin: Option<String>,
     /// Browsers reach us by https: cookies are for that only.
     pub secure: bool,
+    pub issuers: Vec<IssuerSettings>,
+}
+
+/// An issuer of OpenID Connect, by the name that its paths have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IssuerSettings {
+    pub name: String,
+    /// What stands on its button.
+    pub label: String,
+    pub issuer: String,
+    pub client_id: String,
+    pub client_secret: Option<Secret>,
+    pub scopes: Vec<String>,
+    /// Who may become a person by it.
+    pub sign_up: SignUp,
+    /// The only domains of e-mails it is believed about; none: any.
+    pub email_domains: Vec<String>,
+    /// An e-mail counts when the issuer says that it is verified.
+    pub require_email_verified: bool,
 }
 
 /// Who may become a person here.
@@ -62,6 +84,8 @@ pub enum MailSink {
         tls: MailTls,
         username: Option<String>,
         password: Option<MailPassword>,
+        /// The authority (PEM) that its certificate is of, where that is one of the house.
+        authority: Option<String>,
     },
 }
 
@@ -90,9 +114,11 @@ impl Default for PeopleSettings {
             enabled: false,
             sign_up: SignUp::Closed,
             mail: None,
+            trial: None,
             step_up_above: Money::from_nano(STEP_UP_USD * 1_000_000_000),
             origin: None,
             secure: false,
+            issuers: Vec::new(),
         }
     }
 }
@@ -106,6 +132,8 @@ impl PeopleSettings {
             enabled: table.flag_or("enabled", default.enabled),
             sign_up: table.choice_or("sign_up", default.sign_up, &choices),
             mail: mail(&mut table, source),
+            trial: TrialSettings::read(&mut table),
+            issuers: issuers(&mut table, source),
             step_up_above: Money::from_nano(
                 table.int_or("step_up_above_usd", STEP_UP_USD, 0..=1_000_000_000).saturating_mul(1_000_000_000),
             ),
@@ -137,6 +165,43 @@ pub fn origin_of(url: &str) -> Option<String> {
     })
 }
 
+fn issuers(form: &mut Form<'_>, source: &ConfigSource) -> Vec<IssuerSettings> {
+    let Some(mut all) = form.opt_table("oidc") else { return Vec::new() };
+    let names: Vec<String> = all.keys().map(str::to_owned).collect();
+    let mut found = Vec::new();
+    for name in names {
+        let mut table = all.table(&name);
+        let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || name.len() > 40 || !name.chars().all(letters) {
+            table.mistake_here("the name of an issuer stands in paths: a-z, 0-9 and -");
+        }
+        let choices = [("open", SignUp::Open), ("invite", SignUp::Invite), ("closed", SignUp::Closed)];
+        let mut scopes =
+            table.opt_texts("scopes").unwrap_or_else(|| ["openid", "email", "profile"].map(str::to_owned).into());
+        if !scopes.iter().any(|scope| scope == "openid") {
+            scopes.insert(0, "openid".to_owned());
+        }
+        let one = IssuerSettings {
+            label: table.text_or("label", &name),
+            issuer: table.text("issuer"),
+            client_id: table.text("client_id"),
+            client_secret: source.hidden(&mut table, "client_secret").map(Secret::new),
+            scopes,
+            sign_up: table.choice_or("sign_up", SignUp::Closed, &choices),
+            email_domains: table.opt_texts("email_domains").unwrap_or_default(),
+            require_email_verified: table.flag_or("require_email_verified", true),
+            name,
+        };
+        if let Err(why) = Issuer::new(&one.issuer, &one.client_id, None, Vec::new()) {
+            table.mistake("issuer", why);
+        }
+        table.finish();
+        found.push(one);
+    }
+    all.finish();
+    found
+}
+
 fn mail(form: &mut Form<'_>, source: &ConfigSource) -> Option<MailSettings> {
     let mut table = form.opt_table("mail")?;
     let (folder, smtp) = (table.opt_text("folder"), table.opt_text("smtp"));
@@ -160,7 +225,15 @@ fn mail(form: &mut Form<'_>, source: &ConfigSource) -> Option<MailSettings> {
             if username.is_some() && tls == MailTls::None {
                 table.mistake("tls", "a password is not sent in the clear: use starttls or tls");
             }
-            Some(MailSink::Smtp { host, port, tls, username, password })
+            let authority =
+                table.opt_text("ca_file").and_then(|file| match std::fs::read_to_string(source.beside(&file)) {
+                    Ok(text) => Some(text),
+                    Err(error) => {
+                        table.mistake("ca_file", format!("cannot be read: {error}"));
+                        None
+                    }
+                });
+            Some(MailSink::Smtp { host, port, tls, username, password, authority })
         }
         _ => {
             table.mistake_here("give `folder` or `smtp`, one of them");

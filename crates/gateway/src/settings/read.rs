@@ -4,10 +4,11 @@
 //! `body_bytes` in `[limits]`, `TOLLGATE__PROVIDER__SIM__BASE_URL` over a provider's. The
 //! environment comes in as a value, read once by the executable.
 
+use super::jobs::export_room;
 use super::{
-    CopyTo, FetchSettings, ImageSettings, Pages, PaymentSettings, PeopleSettings, PriceListSettings, ProbeSettings,
-    RealtimeSettings, RunSettings, ServerLimits, Settings, SocialSettings, StorageSettings, TaskSettings, TlsFiles,
-    VideoSettings,
+    CatalogSource, CopyTo, FetchSettings, ImageSettings, Pages, PaymentSettings, PeopleSettings, PriceListSettings,
+    ProbeSettings, RealtimeSettings, RunSettings, ServerLimits, Settings, SocialSettings, StorageSettings,
+    TaskSettings, TlsFiles, VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::BTreeMap;
@@ -70,6 +71,11 @@ impl ConfigSource {
             metrics_listen: form.opt_parsed("metrics_listen"),
             data_dir: self.beside(&form.text_or("data_dir", "data")),
             catalog_dir: self.beside(&form.text_or("catalog_dir", "catalog")),
+            catalog_source: form.choice_or(
+                "catalog_source",
+                CatalogSource::File,
+                &[("file", CatalogSource::File), ("database", CatalogSource::Database)],
+            ),
             database,
             trusted_proxies: form.parsed_list::<IpNet>("trusted_proxies"),
             pages: pages(form),
@@ -86,6 +92,7 @@ impl ConfigSource {
             storage: StorageSettings::read(form),
             payments: PaymentSettings::read(form, self),
             people: PeopleSettings::read(form, self),
+            exports: export_room(form),
             public_url: public_url(form),
             secrets_file: PathBuf::new(),
             new_secrets: false,

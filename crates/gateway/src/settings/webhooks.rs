@@ -12,7 +12,12 @@ const LONGEST_URL: usize = 2048;
 /// The value of `webhook_url`, if it may be notified. Names are looked up when it is, and again
 /// each time.
 pub fn webhook_address(url: &str, settings: &WebhookSettings) -> Result<String, Refusal> {
-    let bad = |why: &str| Err(Refusal::about(Code::InvalidParameter, "webhook_url", format!("`webhook_url` {why}.")));
+    public_address("webhook_url", url, settings)
+}
+
+/// The same for a field of another name.
+pub fn public_address(field: &str, url: &str, settings: &WebhookSettings) -> Result<String, Refusal> {
+    let bad = |why: &str| Err(Refusal::about(Code::InvalidParameter, field, format!("`{field}` {why}.")));
     let Ok(uri) = url.parse::<Uri>() else { return bad("is not an address") };
     let (Some(scheme), Some(host)) = (uri.scheme_str(), uri.host()) else {
         return bad("must begin with https:// and name a host");

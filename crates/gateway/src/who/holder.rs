@@ -10,7 +10,7 @@ use super::person;
 use crate::refusal::Refusal;
 use http::request::Parts;
 pub use tollgate_store::AccountRole;
-use tollgate_store::{Account, AccountId, KeyScope};
+use tollgate_store::{Account, AccountId, KeyScope, PersonId};
 use tollgate_wire::error::Code;
 
 /// Somebody who manages an account.
@@ -22,6 +22,8 @@ pub struct AccountHolder {
     pub actor: String,
     /// They have proved within the last minutes who they are; a key is a proof.
     pub strong: bool,
+    /// The person, where it is no key.
+    pub person: Option<PersonId>,
 }
 
 impl AccountHolder {
@@ -29,7 +31,7 @@ impl AccountHolder {
         let name = caller.key.name.trim();
         let id = caller.key.id;
         let actor = if name.is_empty() { format!("key ({id})") } else { format!("{name} ({id})") };
-        AccountHolder { account: caller.account.clone(), role: AccountRole::Owner, actor, strong: true }
+        AccountHolder { account: caller.account.clone(), role: AccountRole::Owner, actor, strong: true, person: None }
     }
 
     pub fn id(&self) -> AccountId {
@@ -79,5 +81,5 @@ async fn signed_in(register: &Register<'_>, parts: &Parts) -> Result<AccountHold
     let account =
         register.store.account(id).await?.ok_or_else(|| Refusal::new(Code::NotFound, "There is no such account."))?;
     let role = person.memberships.iter().find(|one| one.account == id).map_or(AccountRole::Viewer, |one| one.role);
-    Ok(AccountHolder { account, role, actor: person.actor(), strong: person.strong })
+    Ok(AccountHolder { account, role, actor: person.actor(), strong: person.strong, person: Some(person.id) })
 }

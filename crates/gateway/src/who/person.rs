@@ -51,7 +51,7 @@ impl Person {
     }
 
     pub fn done(&self) -> Attribution {
-        Attribution::by(self.actor(), String::new())
+        Attribution { person: Some(self.id), ..Attribution::by(self.actor(), String::new()) }
     }
 
     pub fn must_be_strong(&self) -> Result<(), Refusal> {
@@ -181,12 +181,30 @@ fn cookie_name(people: &PeopleSettings) -> &'static str {
     if people.secure { "__Host-tollgate" } else { "tollgate_session" }
 }
 
-/// The hash of the cookie that a request comes with.
-pub fn presented(people: &PeopleSettings, headers: &HeaderMap) -> Option<[u8; 32]> {
-    let name = cookie_name(people);
+/// What the cookie of a way through an issuer is called.
+fn way_name(people: &PeopleSettings) -> &'static str {
+    if people.secure { "__Host-tollgate-way" } else { "tollgate_way" }
+}
+
+/// The cookie of a way through an issuer that a request comes with.
+pub fn way_cookie<'a>(people: &PeopleSettings, headers: &'a HeaderMap) -> Option<&'a str> {
+    cookie(headers, way_name(people))
+}
+
+/// The header that gives it to a browser for so long, or takes it away.
+pub fn set_way(people: &PeopleSettings, value: &str, seconds: i64) -> Option<HeaderValue> {
+    set(people, way_name(people), value, seconds)
+}
+
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = all.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let (_, value) = pairs.find(|(own, _)| *own == name)?;
+    pairs.find(|(own, _)| *own == name).map(|(_, value)| value)
+}
+
+/// The hash of the cookie that a request comes with.
+pub fn presented(people: &PeopleSettings, headers: &HeaderMap) -> Option<[u8; 32]> {
+    let value = cookie(headers, cookie_name(people))?;
     // Anything but what we have made is not looked for.
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(value).ok().filter(|bytes| bytes.len() == 32)?;
     Some(hash_of(&bytes))
@@ -222,7 +240,11 @@ pub fn no_cookie(people: &PeopleSettings) -> Option<HeaderValue> {
 }
 
 fn set_cookie(people: &PeopleSettings, value: &str, seconds: i64) -> Option<HeaderValue> {
-    let (name, secure) = (cookie_name(people), if people.secure { "; Secure" } else { "" });
+    set(people, cookie_name(people), value, seconds)
+}
+
+fn set(people: &PeopleSettings, name: &str, value: &str, seconds: i64) -> Option<HeaderValue> {
+    let secure = if people.secure { "; Secure" } else { "" };
     let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
     let mut header: HeaderValue = text.parse().ok()?;
     header.set_sensitive(true);

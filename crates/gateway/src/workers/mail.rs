@@ -56,21 +56,38 @@ async fn send_one(app: &App, mail: DueMail) -> Result<(), StoreError> {
         tracing::error!(mail = id, "a letter was sealed with secrets that are not here any more, and is given up");
         return app.store.end_mail(mail.id).await;
     };
-    let now = app.world.now_ms();
+    let (now, meter) = (app.world.now_ms(), &app.metrics.people);
+    if app.people.post.was_handed_over(mail.id) {
+        // The database did not hear of it then; the letter is not sent again.
+        return ended(app, mail.id).await;
+    }
     match app.people.post.send(&id, &letter, now).await {
-        Ok(()) => app.store.end_mail(mail.id).await,
+        Ok(()) => {
+            meter.letter("sent");
+            app.people.post.handed_over(mail.id);
+            ended(app, mail.id).await
+        }
         Err(error @ (NotSent::Address | NotSent::Refused(_))) => {
+            meter.letter("refused");
             tracing::warn!(mail = id, %error, "a letter cannot be sent and is given up");
             app.store.end_mail(mail.id).await
         }
         Err(NotSent::Later(why)) if now - mail.created_at > GIVEN_UP_MS => {
+            meter.letter("given_up");
             tracing::error!(mail = id, why, "a letter could not be sent for a day and is given up");
             app.store.end_mail(mail.id).await
         }
         Err(NotSent::Later(why)) => {
+            meter.letter("put_off");
             let doubled = FIRST_WAIT_MS.saturating_mul(1 << mail.tries.clamp(1, 10).saturating_sub(1));
             tracing::warn!(mail = id, why, tries = mail.tries, "a letter could not be sent and is tried again");
             app.store.put_mail_off(mail.id, now.saturating_add(doubled.min(LONGEST_WAIT_MS))).await
         }
     }
+}
+
+async fn ended(app: &App, mail: [u8; 16]) -> Result<(), StoreError> {
+    app.store.end_mail(mail).await?;
+    app.people.post.forget(mail);
+    Ok(())
 }

@@ -1,5 +1,7 @@
 //! Background loops. Each runs on the app's tracker until the stop.
 
+pub mod alerts;
+pub mod follow;
 pub mod mail;
 pub mod payments;
 pub mod poller;

@@ -4,11 +4,12 @@
 //! it. The certificate of the listening port is taken over by itself: it and the catalog have
 //! nothing to do with each other, and a mistake in one keeps the other from nothing.
 
+use super::follow;
 use crate::app::App;
 use crate::door::tls::TlsDoor;
 use crate::sale::groups;
 use crate::secrets::SecretLines;
-use crate::settings::{ConfigSource, catalog_paths, workflow_paths};
+use crate::settings::{CatalogSource, ConfigSource, catalog_paths, workflow_paths};
 use notify::{RecursiveMode, Watcher as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,10 +30,18 @@ const LOOK: Duration = Duration::from_secs(10);
 pub async fn reload(app: &App, source: &ConfigSource) -> Result<(), Vec<Mistake>> {
     let _one = app.reloading.lock().await;
     let (source, secrets_file) = (source.clone(), app.settings.secrets_file.clone());
+    let given = match app.settings.catalog_source {
+        CatalogSource::File => None,
+        CatalogSource::Database => follow::published(&app.store).await.map_err(|error| {
+            app.metrics.catalog_stale.set(1);
+            tracing::error!(%error, "what was published could not be read; the old catalog stays");
+            vec![mistake(error.to_string())]
+        })?,
+    };
     let before = app.serving.load_full();
     let reading = move || {
         let secrets = SecretLines::open(&secrets_file).map_err(|error| vec![mistake(error.to_string())]);
-        match (source.load_again(&before.catalog), secrets) {
+        match (source.load_again(&before.catalog, given.as_ref()), secrets) {
             (Ok(loaded), Ok(secrets)) => Ok((loaded, secrets)),
             (Err(mistakes), Ok(_)) | (Ok(_), Err(mistakes)) => Err(mistakes),
             (Err(mistakes), Err(more)) => Err([mistakes, more].concat()),
@@ -50,6 +59,7 @@ pub async fn reload(app: &App, source: &ConfigSource) -> Result<(), Vec<Mistake>
             tracing::info!(
                 models = loaded.serving.catalog.models.len(),
                 pricing_version = loaded.serving.catalog.pricing_version(app.world.now_ms()),
+                published = loaded.serving.text.version,
                 "configuration taken over"
             );
             if let Err(error) = app.routes.switches.read(&app.store, &app.metrics).await {
@@ -85,7 +95,7 @@ pub async fn reload_certificate(app: &App, tls: &TlsDoor) {
     }
 }
 
-fn mistake(reason: String) -> Mistake {
+pub(super) fn mistake(reason: String) -> Mistake {
     Mistake { file: String::new(), line: 0, field: String::new(), reason }
 }
 

@@ -4,6 +4,7 @@
 use crate::app::App;
 use crate::who::person::LONGEST_SESSION_MS;
 use crate::work::files::SweptFiles;
+use crate::workers::alerts::measure;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;
@@ -40,6 +41,11 @@ const SUMS: Duration = Duration::from_secs(60);
 /// Between two steps of it, for those who wait.
 const SUMS_PAUSE: Duration = Duration::from_millis(50);
 
+/// Trial credit that was granted by a process that died before it was credited.
+const TRIALS: Duration = Duration::from_secs(10);
+/// Jobs of processes that are gone, and files of exports past their time.
+const JOBS: Duration = Duration::from_secs(30);
+
 /// Starts all rounds on the app's tracker.
 pub fn upkeep(app: &Arc<App>) {
     start(app, KEYS, Round::Keys);
@@ -56,6 +62,10 @@ pub fn upkeep(app: &Arc<App>) {
     start(app, HEALTH_FLUSH, Round::HealthFlush);
     start(app, HEALTH_READ, Round::HealthRead);
     start(app, SUMS, Round::Sums);
+    if app.settings.people.enabled {
+        start(app, TRIALS, Round::Trials);
+    }
+    start(app, JOBS, Round::Jobs);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +82,8 @@ enum Round {
     HealthFlush,
     HealthRead,
     Sums,
+    Trials,
+    Jobs,
 }
 
 fn start(app: &Arc<App>, pause: Duration, round: Round) {
@@ -117,6 +129,8 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             let sure = app.world.sure_ms();
             if app.settings.people.enabled {
                 app.store.forget_people(sure, sure - LONGEST_SESSION_MS, sure - UNVERIFIED_MS).await?;
+                app.metrics.people.sessions.set(app.store.sessions_open().await?);
+                app.metrics.people.letters_waiting.set(app.store.mail_waiting().await?);
             }
             Ok(())
         }
@@ -129,9 +143,17 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             while app.store.fill_sums(FILL_STEP).await? && !app.shutdown.ended.is_cancelled() {
                 tokio::time::sleep(SUMS_PAUSE).await;
             }
+            while app.store.fold_sums().await? && !app.shutdown.ended.is_cancelled() {
+                tokio::time::sleep(SUMS_PAUSE).await;
+            }
             Ok(())
         }
-        Round::Audit => audited(app, app.store.verify().await),
+        Round::Trials => app.store.credit_trials().await.map(drop),
+        Round::Jobs => {
+            app.jobs.sweep(app.world.sure_ms()).await;
+            app.store.interrupt_jobs(None).await
+        }
+        Round::Audit => audited(app, app.store.verify().await, true).await,
         Round::Files => {
             if let Some(copies) = &app.video.copies {
                 swept("copies of videos", copies.sweep(app.world.sure_ms()).await);
@@ -142,7 +164,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             swept("files of runs", app.sweep_run_files().await);
             Ok(())
         }
-        Round::AuditChanged => audited(app, app.store.verify_changed().await),
+        Round::AuditChanged => audited(app, app.store.verify_changed().await, false).await,
     }
 }
 
@@ -155,11 +177,16 @@ fn swept(what: &str, swept: SweptFiles) {
     }
 }
 
-fn audited(app: &App, outcome: Result<AuditReport, StoreError>) -> Result<(), StoreError> {
+async fn audited(app: &App, outcome: Result<AuditReport, StoreError>, whole: bool) -> Result<(), StoreError> {
     match &outcome {
         Ok(report) => {
             log_report(report);
             app.metrics.audited(app.world.steady_ms());
+            // What a look at the changes found stands until all of it was looked at.
+            if whole || !report.breaches.is_empty() {
+                let found = i64::try_from(report.breaches.len()).unwrap_or(i64::MAX);
+                app.store.put_alert_fact(measure::DRIFT, measure::LEDGER, found).await?;
+            }
         }
         Err(_) => app.metrics.audit_failed(),
     }

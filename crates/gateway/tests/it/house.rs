@@ -332,6 +332,11 @@ impl House {
         secret
     }
 
+    /// The status of what a key may always ask for.
+    pub async fn balance_with(&self, key: &str) -> u16 {
+        self.http.get(self.url("/v1/balance")).bearer_auth(key).send().await.expect("a reply").status().as_u16()
+    }
+
     pub fn post(&self, body: &Value) -> RequestBuilder {
         self.http.post(self.url("/v1/chat/completions")).bearer_auth(&self.key).json(body)
     }

@@ -1,6 +1,7 @@
 //! Black-box tests of the gateway in one process with the simulator, over real sockets. The files
 //! mirror the paths: a missing file is a missing test.
 
+mod alerts;
 mod api;
 mod clock;
 mod endpoints_page;

@@ -169,6 +169,8 @@ mod tests {
             used: Used::default(),
             scope: KeyScope::Call,
             former_until: None,
+            person: None,
+            origin: Default::default(),
         }
     }
 

@@ -30,7 +30,7 @@ impl Store {
             AdminCommand::CodesRevoke { batch, done } => {
                 value(self.revoke_codes(batch, done).await?.ok_or_else(|| missing(batch.to_string()))?)
             }
-            _ => Err(StoreError::broken("a command about something else")),
+            command => self.execute_about_alerts(command).await,
         }
     }
 }

@@ -7,6 +7,32 @@ use crate::ids::{AccountId, CallId, KeyId};
 use crate::ledger::EntryKind;
 use crate::verify::StoredEntry;
 
+/// The members of an entry, in the order in which tables have them.
+pub const ENTRY_COLUMNS: [&str; 22] = [
+    "seq",
+    "at_ms",
+    "account_id",
+    "kind",
+    "call_id",
+    "key_id",
+    "trial_nano_usd",
+    "paid_nano_usd",
+    "charged_trial_nano_usd",
+    "charged_paid_nano_usd",
+    "model",
+    "endpoint",
+    "price_id",
+    "expires_at_ms",
+    "paid_only",
+    "reference",
+    "actor",
+    "reason",
+    "lots",
+    "replica",
+    "link",
+    "hash",
+];
+
 /// One entry. `trial` and `paid` are what it moves in either pot; `taken_…` (written `charged_…`)
 /// is what of it was charged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

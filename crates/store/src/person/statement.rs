@@ -15,6 +15,10 @@ pub(crate) enum SqlValue {
     Bytes(Vec<u8>),
 }
 
+/// The time of a change that caches of all replicas hear of: by the clock of PostgreSQL, and on the
+/// embedded engine the first parameter, which is the time. Either is later than the one before.
+pub(crate) const LATER: &str = "greatest(tollgate_now(), changed_at + 1)";
+
 /// One statement of a write.
 pub(crate) struct PersonStatement {
     pub sql: &'static str,

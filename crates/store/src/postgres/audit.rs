@@ -10,6 +10,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row, Transaction};
 
 use super::PostgresEngine;
+use super::fold::FOLDED;
 use super::rows::{counters, id, used};
 use crate::call::counters::{COUNTERS, Counter, Counters};
 use crate::call::row_hash::{Decided, RowFacts, RowSeal, seal};
@@ -19,6 +20,7 @@ use crate::ledger::Pots;
 use crate::ledger::chain::{ChainLink, Content};
 use crate::ledger::entries::{Entry, EntryPage};
 use crate::report::AuditReport;
+use crate::sums::folded::{Folded, SumSource};
 use crate::sums::{SUM_KEY, SUMS, SumKeyRef, SummedUntil, UsageSum};
 use crate::verify::{
     ACCOUNT, AccountRow, Audited, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS,
@@ -76,7 +78,13 @@ impl PostgresEngine {
         each(&snapshot, &all, &[], |r| charge(&r).map(|row| auditor.usage(&row))).await?;
         let columns: Vec<&str> = SUM_KEY.iter().chain(SUMS.iter()).copied().collect();
         let all = format!("SELECT {} FROM usage_quarter", columns.join(", "));
-        each(&snapshot, &all, &[], |r| sum(&r, &mut auditor)).await?;
+        let state = snapshot.query_one(&format!("SELECT {FOLDED}"), &[&i64::MIN, &i64::MAX]).await?;
+        auditor.folded = Folded { until: state.try_get(0)?, touched: state.try_get(1)? };
+        each(&snapshot, &all, &[], |r| stored_sum(&r, |of, sum| auditor.sum(of, sum))).await?;
+        for source in [SumSource::Days, SumSource::HouseQuarters, SumSource::HouseDays] {
+            let folded = |r: Row| stored_sum(&r, |of, sum| auditor.folded_sum(source, of, sum));
+            each(&snapshot, &source.all(), &[], folded).await?;
+        }
         let of_account = format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} WHERE u.account_id = $1");
         for account in auditor.doubtful() {
             each(&snapshot, &of_account, &[&account.0.as_slice()], |r| charge(&r).map(|row| auditor.compared(&row)))
@@ -307,11 +315,13 @@ fn lot(r: &Row, auditor: &mut Auditor) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn sum(r: &Row, auditor: &mut Auditor) -> Result<(), StoreError> {
+/// By the columns of [`SUM_KEY`], and the sums.
+fn stored_sum(r: &Row, then: impl FnOnce(&SumKeyRef<'_>, &UsageSum)) -> Result<(), StoreError> {
+    let id = |place| r.try_get::<_, Option<&[u8]>>(place).map(Option::unwrap_or_default);
     let of = SumKeyRef {
-        account: r.try_get(0)?,
+        account: id(0)?,
         quarter: r.try_get(1)?,
-        key: r.try_get(2)?,
+        key: id(2)?,
         model: r.try_get(3)?,
         endpoint: r.try_get(4)?,
         ending: r.try_get::<_, i16>(5)?.into(),
@@ -322,7 +332,7 @@ fn sum(r: &Row, auditor: &mut Auditor) -> Result<(), StoreError> {
     for (place, value) in (SUM_KEY.len()..).zip(&mut sum.0) {
         *value = r.try_get(place)?;
     }
-    auditor.sum(&of, &sum);
+    then(&of, &sum);
     Ok(())
 }
 

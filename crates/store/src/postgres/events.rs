@@ -9,6 +9,7 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
 use crate::ledger::{self, EntryKind, op_id};
 use crate::operator::{Attribution, AuditRow};
+use crate::trial_grant;
 
 impl PostgresEngine {
     pub async fn set_webhook(
@@ -81,13 +82,14 @@ impl PostgresEngine {
         let events = rows.iter().map(|r| {
             let kind = EntryKind::from_code(r.try_get::<_, i16>(2)?.into()).unwrap_or(EntryKind::Adjust);
             let call: Option<&[u8]> = r.try_get(6)?;
+            let (trial, reference) = (r.try_get(3)?, r.try_get::<_, Option<String>>(5)?.unwrap_or_default());
             Ok(BalanceEvent {
                 seq: r.try_get(0)?,
                 at: r.try_get(1)?,
-                kind: kind.event_name().to_owned(),
-                trial: Money::from_nano(r.try_get(3)?),
+                kind: trial_grant::event_name(kind, trial, &reference),
+                trial: Money::from_nano(trial),
                 paid: Money::from_nano(r.try_get(4)?),
-                reference: r.try_get::<_, Option<String>>(5)?.unwrap_or_default(),
+                reference,
                 call: call.filter(|_| kind == EntryKind::Refund).and_then(CallId::from_slice),
                 expires_at: r.try_get(7)?,
                 actor: r.try_get::<_, Option<String>>(8)?.unwrap_or_default(),

@@ -25,6 +25,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0009-people", include_str!("migrations/0009-people.sql")),
     Migration::new("0010-account-api", include_str!("migrations/0010-account-api.sql")),
     Migration::new("0011-money-in", include_str!("migrations/0011-money-in.sql")),
+    Migration::new("0012-alerts", include_str!("migrations/0012-alerts.sql")),
+    Migration::new("0013-issuers", include_str!("migrations/0013-issuers.sql")),
+    Migration::new("0014-catalog-jobs-trial", include_str!("migrations/0014-catalog-jobs-trial.sql")),
+    Migration::new("0015-usage-days", include_str!("migrations/0015-usage-days.sql")),
 ];
 /// A migration after which earlier versions cannot go on has a line that begins so. It is refused
 /// while one of them runs, and none of them starts afterwards.

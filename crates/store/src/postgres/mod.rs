@@ -12,6 +12,7 @@ mod clock;
 mod codes;
 mod connect;
 mod events;
+mod fold;
 mod functions;
 mod manage;
 mod migrate;

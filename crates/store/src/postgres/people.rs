@@ -53,6 +53,10 @@ impl PostgresEngine {
         self.rows(sql, &values).await?.iter().map(row).collect()
     }
 
+    pub(crate) fn replica_name(&self) -> String {
+        self.shared.replica.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     pub(crate) fn people_ids(&self) -> &crate::ids::Maker {
         &self.ids
     }

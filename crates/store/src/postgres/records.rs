@@ -11,8 +11,8 @@ use super::PostgresEngine;
 use super::rows::{self, ACCOUNT, FORMER, KEY, USAGE};
 use crate::account::limits::Used;
 use crate::account::{
-    Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret,
-    in_groups,
+    Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, KeyOrigin, NewAccount, NewKey, Pot,
+    hash_secret, in_groups,
 };
 use crate::call::counters::COUNTERS;
 use crate::call::wish::{CallEntry, end_of_entries};
@@ -167,7 +167,13 @@ impl PostgresEngine {
         Ok(Credited { applied, account })
     }
 
-    pub async fn create_key(&self, new: NewKey, secret: &str, done: Attribution) -> Result<Key, StoreError> {
+    pub async fn create_key(
+        &self,
+        new: NewKey,
+        secret: &str,
+        origin: KeyOrigin,
+        done: Attribution,
+    ) -> Result<Key, StoreError> {
         let now = self.now();
         let mut key = Key {
             id: self.ids.key(),
@@ -187,15 +193,18 @@ impl PostgresEngine {
             used: Used::default().at(now),
             scope: new.scope,
             former_until: None,
+            person: done.person,
+            origin,
         };
         if self.account(key.account).await?.is_none() {
             return Err(StoreError::NotFound(key.account.to_string()));
         }
         let list = |l: &Option<Vec<String>>| l.as_ref().and_then(|l| serde_json::to_string(l).ok());
         let sql = "INSERT INTO key (id, account_id, hash, prefix, name, created_at, changed_at, expires_at, models, \
-                   cidrs, cap, day_limit, month_limit, scope) VALUES ($1, $2, $3, $4, $5, $6, tollgate_now(), $7, $8, $9, $10, $11, \
-                   $12, $13) ON CONFLICT DO NOTHING RETURNING changed_at AS id";
-        let params: [SqlParam<'_>; 13] = [
+                   cidrs, cap, day_limit, month_limit, scope, person_id, origin) VALUES ($1, $2, $3, $4, $5, $6, tollgate_now(), $7, $8, $9, $10, $11, \
+                   $12, $13, $14, $15) ON CONFLICT DO NOTHING RETURNING changed_at AS id";
+        let maker = key.person.map(|person| person.0.to_vec());
+        let params: [SqlParam<'_>; 15] = [
             &key.id.0.as_slice(),
             &key.account.0.as_slice(),
             &key.hash.as_slice(),
@@ -209,6 +218,8 @@ impl PostgresEngine {
             &key.limits.day.map(Money::nano),
             &key.limits.month.map(Money::nano),
             &key.scope.word(),
+            &maker,
+            &key.origin.word(),
         ];
         let row = AuditRow::new(now, &done, "key.create", &key.id.to_string(), Some(key.account));
         let made = self.noted(sql, &params, row.map(|row| row.detail(&key.summary()))).await?;

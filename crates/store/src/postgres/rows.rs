@@ -4,11 +4,11 @@ use tokio_postgres::Row;
 use tollgate_catalog::Money;
 
 use crate::account::limits::{Limits, Used};
-use crate::account::{Account, Key, KeyAndAccount, KeyScope, in_groups};
+use crate::account::{Account, Key, KeyAndAccount, KeyOrigin, KeyScope, in_groups};
 use crate::call::counters::{Columns, Counter, Counters};
 use crate::call::{Ending, UsageRow};
 use crate::error::StoreError;
-use crate::ids::{AccountId, CallId, KeyId};
+use crate::ids::{AccountId, CallId, KeyId, PersonId};
 use crate::margin::MarginRow;
 
 pub(super) const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_available, a.paid_available, \
@@ -16,8 +16,8 @@ pub(super) const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.tr
      a.month_used, a.webhook_url";
 pub(super) const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, \
      k.revoked_at, k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, \
-     k.month_used, k.scope, (SELECT max(f.until) FROM key_former f WHERE f.key_id = k.id)";
-const KEY_COLUMNS: usize = 22;
+     k.month_used, k.scope, (SELECT max(f.until) FROM key_former f WHERE f.key_id = k.id), k.person_id, k.origin";
+const KEY_COLUMNS: usize = 24;
 const ACCOUNT_COLUMNS: usize = 18;
 /// Secrets that were changed for others, beside their keys and accounts.
 pub(super) const FORMER: &str =
@@ -92,7 +92,16 @@ pub(super) fn key(r: &Row, now: i64) -> Result<Key, StoreError> {
         used: used(r, 16)?.at(now),
         scope: KeyScope::of(r.try_get(20)?),
         former_until: r.try_get(21)?,
+        person: maker(r)?,
+        origin: KeyOrigin::of(r.try_get(23)?),
     })
+}
+
+fn maker(r: &Row) -> Result<Option<PersonId>, StoreError> {
+    match r.try_get::<_, Option<&[u8]>>(22)? {
+        Some(_) => id(r, 22).map(|id| Some(PersonId(id))),
+        None => Ok(None),
+    }
 }
 
 pub(super) fn key_and_account(r: &Row, now: i64) -> Result<KeyAndAccount, StoreError> {

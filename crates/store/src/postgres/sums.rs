@@ -1,18 +1,26 @@
 //! Sums of the usage log on PostgreSQL: triggers of the log write them, the database adds them up
-//! further.
+//! further. What is read from where is settled before the question is asked (`sums/folded.rs`); the
+//! answer says whether it still held.
+
+use std::sync::atomic::Ordering;
 
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::PostgresEngine;
-use super::records::SqlParam;
+use super::fold::FOLDED;
+use super::records::{READ_TIME, SqlParam};
 use super::rows::{self, USAGE};
 use crate::call::UsageRow;
 use crate::call::counters::COUNTERS;
 use crate::error::StoreError;
 use crate::margin::first_id;
-use crate::store::sums::ExportPage;
+use crate::store::sums::{ExportPage, too_much_read};
+use crate::sums::folded::{DAY, Folded, SumPart, over};
 use crate::sums::{MOST_GROUPS, SUMS, SumColumn, SumGroup, SumQuery, UsageFilter, UsageSum, Wanted};
+
+/// Days are folded and touched while a question is asked, but not again and again.
+const TRIES: usize = 4;
 
 pub(super) type Owned = Box<dyn ToSql + Sync + Send>;
 
@@ -31,29 +39,57 @@ impl PostgresEngine {
 
     pub async fn usage_sums(&self, query: &SumQuery) -> Result<Vec<SumGroup>, StoreError> {
         self.catch_up().await;
-        let mut values: Vec<Owned> = vec![Box::new(query.from), Box::new(query.to)];
-        // Of one span of time there is nothing to tell apart, and a database that is not made to
-        // expects the groups that there are: it adds up in memory instead of sorting all sums.
-        let span = match query.spans.len() {
-            0 | 1 => "1::integer".to_owned(),
-            _ => {
-                values.push(Box::new(query.spans.clone()));
-                format!("width_bucket(q.quarter, ${}::bigint[])", values.len())
+        self.affordable(query).await?;
+        let days = (query.from.div_euclid(DAY), query.to.div_euclid(DAY) + 1);
+        for _ in 0..TRIES {
+            let folded = self.folded(days.0, days.1).await?;
+            let asked = Asked::of(query, &folded, days);
+            let rows = self.summed(&asked.sql, &params(&asked.values)).await?;
+            // A day was folded or touched since: what to read is another question then.
+            if still(&rows, &folded)? {
+                return rows.iter().filter_map(|r| group(query, r).transpose()).collect();
             }
+        }
+        // Quarters are right at any moment.
+        let asked = Asked::of(query, &Folded::default(), days);
+        let rows = self.summed(&asked.sql, &params(&asked.values)).await?;
+        rows.iter().filter_map(|r| group(query, r).transpose()).collect()
+    }
+
+    /// Refuses a question that reads too much, also once all days are folded that are over.
+    async fn affordable(&self, query: &SumQuery) -> Result<(), StoreError> {
+        let asked = Asked::counting(query, over(self.now()));
+        let rows = self.summed(&asked.sql, &params(&asked.values)).await?;
+        let read: i64 = rows.first().map_or(Ok(0), |r| r.try_get(0))?;
+        if usize::try_from(read).unwrap_or(0) > query.most_read { Err(too_much_read(query)) } else { Ok(()) }
+    }
+
+    /// Statements for sums, one after the other on a connection of their own.
+    pub(super) async fn summed(&self, sql: &str, params: &[SqlParam<'_>]) -> Result<Vec<Row>, StoreError> {
+        self.shared.queries.fetch_add(1, Ordering::Relaxed);
+        let asked = async {
+            let link = self.connector.summer().await?;
+            Ok(link.client.query(sql, params).await?)
         };
-        let of = conditions("q", &query.filter, &mut values);
-        let by: String = query.by.iter().map(|column| format!(", {}", column.sql())).collect();
-        let sums: String =
-            SUMS.iter().map(|column| format!(", least(sum(q.{column}), 9000000000000000000)::bigint")).collect();
-        let join = if query.by.contains(&SumColumn::Groups) { "JOIN account a ON a.id = q.account_id" } else { "" };
-        let sql = format!(
-            "SELECT {span}{by}{sums} FROM usage_quarter q {join} \
-             WHERE {of} q.quarter >= $1 AND q.quarter < $2 GROUP BY 1{by} HAVING sum(q.requests) <> 0 \
-             LIMIT {}",
-            MOST_GROUPS + 1
-        );
-        let values: Vec<SqlParam<'_>> = values.iter().map(|value| value.as_ref() as SqlParam<'_>).collect();
-        self.rows(&sql, &values).await?.iter().map(|r| group(query, r)).collect()
+        tokio::time::timeout(READ_TIME, asked).await.map_err(|_| StoreError::away("the database does not answer"))?
+    }
+
+    /// How the database answers a question: the process that does, and its plan with what it took,
+    /// line by line.
+    #[cfg(feature = "testing")]
+    pub async fn explain_sums(&self, query: &SumQuery) -> Result<Vec<String>, StoreError> {
+        let days = (query.from.div_euclid(DAY), query.to.div_euclid(DAY) + 1);
+        let folded = self.folded(days.0, days.1).await?;
+        let process = self.summed("SELECT pg_backend_pid()", &[]).await?;
+        let process: i32 = process.first().map_or(Ok(0), |r| r.try_get(0))?;
+        let mut lines = vec![format!("Process: {process}")];
+        for asked in [Asked::counting(query, over(self.now())), Asked::of(query, &folded, days)] {
+            let sql = format!("EXPLAIN (ANALYZE, BUFFERS) {}", asked.sql);
+            for row in self.summed(&sql, &params(&asked.values)).await? {
+                lines.push(row.try_get(0)?);
+            }
+        }
+        Ok(lines)
     }
 
     pub async fn usage_export(&self, page: ExportPage) -> Result<Vec<UsageRow>, StoreError> {
@@ -69,8 +105,7 @@ impl PostgresEngine {
             "SELECT {USAGE}{COUNTERS}, NULL::text FROM usage u WHERE {of} (u.account_id, u.call_id) > ($1, $2) \
              AND u.call_id >= $3 AND u.call_id < $4 ORDER BY u.account_id, u.call_id LIMIT $5"
         );
-        let values: Vec<SqlParam<'_>> = values.iter().map(|value| value.as_ref() as SqlParam<'_>).collect();
-        self.rows(&sql, &values).await?.iter().map(rows::usage).collect()
+        self.rows(&sql, &params(&values)).await?.iter().map(rows::usage).collect()
     }
 }
 
@@ -92,10 +127,120 @@ pub(super) fn conditions(table: &str, filter: &UsageFilter, values: &mut Vec<Own
     text
 }
 
-fn group(query: &SumQuery, r: &Row) -> Result<SumGroup, StoreError> {
-    let bucket: i32 = r.try_get(0)?;
+/// A statement and its values.
+struct Asked {
+    sql: String,
+    values: Vec<Owned>,
+}
+
+impl Asked {
+    /// The groups of a question, each with what is folded of these days at the moment of the
+    /// answer; a row without a group where there is none.
+    fn of(query: &SumQuery, folded: &Folded, days: (i64, i64)) -> Self {
+        let mut values: Vec<Owned> = vec![Box::new(days.0), Box::new(days.1)];
+        // Of one span of time there is nothing to tell apart, and a database that is not made to
+        // expects the groups that there are: it adds up in memory instead of sorting all sums.
+        let (span, timed) = match query.spans.len() {
+            0 | 1 => ("1::integer".to_owned(), false),
+            _ => {
+                values.push(Box::new(query.spans.clone()));
+                (format!("width_bucket(q.quarter, ${}::bigint[])", values.len()), true)
+            }
+        };
+        let by: String = query.by.iter().map(|column| format!(", {}", column.sql())).collect();
+        let sums: String =
+            SUMS.iter().map(|column| format!(", least(sum(q.{column}), 9000000000000000000)::bigint")).collect();
+        let join = if query.by.contains(&SumColumn::Groups) { "JOIN account a ON a.id = q.account_id" } else { "" };
+        let read: Vec<String> =
+            query.parts(folded).iter().map(|part| branch(query, part, timed, &mut values)).collect();
+        let sql = format!(
+            "SELECT f.until, f.touched, g.* FROM (SELECT {FOLDED}) f LEFT JOIN (SELECT {span}{by}{sums} \
+             FROM ({}) q {join} GROUP BY 1{by} HAVING sum(q.requests) <> 0 LIMIT {}) g ON true",
+            read.join(" UNION ALL "),
+            MOST_GROUPS + 1
+        );
+        Self { sql, values }
+    }
+
+    /// How many sums a question reads once all days before one are folded, up to the bound and one.
+    fn counting(query: &SumQuery, until: i64) -> Self {
+        let mut values: Vec<Owned> = Vec::new();
+        let counts: Vec<String> = query
+            .parts(&Folded { until, touched: Vec::new() })
+            .iter()
+            .map(|part| {
+                let mut account = String::new();
+                if let Some(id) = query.filter.account {
+                    values.push(Box::new(id.0.to_vec()));
+                    account = format!("t.account_id = ${} AND ", values.len());
+                }
+                let table = part.source.table();
+                let of = format!("{account}{}", within(part, &mut values));
+                format!(
+                    "(SELECT count(*) FROM (SELECT 1 FROM {table} t WHERE {of} LIMIT {}) n)",
+                    query.most_read.saturating_add(1)
+                )
+            })
+            .collect();
+        Self { sql: format!("SELECT {}", counts.join(" + ")), values }
+    }
+}
+
+/// The time of a part, as a condition on its table `t`.
+fn within(part: &SumPart, values: &mut Vec<Owned>) -> String {
+    let (time, _) = part.source.time();
+    let of = part.source.condition();
+    let at = values.len();
+    match part.range() {
+        Some((from, to)) => {
+            values.extend([from, to].map(|value| Box::new(value) as Owned));
+            format!("{of}t.{time} >= ${} AND t.{time} < ${}", at + 1, at + 2)
+        }
+        None => {
+            values.push(Box::new(part.values()));
+            format!("{of}t.{time} = ANY(${}::bigint[])", at + 1)
+        }
+    }
+}
+
+/// What is read from one source: columns that are grouped by, and the sums.
+fn branch(query: &SumQuery, part: &SumPart, timed: bool, values: &mut Vec<Owned>) -> String {
+    let mut columns: Vec<String> = Vec::new();
+    if timed {
+        let (time, width) = part.source.time();
+        columns.push(format!("t.{time} * {width}::bigint AS quarter"));
+    }
+    for column in &query.by {
+        let name = match column {
+            SumColumn::Groups | SumColumn::Account => "t.account_id".to_owned(),
+            other => other.sql().replacen("q.", "t.", 1),
+        };
+        if !columns.contains(&name) {
+            columns.push(name);
+        }
+    }
+    columns.extend(SUMS.iter().map(|column| format!("t.{column}")));
+    let of = conditions("t", &query.filter, values);
+    format!("SELECT {} FROM {} t WHERE {of}{}", columns.join(", "), part.source.table(), within(part, values))
+}
+
+fn params(values: &[Owned]) -> Vec<SqlParam<'_>> {
+    values.iter().map(|value| value.as_ref() as SqlParam<'_>).collect()
+}
+
+/// Whether an answer was read while this was folded.
+fn still(rows: &[Row], folded: &Folded) -> Result<bool, StoreError> {
+    let Some(row) = rows.first() else { return Ok(false) };
+    Ok((row.try_get::<_, i64>(0)?, row.try_get::<_, Vec<i64>>(1)?) == (folded.until, folded.touched.clone()))
+}
+
+/// Where the columns of a group begin.
+const GROUP: usize = 2;
+
+fn group(query: &SumQuery, r: &Row) -> Result<Option<SumGroup>, StoreError> {
+    let Some(bucket) = r.try_get::<_, Option<i32>>(GROUP)? else { return Ok(None) };
     let mut of = Vec::with_capacity(query.by.len());
-    for (place, column) in (1..).zip(&query.by) {
+    for (place, column) in (GROUP + 1..).zip(&query.by) {
         of.push(match column {
             SumColumn::Key | SumColumn::Account => column.shown(r.try_get(place)?),
             SumColumn::Ending => column.shown(r.try_get::<_, i16>(place)?.to_string().as_bytes()),
@@ -103,8 +248,8 @@ fn group(query: &SumQuery, r: &Row) -> Result<SumGroup, StoreError> {
         });
     }
     let mut sum = UsageSum::default();
-    for (place, value) in (1 + query.by.len()..).zip(&mut sum.0) {
+    for (place, value) in (GROUP + 1 + query.by.len()..).zip(&mut sum.0) {
         *value = r.try_get(place)?;
     }
-    Ok(SumGroup { span: usize::try_from(bucket - 1).unwrap_or(0), of, sum })
+    Ok(Some(SumGroup { span: usize::try_from(bucket - 1).unwrap_or(0), of, sum }))
 }

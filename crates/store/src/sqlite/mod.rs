@@ -8,6 +8,7 @@ mod changes;
 mod client_secrets;
 mod clock;
 mod codes;
+pub(crate) mod fold;
 pub(crate) mod manage;
 mod open;
 mod operator;

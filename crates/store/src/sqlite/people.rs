@@ -7,7 +7,7 @@ use super::SqliteEngine;
 use super::writer::apply::Apply;
 use super::writer::ops::Op;
 use crate::error::StoreError;
-use crate::person::statement::{PersonStatement, SqlRow, SqlValue};
+use crate::person::statement::{LATER, PersonStatement, SqlRow, SqlValue};
 
 impl SqliteEngine {
     /// All of it, or the number of the statement that should have changed something and did not.
@@ -34,9 +34,9 @@ impl SqliteEngine {
     }
 }
 
-/// As this engine writes parameters.
+/// As this engine writes parameters, and the time of a change: its clock is the caller's.
 fn numbered(sql: &str) -> String {
-    sql.replace('$', "?")
+    sql.replace(LATER, "max($1, changed_at + 1)").replace('$', "?")
 }
 
 fn row(r: &Row<'_>) -> rusqlite::Result<SqlRow> {

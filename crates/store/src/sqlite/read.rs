@@ -16,12 +16,12 @@ use tollgate_catalog::Money;
 use super::lock;
 use crate::account::limits::{Limits, Used};
 use crate::account::lots::{Lot, Lots};
-use crate::account::{Account, Key, KeyAndAccount, KeyScope, in_groups};
+use crate::account::{Account, Key, KeyAndAccount, KeyOrigin, KeyScope, in_groups};
 use crate::call::counters::{COUNTERS, Columns, Counter, Counters};
 use crate::call::wish::{CallEntry, end_of_entries};
 use crate::call::{Ending, StoredReply, UsagePage, UsageRow};
 use crate::error::StoreError;
-use crate::ids::{AccountId, CallId, KeyId};
+use crate::ids::{AccountId, CallId, KeyId, PersonId};
 use crate::ledger::{CLASS_HOLD, Pots, op_id};
 use crate::margin::{MarginRow, first_id};
 
@@ -311,8 +311,8 @@ const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_availab
      a.webhook_url";
 const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, k.revoked_at, \
      k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, k.month_used, \
-     k.scope, (SELECT max(f.until) FROM key_former f WHERE f.key_id = k.id)";
-const KEY_COLUMNS: usize = 22;
+     k.scope, (SELECT max(f.until) FROM key_former f WHERE f.key_id = k.id), k.person_id, k.origin";
+const KEY_COLUMNS: usize = 24;
 const ACCOUNT_COLUMNS: usize = 18;
 pub(super) const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
@@ -374,6 +374,8 @@ fn read_key(r: &Row<'_>, at: usize) -> rusqlite::Result<Key> {
         used: used(r, at + 16)?,
         scope: KeyScope::of(r.get::<_, Option<String>>(at + 20)?.as_deref()),
         former_until: r.get(at + 21)?,
+        person: r.get::<_, Option<[u8; 16]>>(at + 22)?.map(PersonId),
+        origin: KeyOrigin::of(r.get::<_, Option<String>>(at + 23)?.as_deref()),
     })
 }
 

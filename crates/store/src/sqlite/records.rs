@@ -12,8 +12,8 @@ use super::{Audited, SqliteEngine, lock};
 use crate::account::limits::{Limits, Used};
 use crate::account::lots::Parts;
 use crate::account::{
-    Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, NewAccount, NewKey, Pot, hash_secret,
-    in_groups,
+    Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, KeyOrigin, NewAccount, NewKey, Pot,
+    hash_secret, in_groups,
 };
 use crate::call::wish::CallEntry;
 use crate::call::{UsagePage, UsageRow};
@@ -171,7 +171,13 @@ impl SqliteEngine {
         Ok(Ok(CreditOp { credit, at, taken, taken_lots, request }))
     }
 
-    pub async fn create_key(&self, new: NewKey, secret: &str, done: Attribution) -> Result<Key, StoreError> {
+    pub async fn create_key(
+        &self,
+        new: NewKey,
+        secret: &str,
+        origin: KeyOrigin,
+        done: Attribution,
+    ) -> Result<Key, StoreError> {
         let now = self.now();
         let key = Key {
             id: self.ids.key(),
@@ -191,6 +197,8 @@ impl SqliteEngine {
             used: Used::default().at(now),
             scope: new.scope,
             former_until: None,
+            person: done.person,
+            origin,
         };
         let made = key.clone();
         self.ask(|reply| Op::Key(Box::new((key, done)), reply)).await?;

@@ -1,13 +1,14 @@
 //! Sums of the usage log on the embedded engine. The writer adds up what a group closed and writes
 //! each sum once, with the group. Questions read the sums of their time and add them up further.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_iter};
 
 use super::SqliteEngine;
+use super::fold::folded;
 use super::read::{self, USAGE};
 use super::writer::apply::Apply;
 use super::writer::ops::Op;
@@ -17,7 +18,8 @@ use crate::call::row_hash::RowFacts;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::margin::first_id;
-use crate::store::sums::{ExportPage, too_many_groups};
+use crate::store::sums::{ExportPage, too_many_groups, too_much_read};
+use crate::sums::folded::{DAY, SumPart, over};
 use crate::sums::{
     MOST_GROUPS, SUM_COLUMNS, SUM_KEY, SUMS, SumColumn, SumGroup, SumKey, SumKeyRef, SumQuery, SummedUntil,
     UsageFilter, UsageSum, Wanted, quarter,
@@ -131,8 +133,13 @@ impl Apply<'_> {
         if self.sums.is_empty() {
             return Ok(());
         }
+        let folded = self.folded_until()?.saturating_mul(DAY);
+        let mut touched = BTreeSet::new();
         let mut statement = self.statement(&UPSERT)?;
         for (of, sum) in self.sums.drain() {
+            if of.quarter < folded {
+                touched.insert(of.quarter.div_euclid(DAY));
+            }
             let mut all: [&dyn ToSql; SUM_KEY.len() + SUM_COLUMNS] = [&0; SUM_KEY.len() + SUM_COLUMNS];
             let key: [&dyn ToSql; SUM_KEY.len()] = [
                 &of.account.0,
@@ -150,7 +157,7 @@ impl Apply<'_> {
             }
             statement.execute(&all[..])?;
         }
-        Ok(())
+        self.touch(&touched)
     }
 }
 
@@ -192,8 +199,8 @@ impl SqliteEngine {
 
     pub async fn usage_sums(&self, query: &SumQuery) -> Result<Vec<SumGroup>, StoreError> {
         self.catch_up().await;
-        let query = query.clone();
-        self.readers.read(move |c| groups(c, &query)).await
+        let (query, now) = (query.clone(), self.now());
+        self.readers.read(move |c| groups(c, &query, now)).await
     }
 
     pub async fn usage_export(&self, page: ExportPage) -> Result<Vec<UsageRow>, StoreError> {
@@ -235,49 +242,81 @@ pub(super) fn conditions(table: &str, filter: &UsageFilter) -> (String, Vec<Valu
     (text, values)
 }
 
-fn groups(conn: &Connection, query: &SumQuery) -> Result<Vec<SumGroup>, StoreError> {
-    let (of, mut values) = conditions("q", &query.filter);
+/// All in one moment, so that what is folded is what is read.
+fn groups(conn: &Connection, query: &SumQuery, now: i64) -> Result<Vec<SumGroup>, StoreError> {
+    let snapshot = conn.unchecked_transaction()?;
+    let folded = folded(&snapshot)?;
+    // What is not folded yet is read however much it is: that is not for long.
+    let mut left = if folded.touched.is_empty() && folded.until >= over(now) { query.most_read } else { usize::MAX };
+    let mut all = Groups::new();
+    for part in query.parts(&folded) {
+        add_part(&snapshot, query, &part, &mut all, &mut left)?;
+    }
+    Ok(all.into_iter().map(|(key, sum)| group(&query.by, &key, sum)).collect())
+}
+
+/// By span and the columns asked for, with their lengths.
+type Groups = HashMap<Vec<u8>, UsageSum>;
+
+fn add_part(
+    conn: &Connection,
+    query: &SumQuery,
+    part: &SumPart,
+    all: &mut Groups,
+    left: &mut usize,
+) -> Result<(), StoreError> {
+    let (of, values) = conditions("q", &query.filter);
     let by: String = query.by.iter().map(|column| format!(", {}", column.sql())).collect();
     let sums: String = SUMS.iter().map(|column| format!(", q.{column}")).collect();
     let join = if query.by.contains(&SumColumn::Groups) { "JOIN account a ON a.id = q.account_id" } else { "" };
-    let sql =
-        format!("SELECT q.quarter{by}{sums} FROM usage_quarter q {join} WHERE {of} q.quarter >= ? AND q.quarter < ?");
-    values.extend([query.from, query.to].map(Value::Integer));
+    let ((time, width), table) = (part.source.time(), part.source.table());
+    let sql = format!(
+        "SELECT q.{time} * {width}{by}{sums} FROM {table} q {join} WHERE {of}{} q.{time} >= ? AND q.{time} < ?",
+        part.source.condition()
+    );
     let mut statement = conn.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(values))?;
-    let mut all: HashMap<Vec<u8>, UsageSum> = HashMap::new();
     let mut key = Vec::new();
-    while let Some(r) = rows.next()? {
-        let quarter: i64 = r.get(0)?;
-        let span = query.spans.partition_point(|begins| *begins <= quarter).saturating_sub(1);
-        key.clear();
-        key.extend((span as u64).to_be_bytes());
-        for place in 1..=query.by.len() {
-            let digits;
-            let raw: &[u8] = match r.get_ref(place)? {
-                ValueRef::Text(raw) | ValueRef::Blob(raw) => raw,
-                ValueRef::Integer(number) => {
-                    digits = number.to_string();
-                    digits.as_bytes()
-                }
-                _ => &[],
-            };
-            key.extend((raw.len() as u64).to_be_bytes());
-            key.extend(raw);
-        }
-        let mut sum = UsageSum::default();
-        for (i, value) in sum.0.iter_mut().enumerate() {
-            *value = r.get(1 + query.by.len() + i)?;
-        }
-        if let Some(known) = all.get_mut(&key) {
-            known.add(&sum);
-        } else if all.len() < MOST_GROUPS {
-            all.insert(key.clone(), sum);
-        } else {
-            return Err(too_many_groups());
+    for (from, to) in &part.ranges {
+        let range = [from.div_euclid(width), to.div_euclid(width)].map(Value::Integer);
+        let mut rows = statement.query(params_from_iter(values.iter().cloned().chain(range)))?;
+        while let Some(r) = rows.next()? {
+            *left = left.checked_sub(1).ok_or_else(|| too_much_read(query))?;
+            group_key(query, r, &mut key)?;
+            let mut sum = UsageSum::default();
+            for (i, value) in sum.0.iter_mut().enumerate() {
+                *value = r.get(1 + query.by.len() + i)?;
+            }
+            if let Some(known) = all.get_mut(&key) {
+                known.add(&sum);
+            } else if all.len() < MOST_GROUPS {
+                all.insert(key.clone(), sum);
+            } else {
+                return Err(too_many_groups());
+            }
         }
     }
-    Ok(all.into_iter().map(|(key, sum)| group(&query.by, &key, sum)).collect())
+    Ok(())
+}
+
+fn group_key(query: &SumQuery, r: &Row<'_>, key: &mut Vec<u8>) -> rusqlite::Result<()> {
+    let quarter: i64 = r.get(0)?;
+    let span = query.spans.partition_point(|begins| *begins <= quarter).saturating_sub(1);
+    key.clear();
+    key.extend((span as u64).to_be_bytes());
+    for place in 1..=query.by.len() {
+        let digits;
+        let raw: &[u8] = match r.get_ref(place)? {
+            ValueRef::Text(raw) | ValueRef::Blob(raw) => raw,
+            ValueRef::Integer(number) => {
+                digits = number.to_string();
+                digits.as_bytes()
+            }
+            _ => &[],
+        };
+        key.extend((raw.len() as u64).to_be_bytes());
+        key.extend(raw);
+    }
+    Ok(())
 }
 
 /// Reads back what a group is of.

@@ -363,6 +363,7 @@ fn answer(op: Op, outcome: Outcome) {
         (
             Op::ForgetIdem { reply, .. }
             | Op::FillSums(_, reply)
+            | Op::FoldSums(_, reply)
             | Op::ClientSecret(_, reply)
             | Op::Manage(_, reply)
             | Op::WorkflowRun(_, reply)

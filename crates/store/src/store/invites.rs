@@ -1,6 +1,6 @@
 //! The verbs of invites: into an account, or into the house.
 
-use super::people::{END_SESSIONS, noted, put_password};
+use super::people::{end_all_sessions, noted, put_password};
 use super::{Engine, Store};
 use crate::error::StoreError;
 use crate::ids::{AccountId, InviteId};
@@ -129,9 +129,9 @@ impl Store {
             raise,
             // The mail came to them.
             may("UPDATE person SET verified_at = coalesce(verified_at, $2) WHERE id = $1", values![id, now]),
-            may(END_SESSIONS, values![id]),
-            noted(now, &done, "invite.accept", &invite.id.to_string(), &detail.to_string()),
         ]);
+        write.extend(end_all_sessions(person.id, now));
+        write.extend([noted(now, &done, "invite.accept", &invite.id.to_string(), &detail.to_string())]);
         Ok(self.write_people(write).await?.is_none())
     }
 
@@ -149,7 +149,7 @@ impl Store {
         let done = Attribution::by(invite.email.clone(), format!("invited by {}", invite.invited_by));
         let first = vec![must(USE_INVITE, values![hash, self.people_now()])];
         let new = NewPerson { email: invite.email.clone(), verified: true, membership, house_role, ..new };
-        self.create_person_with(new, done, first).await
+        self.create_person_with(new, done, first, None).await
     }
 }
 

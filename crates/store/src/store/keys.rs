@@ -2,11 +2,13 @@
 
 use super::{Engine, Store};
 use crate::account::change::KeyChange;
-use crate::account::{ChangedKeys, Key, KeyAndAccount, NewKey};
+use crate::account::limits::Change;
+use crate::account::{ChangedKeys, Key, KeyAndAccount, KeyOrigin, NewKey};
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId};
 use crate::ledger::bounds;
 use crate::operator::Attribution;
+use crate::person::statement::{may, values};
 
 impl Store {
     /// The caller made the secret and shows it once; stored are its hash and first characters.
@@ -17,7 +19,28 @@ impl Store {
 
     pub async fn create_key_as(&self, new: NewKey, secret: &str, done: Attribution) -> Result<Key, StoreError> {
         bounds::limits(&new.limits)?;
-        on_engine!(self, e => e.create_key(new, secret, done).await)
+        on_engine!(self, e => e.create_key(new, secret, KeyOrigin::Made, done).await)
+    }
+
+    /// The key of somebody's playground: one for each person and account. Whoever asks again gets
+    /// another secret of it; the last one works on until its own end, those before it stop.
+    pub async fn console_key(&self, new: NewKey, secret: &str, done: Attribution) -> Result<Key, StoreError> {
+        const OWN: &str = "SELECT id, coalesce(expires_at, 0) FROM key WHERE account_id = $1 AND person_id = $2 \
+             AND origin = 'console' AND revoked_at IS NULL ORDER BY id LIMIT 1";
+        const EARLIER: &str = "UPDATE key_former SET until = $2 WHERE key_id = $1 AND until > $2";
+        let person = done.person.ok_or_else(|| StoreError::Conflict("a playground belongs to a person".into()))?;
+        bounds::limits(&new.limits)?;
+        let rows = self.people_rows(OWN, values![new.account.0, person.0]).await?;
+        let Some(row) = rows.first() else {
+            return on_engine!(self, e => e.create_key(new, secret, KeyOrigin::Console, done).await);
+        };
+        let (id, ends, now) = (KeyId(row.id(0)?), row.int(1)?, self.people_now());
+        self.write_people(vec![may(EARLIER, values![id.0, now])]).await?;
+        // That it has another secret is no news for the log; that it is there, is.
+        self.rotate_key(id, secret, ends.saturating_sub(now).max(0), Attribution::default()).await?;
+        let change = KeyChange { expires_at: new.expires_at.map_or(Change::Keep, Change::Set), ..KeyChange::default() };
+        let changed = self.change_key(id, change, Attribution::default()).await?;
+        changed.ok_or_else(|| StoreError::NotFound(id.to_string()))
     }
 
     pub async fn key_by_hash(&self, hash: [u8; 32]) -> Result<Option<KeyAndAccount>, StoreError> {

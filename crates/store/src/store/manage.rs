@@ -78,8 +78,8 @@ impl Store {
         on_engine!(self, e => e.audit_page(page).await)
     }
 
-    /// How many of the newest rows of the log about an account, at most so many, are of this time or
-    /// later. Only those are looked at: the log of an account only grows.
+    /// How many of the newest rows of the log about an account, at most so many, are of this time
+    /// or later. Only those are looked at: the log of an account only grows.
     pub async fn changes_since(&self, account: AccountId, since: i64, most: u32) -> Result<u32, StoreError> {
         on_engine!(self, e => e.changes_since(account, since, most).await)
     }

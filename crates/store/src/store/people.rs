@@ -1,6 +1,7 @@
 //! The verbs of people: who they are, what they prove it with, what they may do. Every change
 //! writes its row into the log in the same transaction.
 
+use super::trials::put_grant;
 use super::{Engine, Store};
 use crate::error::StoreError;
 use crate::ids::{AccountId, PersonId};
@@ -10,6 +11,7 @@ use crate::person::{
     AccountMember, AccountRole, CredentialKind, HouseRole, Membership, NewMailToken, NewPerson, PasswordHash,
     PersonRecord, StoredCredential, TokenPurpose, UsedCode, folded_email,
 };
+use crate::trial_grant::NewTrialGrant;
 
 /// People of one page, and memberships of one person, at most.
 const MOST: i64 = 1_000;
@@ -21,14 +23,20 @@ const PUT_HOUSE_ROLE: &str = "INSERT INTO house_role (person_id, role, created_a
 const PUT_MEMBERSHIP: &str = "INSERT INTO membership (account_id, person_id, role, created_at) VALUES ($1, $2, $3, $4) \
      ON CONFLICT (account_id, person_id) DO UPDATE SET role = excluded.role";
 /// Unless the last owner would be gone.
-const CHANGE_MEMBERSHIP: &str = "UPDATE membership SET role = $3 WHERE account_id = $1 AND person_id = $2 AND ($3 = 'owner' \
+const CHANGE_MEMBERSHIP: &str = "UPDATE membership SET role = $3 WHERE account_id = $1 AND person_id = $2 AND role = $4 AND ($3 = 'owner' \
      OR role <> 'owner' OR EXISTS (SELECT 1 FROM membership m JOIN person p ON p.id = m.person_id WHERE m.account_id = $1 \
      AND m.person_id <> $2 AND m.role = 'owner' AND p.disabled_at IS NULL))";
-const DROP_MEMBERSHIP: &str = "DELETE FROM membership WHERE account_id = $1 AND person_id = $2 AND (role <> 'owner' \
+const DROP_MEMBERSHIP: &str = "DELETE FROM membership WHERE account_id = $1 AND person_id = $2 AND role = $3 AND (role <> 'owner' \
      OR EXISTS (SELECT 1 FROM membership m JOIN person p ON p.id = m.person_id WHERE m.account_id = $1 \
      AND m.person_id <> $2 AND m.role = 'owner' AND p.disabled_at IS NULL))";
-pub(super) const END_SESSIONS: &str = "DELETE FROM session WHERE person_id = $1";
+const END_SESSIONS: &str = "DELETE FROM session WHERE person_id = $1";
+/// `changed_at` as [`LATER`](crate::person::statement::LATER) has it.
+const END_CONSOLE_KEYS: &str = "UPDATE key SET expires_at = $1, changed_at = greatest(tollgate_now(), changed_at + 1) \
+     WHERE person_id = $2 AND origin = 'console' AND expires_at > $1";
 pub(super) const USE_TOKEN: &str = "DELETE FROM mail_token WHERE hash = $1 AND purpose = $2 AND expires_at > $3";
+
+/// What is written about somebody new once their id is known.
+pub(super) type LinkStatements = Box<dyn FnOnce(PersonId, i64) -> Vec<PersonStatement> + Send>;
 
 impl Store {
     pub(super) async fn write_people(&self, write: Vec<PersonStatement>) -> Result<Option<usize>, StoreError> {
@@ -50,7 +58,7 @@ impl Store {
     /// Makes a person, with whatever belongs to that in one transaction. `None`: the e-mail is
     /// somebody's already, and nothing was done.
     pub async fn create_person(&self, new: NewPerson, done: Attribution) -> Result<Option<PersonRecord>, StoreError> {
-        self.create_person_with(new, done, Vec::new()).await
+        self.create_person_with(new, done, Vec::new(), None).await
     }
 
     /// The same after what must come first.
@@ -59,9 +67,11 @@ impl Store {
         new: NewPerson,
         done: Attribution,
         first: Vec<PersonStatement>,
+        link: Option<LinkStatements>,
     ) -> Result<Option<PersonRecord>, StoreError> {
         let (id, now) = (on_engine!(self, e => e.people_ids().person()), self.people_now());
         let mut write = first;
+        let link = link.into_iter().flat_map(|link| link(id, now));
         write.push(must(
             "INSERT INTO person (id, email, folded, name, locale, zone, wished_account, created_at, verified_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
@@ -86,6 +96,7 @@ impl Store {
         if let Some(one) = &new.membership {
             write.push(may(PUT_MEMBERSHIP, values![one.account.0, id.0, one.role.word(), now]));
         }
+        write.extend(link);
         write.extend(new.token.map(|token| put_token(&token, Some(id), now)));
         write.extend(new.mail.map(|sealed| self.put_mail(sealed, now)));
         let detail = serde_json::json!({ "house_role": new.house_role, "membership": new.membership });
@@ -167,7 +178,7 @@ impl Store {
         if self.has_operator().await? {
             return Ok(None);
         }
-        self.create_person_with(NewPerson { house_role: Some(HouseRole::Operator), ..new }, done, first).await
+        self.create_person_with(NewPerson { house_role: Some(HouseRole::Operator), ..new }, done, first, None).await
     }
 
     /// A token that belongs to a person or, with none, to nobody yet.
@@ -212,13 +223,14 @@ impl Store {
         }
     }
 
-    /// The e-mail is theirs; they own the account that was made for them, if any. `false`: no such
-    /// token any more.
+    /// The e-mail is theirs; they own the account that was made for them, if any, and are granted
+    /// trial credit, if limits allow it. `false`: no such token any more.
     pub async fn verify_email(
         &self,
         token: [u8; 32],
         person: &PersonRecord,
         owns: Option<AccountId>,
+        trial: Option<NewTrialGrant>,
     ) -> Result<bool, StoreError> {
         let now = self.people_now();
         let done = Attribution::by(person.actor(), String::new());
@@ -232,6 +244,7 @@ impl Store {
         if let Some(account) = owns {
             write.push(may(PUT_MEMBERSHIP, values![account.0, person.id.0, AccountRole::Owner.word(), now]));
         }
+        write.extend(trial.map(|trial| put_grant(&trial, person.id, now)));
         write.push(noted(now, &done, "person.verify", &person.id.to_string(), ""));
         Ok(self.write_people(write).await?.is_none())
     }
@@ -268,7 +281,7 @@ impl Store {
         let kind = CredentialKind::Password.word();
         write.push(may("DELETE FROM credential WHERE person_id = $1 AND kind = $2", values![person.id.0, kind]));
         write.push(put_password(person.id, &password, now));
-        write.push(may(END_SESSIONS, values![person.id.0]));
+        write.extend(end_all_sessions(person.id, now));
         write.push(noted(now, &done, "person.password", &person.id.to_string(), ""));
         Ok(self.write_people(write).await?.is_none())
     }
@@ -355,21 +368,42 @@ impl Store {
         role: Option<AccountRole>,
         done: Attribution,
     ) -> Result<(), StoreError> {
+        self.change_membership_if(account, person, role, done, None).await
+    }
+
+    /// The same, unless it is another version than was seen.
+    pub async fn change_membership_if(
+        &self,
+        account: AccountId,
+        person: PersonId,
+        role: Option<AccountRole>,
+        done: Attribution,
+        seen: Option<String>,
+    ) -> Result<(), StoreError> {
         let now = self.people_now();
         let there = self.memberships(person).await?.into_iter().find(|one| one.account == account);
         let there = there.ok_or_else(|| StoreError::NotFound(person.to_string()))?;
+        if seen.is_some_and(|seen| seen != there.version(person)) {
+            return Err(StoreError::Stale(person.to_string()));
+        }
+        // Whoever changed it in between is found in the same transaction.
+        let was = there.role.word();
         let change = match role {
-            Some(role) => must(CHANGE_MEMBERSHIP, values![account.0, person.0, role.word()]),
-            None => must(DROP_MEMBERSHIP, values![account.0, person.0]),
+            Some(role) => must(CHANGE_MEMBERSHIP, values![account.0, person.0, role.word(), was]),
+            None => must(DROP_MEMBERSHIP, values![account.0, person.0, was]),
         };
         let detail = serde_json::json!({ "person": person, "before": there.role, "after": role });
         let mut write = vec![change];
-        if role.is_some() {
-            write.push(may(END_SESSIONS, values![person.0]));
+        match role {
+            Some(_) => write.extend(end_all_sessions(person, now)),
+            None => write.push(end_console_keys(person, now)),
         }
         write.push(noted(now, &done, "membership.change", &account.to_string(), &detail.to_string()));
         match self.write_people(write).await? {
             None => Ok(()),
+            Some(_) if self.memberships(person).await?.iter().all(|one| *one != there) => {
+                Err(StoreError::Stale(person.to_string()))
+            }
             Some(_) => Err(StoreError::Conflict("an account has at least one owner".into())),
         }
     }
@@ -387,11 +421,9 @@ impl Store {
         }
         let now = self.people_now();
         let detail = serde_json::json!({ "person": person, "before": null, "after": role });
-        let write = vec![
-            may(PUT_MEMBERSHIP, values![account.0, person.0, role.word(), now]),
-            may(END_SESSIONS, values![person.0]),
-            noted(now, &done, "membership.change", &account.to_string(), &detail.to_string()),
-        ];
+        let mut write = vec![may(PUT_MEMBERSHIP, values![account.0, person.0, role.word(), now])];
+        write.extend(end_all_sessions(person, now));
+        write.push(noted(now, &done, "membership.change", &account.to_string(), &detail.to_string()));
         self.write_people(write).await.map(drop)
     }
 
@@ -416,7 +448,7 @@ impl Store {
             let sql = "UPDATE person SET disabled_at = $2 WHERE id = $1";
             write.push(may(sql, values![id.0, disabled.then_some(before.disabled_at.unwrap_or(now))]));
         }
-        write.push(may(END_SESSIONS, values![id.0]));
+        write.extend(end_all_sessions(id, now));
         let after = house_role.unwrap_or(before.house_role);
         let detail = serde_json::json!({
             "before": { "house_role": before.house_role, "disabled": before.disabled_at.is_some() },
@@ -426,6 +458,15 @@ impl Store {
         self.write_people(write).await?;
         self.person(id).await
     }
+}
+
+/// Signs somebody out everywhere; the key of their playground ends with that.
+pub(super) fn end_all_sessions(person: PersonId, now: i64) -> [PersonStatement; 2] {
+    [may(END_SESSIONS, values![person.0]), end_console_keys(person, now)]
+}
+
+pub(super) fn end_console_keys(person: PersonId, now: i64) -> PersonStatement {
+    may(END_CONSOLE_KEYS, values![now, person.0])
 }
 
 /// The row that says what was done, who did it and why.

@@ -1,6 +1,6 @@
 //! The verbs of sessions. One that ended is gone: its row is deleted.
 
-use super::people::{END_SESSIONS, USE_TOKEN, noted, person, use_code};
+use super::people::{USE_TOKEN, end_all_sessions, end_console_keys, noted, person, use_code};
 use super::{Engine, Store};
 use crate::error::StoreError;
 use crate::ids::{PersonId, SessionId};
@@ -10,6 +10,9 @@ use crate::person::{FoundSession, NewSession, PersonRecord, SessionRecord, Token
 
 /// Sessions of one person; the oldest ends for one more.
 const MOST: i64 = 50;
+/// `changed_at` as [`LATER`](crate::person::statement::LATER) has it.
+const END_KEYS_OF_SESSION: &str = "UPDATE key SET expires_at = $1, changed_at = greatest(tollgate_now(), changed_at + 1) \
+     WHERE origin = 'console' AND expires_at > $1 AND person_id IN (SELECT person_id FROM session WHERE hash = $2)";
 
 impl Store {
     /// Begins a session, for a second factor that was not used before. `false`: it was.
@@ -34,7 +37,7 @@ impl Store {
         self.begin(new, signed_by, vec![used]).await
     }
 
-    async fn begin(
+    pub(super) async fn begin(
         &self,
         new: NewSession,
         signed_by: &PersonRecord,
@@ -42,11 +45,13 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let (id, now) = (on_engine!(self, e => e.people_ids().session()), self.people_now());
         if let Some(old) = new.replaces {
+            write.push(may(END_KEYS_OF_SESSION, values![now, old]));
             write.push(may("DELETE FROM session WHERE hash = $1", values![old]));
         }
+        let strong_at = if new.strong { now } else { 0 };
         let sql = "INSERT INTO session (hash, id, person_id, created_at, seen_at, strong_at, address, agent) \
-                   VALUES ($1, $2, $3, $4, $4, $4, $5, $6)";
-        write.push(may(sql, values![new.hash, id.0, new.person.0, now, &new.address, &new.agent]));
+                   VALUES ($1, $2, $3, $4, $4, $7, $5, $6)";
+        write.push(may(sql, values![new.hash, id.0, new.person.0, now, &new.address, &new.agent, strong_at]));
         let most = "DELETE FROM session WHERE person_id = $1 AND id NOT IN \
                     (SELECT id FROM session WHERE person_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)";
         write.push(may(most, values![new.person.0, MOST]));
@@ -65,6 +70,11 @@ impl Store {
         let (session, mut person) = (session(row)?, person(row, 6)?);
         person.memberships = self.memberships(person.id).await?;
         Ok(Some(FoundSession { session, person }))
+    }
+
+    /// Those that are open, or have not been forgotten yet.
+    pub async fn sessions_open(&self) -> Result<i64, StoreError> {
+        self.people_rows("SELECT count(*) FROM session", Vec::new()).await?.first().map_or(Ok(0), |row| row.int(0))
     }
 
     /// It was used.
@@ -105,6 +115,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let write = vec![
             must("DELETE FROM session WHERE id = $1 AND person_id = $2", values![session.0, person.0]),
+            end_console_keys(person, self.people_now()),
             noted(self.people_now(), &done, "session.end", &session.to_string(), ""),
         ];
         Ok(self.write_people(write).await?.is_none())
@@ -117,11 +128,13 @@ impl Store {
         but: Option<SessionId>,
         done: Attribution,
     ) -> Result<(), StoreError> {
-        let others = match but {
-            Some(own) => may("DELETE FROM session WHERE person_id = $1 AND id <> $2", values![person.0, own.0]),
-            None => may(END_SESSIONS, values![person.0]),
+        let now = self.people_now();
+        let others = "DELETE FROM session WHERE person_id = $1 AND id <> $2";
+        let mut write: Vec<PersonStatement> = match but {
+            Some(own) => vec![may(others, values![person.0, own.0]), end_console_keys(person, now)],
+            None => end_all_sessions(person, now).into(),
         };
-        let write = vec![others, noted(self.people_now(), &done, "session.end_all", &person.to_string(), "")];
+        write.push(noted(now, &done, "session.end_all", &person.to_string(), ""));
         self.write_people(write).await.map(drop)
     }
 
@@ -141,6 +154,8 @@ impl Store {
             may("DELETE FROM invite WHERE expires_at <= $1", values![sure]),
             may(stale, values![unverified_before]),
             may("DELETE FROM credential WHERE person_id NOT IN (SELECT id FROM person)", Vec::new()),
+            may("DELETE FROM issuer_link WHERE person_id NOT IN (SELECT id FROM person)", Vec::new()),
+            may("DELETE FROM issuer_way WHERE expires_at <= $1", values![sure]),
         ];
         self.write_people(write).await.map(drop)
     }

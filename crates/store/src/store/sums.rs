@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::{Engine, Store};
 use crate::call::UsageRow;
 use crate::error::StoreError;
-use crate::ids::{AccountId, CallId};
-use crate::sums::{FILL_STEP, MOST_GROUPS, SumAsk, SumQuery, SumViewer, UsageFilter};
+use crate::ids::{AccountId, CallId, KeyId};
+use crate::sums::{FILL_STEP, MOST_GROUPS, SumAsk, SumQuery, SumViewer, UsageFilter, Wanted};
 
 /// Rows of the log that are read at a time while all of them are written out.
 pub const USAGE_EXPORT_PAGE: u32 = 500;
@@ -31,6 +31,17 @@ pub(crate) fn too_many_groups() -> StoreError {
     ))
 }
 
+pub(crate) fn too_much_read(query: &SumQuery) -> StoreError {
+    let mut less = vec!["a shorter time from `from` to `to`"];
+    if query.unit.is_some() && !query.of_the_house() {
+        less.push("weeks, months or days of UTC");
+    }
+    if query.filter.account.is_none() && !query.of_the_house() {
+        less.push("one `account`, or no account, key and group");
+    }
+    StoreError::Conflict(format!("it takes more than {} sums: ask for {}", query.most_read, less.join("; ")))
+}
+
 impl Store {
     /// Answers a question about sums of the usage log. While rows from before there were sums are
     /// still being added, there is no answer: it would be too small.
@@ -38,11 +49,43 @@ impl Store {
         if !on_engine!(self, e => e.sums_complete().await)? {
             return Err(StoreError::away("the usage log is still being added up, which is done once; ask again later"));
         }
+        let narrowed = self.of_its_account(query).await?;
+        let query = narrowed.as_ref().unwrap_or(query);
         let groups = on_engine!(self, e => e.usage_sums(query).await)?;
         if groups.len() > MOST_GROUPS {
             return Err(too_many_groups());
         }
         Ok(query.report(groups))
+    }
+
+    /// A question about one key is one about the account it is of.
+    async fn of_its_account(&self, query: &SumQuery) -> Result<Option<SumQuery>, StoreError> {
+        let of = query.filter.wanted.iter().find_map(|(column, wanted)| match wanted {
+            Wanted::Id(id) if *column == "key_id" => Some(KeyId(*id)),
+            _ => None,
+        });
+        let (Some(key), None) = (of, query.filter.account) else { return Ok(None) };
+        Ok(self.key(key).await?.map(|key| {
+            let mut narrowed = query.clone();
+            narrowed.filter.account = Some(key.account);
+            narrowed
+        }))
+    }
+
+    /// Adds up one day that is over, or finds out which are. `true`: there may be more to do.
+    pub async fn fold_sums(&self) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.fold_sums().await)
+    }
+
+    /// How PostgreSQL answers a question; nothing on the embedded engine.
+    #[cfg(feature = "testing")]
+    pub async fn explain_sums(&self, query: &SumQuery) -> Result<Vec<String>, StoreError> {
+        let narrowed = self.of_its_account(query).await?;
+        let query = narrowed.as_ref().unwrap_or(query);
+        match &self.engine {
+            Engine::Sqlite(_) => Ok(Vec::new()),
+            Engine::Postgres(engine) => engine.explain_sums(query).await,
+        }
     }
 
     /// A page of the usage log, for whoever writes all of it out.
@@ -60,7 +103,7 @@ impl Store {
         let now = on_engine!(self, e => e.now());
         let query = asked.checked(SumViewer::Operator, now).map_err(|wrong| StoreError::Conflict(wrong.to_string()))?;
         for _ in 0..STEPS_WAITED {
-            if !self.fill_sums(FILL_STEP).await? {
+            if !self.fill_sums(FILL_STEP).await? && !self.fold_sums().await? {
                 break;
             }
         }

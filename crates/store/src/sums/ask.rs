@@ -6,6 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
+use super::folded::MOST_READ;
 use super::spans::{self, SumUnit};
 use crate::call::Ending;
 use crate::ids::{AccountId, KeyId};
@@ -204,9 +205,17 @@ pub struct SumQuery {
     pub(crate) words: Vec<String>,
     pub(crate) cut: SumCut,
     pub(crate) for_operator: bool,
+    /// The most sums that are read for it.
+    pub(crate) most_read: usize,
 }
 
 impl SumQuery {
+    /// The same with another bound.
+    #[cfg(feature = "testing")]
+    pub fn reading_at_most(self, most_read: usize) -> Self {
+        Self { most_read, ..self }
+    }
+
     pub fn filter(&self) -> &UsageFilter {
         &self.filter
     }
@@ -248,8 +257,8 @@ impl SumAsk {
         };
         let for_operator = viewer == SumViewer::Operator;
         let (filter, cut) = (self.filter(viewer)?, self.cut()?);
-        let zone_name = zone_name.to_owned();
-        Ok(SumQuery { filter, from, to, zone, zone_name, unit, spans, by, words, cut, for_operator })
+        let (zone_name, most_read) = (zone_name.to_owned(), MOST_READ);
+        Ok(SumQuery { filter, from, to, zone, zone_name, unit, spans, by, words, cut, for_operator, most_read })
     }
 
     fn groups(&self, viewer: SumViewer) -> Result<AskedGroups, WrongSum> {

@@ -4,6 +4,7 @@
 //! the next one need only look at what is new (`online`).
 
 mod books;
+mod folds;
 mod invariants;
 mod life;
 mod online;
@@ -19,9 +20,11 @@ use crate::ledger::chain::{ChainLink, Hash, Packed};
 use crate::ledger::{EntryKind, Pots};
 use crate::report::{AuditReport, Breach};
 use crate::sums::SummedUntil;
+use crate::sums::folded::Folded;
 use crate::world::FillRandom;
 
 use books::PlatformBooks;
+use folds::DayFolds;
 use invariants::looked_at;
 pub use invariants::{INVARIANTS, Looked};
 use life::OpenHold;
@@ -85,6 +88,9 @@ pub(crate) struct Auditor {
     lots_seen: usize,
     /// Which rows of the usage log are in the sums; `None`: all of them.
     pub summed_until: Option<SummedUntil>,
+    /// Which days were added up once more.
+    pub folded: Folded,
+    folds: std::collections::BTreeMap<i64, DayFolds>,
     touched: Option<Touched>,
     /// Entries from before there was a chain.
     unchained: u64,
@@ -206,6 +212,7 @@ impl Auditor {
             self.breach("I11", format!("{id}: {why}"));
         }
         self.quarters_left();
+        self.folds_left();
         let outside = self.accounts.iter().filter(|(id, r)| !self.terms.lots_within(**id, r.available, r.held));
         for id in outside.map(|(id, _)| *id).collect::<Vec<_>>() {
             self.breach("I3", format!("{id}: more expires than there is trial credit"));

@@ -17,14 +17,22 @@ pub(super) struct Quarters {
 }
 
 impl Quarters {
-    fn plus(&mut self, sum: &UsageSum, print: u64) {
+    /// By how much both sides differ; nothing where they do not.
+    pub fn difference(&self) -> Option<String> {
+        let elsewhere =
+            if (self.requests, self.charge, self.refunded) == (0, 0, 0) { ", only in how it is divided" } else { "" };
+        let by = format!("requests by {}, charged by {}, refunded by {}", self.requests, self.charge, self.refunded);
+        (*self != Self::default()).then(|| format!("{by}{elsewhere}"))
+    }
+
+    pub fn plus(&mut self, sum: &UsageSum, print: u64) {
         self.requests = self.requests.wrapping_add(sum.requests());
         self.charge = self.charge.wrapping_add(sum.charge());
         self.refunded = self.refunded.wrapping_add(sum.refunded());
         self.print = self.print.wrapping_add(print);
     }
 
-    fn minus(&mut self, sum: &UsageSum, print: u64) {
+    pub fn minus(&mut self, sum: &UsageSum, print: u64) {
         self.requests = self.requests.wrapping_sub(sum.requests());
         self.charge = self.charge.wrapping_sub(sum.charge());
         self.refunded = self.refunded.wrapping_sub(sum.refunded());
@@ -33,7 +41,7 @@ impl Quarters {
 }
 
 impl Auditor {
-    fn weight(&self) -> u64 {
+    pub(super) fn weight(&self) -> u64 {
         let [a, b, c, d, e, f, g, h, ..] = self.key;
         u64::from_be_bytes([a, b, c, d, e, f, g, h])
     }
@@ -49,6 +57,7 @@ impl Auditor {
         };
         let print = sum.print(of.digest(), self.weight());
         self.accounts.entry(account).or_default().quarters.plus(sum, print);
+        self.quarter_of_a_day(of, sum);
     }
 
     /// What a row of the log has added to its sum, if it was its turn.
@@ -63,12 +72,9 @@ impl Auditor {
     /// Reports accounts of whose sums something is left.
     pub(super) fn quarters_left(&mut self) {
         let left = self.accounts.iter_mut().map(|(id, running)| (*id, std::mem::take(&mut running.quarters)));
-        let left: Vec<_> = left.filter(|(_, quarters)| *quarters != Quarters::default()).collect();
-        for (id, q) in left {
-            let elsewhere =
-                if (q.requests, q.charge, q.refunded) == (0, 0, 0) { ", only in how it is divided" } else { "" };
-            let by = format!("requests by {}, charged by {}, refunded by {}", q.requests, q.charge, q.refunded);
-            self.breach("I21", format!("{id}: sums and usage log differ: {by}{elsewhere}"));
+        let left: Vec<_> = left.filter_map(|(id, quarters)| Some((id, quarters.difference()?))).collect();
+        for (id, by) in left {
+            self.breach("I21", format!("{id}: sums and usage log differ: {by}"));
         }
     }
 }

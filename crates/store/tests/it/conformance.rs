@@ -24,6 +24,11 @@ macro_rules! suite {
 }
 
 suite!(
+    an_alert_is_written_once_with_what_is_to_be_sent,
+    a_silenced_rule_says_nothing_until_then,
+    alerts_have_bounds,
+    what_rules_measure,
+    a_low_balance_is_noticed_once_and_not_more_than_thrice_a_day,
     orders_of_an_account_have_a_number,
     an_order_is_credited_once,
     what_was_refunded_is_taken_back,
@@ -71,6 +76,9 @@ suite!(
     usage_is_added_up_with_its_rows,
     rows_from_before_there_were_sums_are_added_once,
     series_in_any_zone_are_the_totals_and_the_ledger,
+    no_answer_changes_when_days_are_folded,
+    answers_are_exact_while_calls_end,
+    a_question_that_reads_too_much_is_refused,
     route_health_is_added_up_over_quarters,
     route_health_of_thousands_of_routes_is_added_in_parts,
     probes_are_added_beside_calls,

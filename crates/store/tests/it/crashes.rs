@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+
 use crate::common::{House, idem, options, reply};
 use tollgate_store::{
     CallId, Close, Ending, Hold, HoldRefused, NewTask, Options, SentTo, Store, StoreError, TaskEnd, TaskState,
@@ -158,6 +160,32 @@ async fn a_crashed_stream_is_settled_at_its_last_mark() {
     assert_eq!((row.charge.nano(), row.ending, row.reason.as_str()), (33, Ending::Expired, "crashed"));
     copy.close().await;
     h.store.close(h.ending(&c, streaming, 40)).await.expect("closed");
+    h.close().await;
+}
+
+/// The end of a call past its time is in the journal before the database has it: whatever the
+/// journal is used for meanwhile, a crash does not make the call free.
+#[tokio::test]
+async fn a_crash_after_a_call_was_past_its_time_charges_its_mark() {
+    let slow = Options { commit_pace: Duration::from_secs(1), ..options() };
+    let h = House::open_with("sqlite", slow).await;
+    let c = h.customer(0, 100_000).await;
+    let mut wish = h.wish(&c, 90);
+    wish.expires_at = h.clock.now() + 1_000;
+    let mut held = h.store.hold(wish).await.expect("a hold");
+    held.durable().await.expect("durable");
+    h.store.mark(h.mark(&c, held.call, 33));
+    // What the sweep asks the database for is not waited for.
+    let _ = h.store.sweep(h.clock.now() + 2_000).now_or_never();
+    for _ in 0..600 {
+        if let Ok(held) = h.store.hold(h.wish(&c, 10)).await {
+            h.store.close(h.ending(&c, held.call, 1));
+        }
+    }
+    let copy = h.crashed_copy().await;
+    let row = copy.store.usage_of(c.account, held.call).await.expect("reading").expect("a row");
+    assert_eq!((row.charge.nano(), row.ending, row.reason.as_str()), (33, Ending::Expired, "expired"));
+    copy.close().await;
     h.close().await;
 }
 

@@ -23,5 +23,6 @@ mod rows;
 mod sounds;
 mod starts;
 mod stored;
+mod sums_read;
 mod tls;
 mod upgrades;

@@ -88,15 +88,13 @@ async fn the_socket_does_what_the_store_does() {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let mut server = tokio::task::JoinSet::new();
     let (store, socket) = (h.store.clone(), path.clone());
+    let bound = admin::bind(&path).expect("a socket");
     server.spawn(async move {
-        admin::listen(&socket, store, async move {
+        admin::listen((&socket, bound), store, async move {
             let _ = stopped.await;
         })
         .await
     });
-    while !path.exists() {
-        tokio::task::yield_now().await;
-    }
     let new = NewAccount { name: "Ada".into(), ..NewAccount::default() };
     let made = admin::call(&path, &AdminCommand::AccountCreate { account: new, done: Default::default() })
         .await

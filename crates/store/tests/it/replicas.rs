@@ -7,8 +7,9 @@ use crate::cable::Cable;
 use crate::common::{Customer, House, idem, options, reply};
 use tollgate_store::testing::PostgresServer;
 use tollgate_store::{
-    Chain, Change, Credit, CreditKind, Ending, Hold, HoldRefused, NewLimits, NewResponse, NewTask, Options, Pot, Quota,
-    SentTo, StoredResponse, TaskNaming, UsagePage,
+    AlertCondition, AlertMove, AlertPlaceKind, Attribution, Chain, Change, Credit, CreditKind, Ending, Hold,
+    HoldRefused, NewAlertPlace, NewAlertRule, NewLimits, NewResponse, NewTask, Options, Pot, Quota, SentTo,
+    StoredResponse, TaskNaming, UsagePage,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,8 +29,35 @@ async fn two_replicas_and_an_outage() {
     crate::apart::a_replica_two_hours_off_takes_no_credit(&server.database("off").await.expect("a database")).await;
     crate::apart::a_database_clock_that_jumps_makes_no_task_old(&server.database("jumps").await.expect("a database"))
         .await;
+    an_alert_of_a_dead_replica_is_sent_by_another(&server.database("alerts").await.expect("a database")).await;
     two_replicas_give_one_name_once(&server.database("names").await.expect("a database")).await;
     an_outage_passes_by_itself(&server, &server.database("outage").await.expect("a database")).await;
+}
+
+/// Both look at once: one of them writes it, and dies before it is sent; then one dies while it
+/// sends.
+async fn an_alert_of_a_dead_replica_is_sent_by_another(url: &str) {
+    let (one, two) = (House::open(url).await, House::open(url).await);
+    let done = || Attribution::by("tester", "a test");
+    let (name, shown) = ("ops".to_owned(), "hooks.example".to_owned());
+    let place = NewAlertPlace { name: name.clone(), kind: AlertPlaceKind::Slack, shown, sealed: b"sealed".to_vec() };
+    let place = one.store.create_alert_place(place, done()).await.expect("a place").id;
+    let new = NewAlertRule { name, condition: AlertCondition::Disk { bytes: 1 }, places: vec![place] };
+    let rule = one.store.create_alert_rule(new, done()).await.expect("a rule");
+    let (first, second) = tokio::join!(
+        one.store.move_alert(&rule, AlertMove::Firing, "r1", "full", None),
+        two.store.move_alert(&rule, AlertMove::Firing, "r1", "full", None)
+    );
+    assert!(first.expect("asked") ^ second.expect("asked"), "one of them");
+    let taken = one.store.take_alerts(false, 8, 60_000, &[]).await.expect("taken").remove(0);
+    assert_eq!(two.store.take_alerts(false, 8, 60_000, &[]).await.expect("taken").len(), 0);
+    one.store.shut().await;
+    two.clock.advance(60_001);
+    let again = two.store.take_alerts(false, 8, 60_000, &[]).await.expect("taken").remove(0);
+    assert_eq!((again.event, again.tries), (taken.event, 2), "the same id");
+    two.store.alert_tried(&again, ("delivered", Some(200)), None, None).await.expect("written");
+    assert_eq!(two.store.alerts_waiting().await.expect("read"), 0);
+    two.close().await;
 }
 
 /// Two tasks come to one name at a provider in the same moment, each on its own replica: one of

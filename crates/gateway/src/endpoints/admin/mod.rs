@@ -5,9 +5,14 @@
 //! command of them. `social.rs` has besides what needs more than the store.
 
 pub mod accounts;
+pub mod alerts;
 pub mod books;
+pub mod catalog;
+mod catalog_preview;
 pub(super) mod field;
 pub mod house;
+mod job_runs;
+pub mod jobs;
 pub mod keys;
 pub mod money;
 pub mod overview;
@@ -168,7 +173,7 @@ impl Form {
 }
 
 /// The query string; what is not taken is unknown.
-pub(super) struct Query(Vec<(String, String)>);
+pub(super) struct Query(pub(in crate::endpoints) Vec<(String, String)>);
 
 impl Query {
     pub fn read(text: &str) -> Result<Query, Refusal> {

@@ -1,15 +1,14 @@
 //! What an operator looks at: where an account is, providers, settings in force, the state of the
-//! ledger, and jobs. Of a secret it says whether there is one.
+//! ledger. Of a secret it says whether there is one.
 
 use super::schemas::record;
-use super::{OPERATOR, change, look, unknown, wrong};
+use super::{OPERATOR, look};
 use crate::app::App;
 use crate::endpoints::changes;
 use crate::endpoints::openapi::shapes::{named, number};
 use crate::endpoints::row::{Family, Row};
-use crate::jobs::{JobState, OperatorJob};
 use crate::refusal::Refusal;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -21,7 +20,6 @@ use tollgate_wire::error::Code;
 pub const FAMILY: Family = Family { tag: "operators: overview", rows, schemas };
 
 fn rows() -> Vec<Row> {
-    let jobs = "/api/admin/jobs";
     vec![
         Row::get("/api/admin/search", OPERATOR, search, "Accounts by id, part of a name, first letters of a key, or a call")
             .with(|| vec![json!({ "name": "q", "in": "query", "required": true, "schema": { "type": "string", "minLength": 1, "maxLength": 200 } }), number("limit", 1, 100, 20)])
@@ -30,14 +28,6 @@ fn rows() -> Vec<Row> {
         Row::get("/api/admin/settings", OPERATOR, settings, "The settings in force, without secrets").gives(named("SettingsInForce")),
         Row::get("/api/admin/ledger/state", OPERATOR, ledger, "How the ledger stands: last audit, open holds by age")
             .gives(named("LedgerState")),
-        Row::post(jobs, OPERATOR, begin, "Begins an audit of the whole ledger; one runs at a time")
-            .takes(json!({ "type": "object", "required": ["kind"], "additionalProperties": false, "properties": {
-                "kind": { "enum": ["verify"] }, "strict": { "type": "boolean", "description": "Nothing is let pass" },
-            } }))
-            .gives(named("Job"))
-            .refused_with(&[409]),
-        Row::get(jobs, OPERATOR, jobs_list, "The newest jobs of this process").gives(named("List")),
-        Row::get("/api/admin/jobs/{job}", OPERATOR, job, "One job: whether it runs, and what it found").gives(named("Job")),
     ]
 }
 
@@ -135,7 +125,7 @@ async fn settings(State(app): State<Arc<App>>, request: Request) -> Response {
                 "connections": limits.connections,
             },
             "health_hours": own.price_list.health_hours,
-            "catalog": { "models": app.serving.load().catalog.models.len(), "providers": app.serving.load().providers.len() },
+            "catalog": { "source": own.catalog_source.word(), "models": app.serving.load().catalog.models.len(), "providers": app.serving.load().providers.len() },
         }))
     })
     .await
@@ -166,79 +156,9 @@ async fn ledger(State(app): State<Arc<App>>, request: Request) -> Response {
     .await
 }
 
-async fn begin(State(app): State<Arc<App>>, request: Request) -> Response {
-    change(&app, request, async |operator, mut form| {
-        match form.0.remove("kind") {
-            Some(Value::String(kind)) if kind == "verify" => {}
-            None => return Err(Refusal::about(Code::MissingParameter, "kind", "`kind` is required: `verify`.")),
-            Some(_) => return Err(wrong("kind", "`verify`")),
-        }
-        let strict = match form.0.remove("strict") {
-            None => false,
-            Some(Value::Bool(strict)) => strict,
-            Some(_) => return Err(wrong("strict", "`true` or `false`")),
-        };
-        form.finish()?;
-        let job = OperatorJob {
-            job_id: app.new_call_id().to_string().replacen("call_", "job_", 1),
-            kind: "verify",
-            state: JobState::Running,
-            actor: operator.actor(),
-            started_at_ms: app.world.now_ms(),
-            ended_at_ms: None,
-            entries: app.store.last_entry().await?,
-            result: Value::Null,
-        };
-        if !app.jobs.begin(job.clone()) {
-            return Err(Refusal::new(
-                Code::Conflict,
-                "Not done: an audit runs already; `GET /api/admin/jobs` shows it.",
-            ));
-        }
-        app.tracker.spawn(verify(app.clone(), job.job_id.clone(), strict));
-        Ok(json!(job))
-    })
-    .await
-}
-
-async fn verify(app: Arc<App>, id: String, strict: bool) {
-    let work = async { if strict { app.store.verify_strictly().await } else { app.store.verify().await } };
-    let outcome = tokio::select! {
-        outcome = work => outcome,
-        () = app.shutdown.ended.cancelled() => return,
-    };
-    let (state, result) = match outcome {
-        Ok(report) => (JobState::Done, json!(report)),
-        Err(error) => {
-            tracing::warn!(%error, "an audit that an operator began failed");
-            (JobState::Failed, json!({ "error": "The ledger could not be read to its end; the log says why." }))
-        }
-    };
-    app.jobs.end(&id, state, app.world.now_ms(), result);
-}
-
-async fn jobs_list(State(app): State<Arc<App>>, request: Request) -> Response {
-    look(&app, request, async |query| {
-        query.finish()?;
-        Ok(super::list(app.jobs.list().into_iter().map(|job| json!(job)).collect()))
-    })
-    .await
-}
-
-async fn job(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
-    look(&app, request, async |query| {
-        query.0.first().map_or(Ok(()), |(name, _)| Err(unknown(name)))?;
-        let found = app.jobs.one(&id);
-        let missing = || Refusal::about(Code::NotFound, "job", "There is no such job; a restart forgets them.");
-        found.map(|job| json!(job)).ok_or_else(missing)
-    })
-    .await
-}
-
 fn schemas() -> Value {
     json!({
         "SettingsInForce": record("The settings in force; of a secret whether it is set", &["object", "version", "listen"]),
         "LedgerState": record("How the ledger stands", &["last_entry", "breaches", "open_holds", "last_audit_age_seconds"]),
-        "Job": record("Something that was begun", &["job_id", "kind", "state", "started_at_ms"]),
     })
 }

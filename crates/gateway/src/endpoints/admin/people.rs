@@ -2,7 +2,7 @@
 
 use super::field::{FieldKind, VerbField, may, may_be_null, must};
 use super::schemas::{page, record};
-use super::verb::{AnswerPage, OperatorRequest, OperatorVerb, PlannedCommand, ShownAs};
+use super::verb::{AnswerPage, OperatorRequest, OperatorVerb, PlannedCommand, ShownAs, Then};
 use super::{ACCOUNT, REASON, TEXT, wrong};
 use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::people::{email, link, members::INVITE_MS};
@@ -184,12 +184,12 @@ static INVITE: OperatorVerb = OperatorVerb {
         let handed_over = mail.is_none().then_some(letter.link).flatten();
         let expires_at = app.world.now_ms() + INVITE_MS;
         let new = NewInvite { hash: token.hash, email, into: InvitedInto::House { house_role }, expires_at, mail };
-        app.people.ring();
         let shown = ShownAs::With(Box::new(move |mut invite| {
             invite["link"] = json!(handed_over);
             invite
         }));
-        Ok(PlannedCommand::from(AdminCommand::InviteCreate { new, done: asked.done()? }).shown(shown))
+        let command = AdminCommand::InviteCreate { new, done: asked.done()? };
+        Ok(PlannedCommand::from(command).shown(shown).then(Then::Mail))
     },
 };
 

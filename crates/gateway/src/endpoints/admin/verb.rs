@@ -28,7 +28,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tollgate_store::admin::AdminCommand;
-use tollgate_store::{AccountId, Attribution, Change, KeyId, KeyScope, StoreError};
+use tollgate_store::{AccountId, Attribution, Change, KeyId, KeyScope, PersonId, StoreError};
 use tollgate_wire::error::Code;
 
 /// What an operator can ask for.
@@ -59,6 +59,8 @@ struct Asking {
     account: Option<AccountId>,
     /// By which the reply is named, and the row of the log.
     request: String,
+    /// The person of an account, where it is no key.
+    person: Option<PersonId>,
 }
 
 /// What is to be done.
@@ -96,6 +98,8 @@ pub enum Then {
     Keys,
     Pauses,
     Workflows,
+    /// A letter was written.
+    Mail,
 }
 
 impl From<AdminCommand> for PlannedCommand {
@@ -172,7 +176,7 @@ impl OperatorRequest<'_> {
             None => Some(self.get("reason")?),
         };
         let by = Attribution::by(self.asking.actor.clone(), reason.unwrap_or_default());
-        Ok(Attribution { request: Some(self.asking.request.clone()), ..by })
+        Ok(Attribution { request: Some(self.asking.request.clone()), person: self.asking.person, ..by })
     }
 }
 
@@ -421,7 +425,8 @@ impl VerbPlace {
         let Access::Account(role) = self.access else {
             let operator = operator::authenticate(&app.register(), parts).await?;
             let strong = operator.must_be_strong().is_ok();
-            return Ok(Asking { actor: operator.actor(), strong, role: AccountRole::Owner, account: None, request });
+            let (role, account, person) = (AccountRole::Owner, None, None);
+            return Ok(Asking { actor: operator.actor(), strong, role, account, request, person });
         };
         let holder = holder::authenticate(&app.register(), parts).await?;
         holder.must_be(role)?;
@@ -429,7 +434,7 @@ impl VerbPlace {
             holder.may_change()?;
         }
         let (account, role, strong) = (Some(holder.id()), holder.role, holder.strong);
-        Ok(Asking { actor: holder.actor, strong, role, account, request })
+        Ok(Asking { actor: holder.actor, strong, role, account, request, person: holder.person })
     }
 }
 
@@ -452,6 +457,11 @@ async fn own_key(
     if key.scope == KeyScope::Manage && place.edits() {
         let why = "A key of scope `manage` is changed by the operator; it can be rotated and revoked here.";
         return Err(Refusal::new(Code::KeyScope, why));
+    }
+    let theirs = asking.person.is_some() && key.person == asking.person;
+    if asking.role < AccountRole::Owner && !theirs && !place.reads {
+        let why = "This key is not yours: a member changes the keys they made, owners change all.";
+        return Err(Refusal::about(Code::RoleNotAllowed, "key", why));
     }
     // Whoever has a new secret of it may what an owner may.
     if key.scope == KeyScope::Manage && !place.reads {
@@ -477,6 +487,10 @@ impl Then {
     async fn happen(self, app: &App) {
         let read = match self {
             Then::Nothing => Ok(()),
+            Then::Mail => {
+                app.people.ring();
+                Ok(())
+            }
             Then::Keys => app.keys.refresh(&app.store, &app.world).await,
             Then::Pauses => app.routes.switches.read(&app.store, &app.metrics).await,
             Then::Workflows => app.workflows.look(&app.store, &app.serving.load_full(), app.world.now_ms()).await,

@@ -12,8 +12,9 @@ use crate::people::tokens::OneTimeToken;
 use crate::people::waits::GuardedAct;
 use crate::refusal::Refusal;
 use futures_util::FutureExt as _;
+use http::Method;
 use serde_json::{Value, json};
-use tollgate_store::{AccountRole, InviteId, InvitedInto, NewInvite, PersonId, StoreError};
+use tollgate_store::{AccountMember, AccountRole, InviteId, InvitedInto, Membership, NewInvite, PersonId, StoreError};
 use tollgate_wire::error::Code;
 
 pub const FAMILY: Family = Family { tag: "people: members", rows, schemas };
@@ -28,18 +29,19 @@ fn rows() -> Vec<Row> {
     let invites = "/api/account/invites";
     let rows = vec![
         LIST.get(members, Access::Session, "Who is in the account").gives(named("List")),
-        CHANGE.patch(member, Access::Session, "Another role for a member; one owner stays").gives(named("Done")),
-        REMOVE.delete(member, Access::Session, "Takes a member out; anybody may leave").gives(named("Done")),
+        CHANGE.once(&Method::PATCH, member, "Another role for a member; one owner stays").gives(named("Done")),
+        REMOVE.once(&Method::DELETE, member, "Takes a member out; anybody may leave").gives(named("Done")),
         INVITES.get(invites, Access::Session, "Open invites into the account").gives(named("List")),
-        INVITE.post(invites, Access::Session, "Invites somebody by mail").gives(named("Invite")),
-        REVOKE.delete("/api/account/invites/{invite}", Access::Session, "Takes an invite back").gives(named("Done")),
+        INVITE.once(&Method::POST, invites, "Invites somebody by mail").gives(named("Invite")),
+        REVOKE.once(&Method::DELETE, "/api/account/invites/{invite}", "Takes an invite back").gives(named("Done")),
     ];
-    let header = || {
-        let schema = json!({ "type": "string", "pattern": "^acct_" });
-        let about = "The account; may be left out by whoever is in one only";
-        vec![json!({ "name": "Tollgate-Account", "in": "header", "schema": schema, "description": about })]
-    };
-    rows.into_iter().map(|row| row.with(header)).collect()
+    rows.into_iter().map(|row| row.with(account_header)).collect()
+}
+
+pub(super) fn account_header() -> Vec<Value> {
+    let schema = json!({ "type": "string", "pattern": "^acct_" });
+    let about = "The account; may be left out by whoever is in one only";
+    vec![json!({ "name": "Tollgate-Account", "in": "header", "schema": schema, "description": about })]
 }
 
 fn schemas() -> Value {
@@ -62,7 +64,14 @@ static LIST: PersonVerb = PersonVerb {
     answer: |asked| {
         async move {
             let account = asked.person()?.account(&asked.parts, AccountRole::Viewer)?;
-            Ok(list(asked.app.store.members(account).await?).into())
+            let shown = |member: &AccountMember| {
+                let version = Membership { account, role: member.role }.version(member.person);
+                let mut shown = json!(member);
+                shown["etag"] = json!(format!("\"{version}\""));
+                shown
+            };
+            let data: Vec<Value> = asked.app.store.members(account).await?.iter().map(shown).collect();
+            Ok(list(data).into())
         }
         .boxed()
     },
@@ -75,8 +84,8 @@ static CHANGE: PersonVerb = PersonVerb {
             let own = asked.strong()?;
             let account = own.account(&asked.parts, AccountRole::Owner)?;
             let (person, role) = (person_in(asked)?, asked.get("role")?);
-            let changed = asked.app.store.change_membership(account, person, Some(role), own.done()).await;
-            changed.map_err(refused)?;
+            let (store, seen) = (&asked.app.store, asked.seen());
+            store.change_membership_if(account, person, Some(role), own.done(), seen).await.map_err(refused)?;
             Ok(done())
         }
         .boxed()
@@ -167,6 +176,10 @@ fn person_in(asked: &PersonRequest) -> Result<PersonId, Refusal> {
 fn refused(error: StoreError) -> Refusal {
     match error {
         StoreError::NotFound(_) => Refusal::about(Code::NotFound, "person", "There is no such person in the account."),
+        StoreError::Stale(_) => {
+            let why = "The member was changed since it was read. Nothing was changed; read it again.";
+            Refusal::about(Code::PreconditionFailed, "If-Match", why)
+        }
         StoreError::Conflict(why) => Refusal::new(Code::Conflict, format!("Not done: {why}.")),
         other => other.into(),
     }

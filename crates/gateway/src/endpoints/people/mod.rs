@@ -2,7 +2,9 @@
 //! account. Every endpoint is a verb (`verb.rs`): fields, and a function that answers.
 
 pub mod members;
+pub mod oidc;
 pub mod passwords;
+pub mod playground;
 mod prove;
 pub mod sessions;
 pub mod sign_up;
@@ -86,6 +88,18 @@ async fn mail_token(
         }
     }
     Ok(sessions::done())
+}
+
+/// What a try to sign in came to, for whoever counts them.
+pub(super) fn ending<T>(outcome: &Result<T, Refusal>) -> &'static str {
+    match outcome.as_ref().map_err(|refusal| refusal.code) {
+        Ok(_) => "passed",
+        Err(Code::SignInFailed | Code::TokenInvalid) => "failed",
+        Err(Code::SecondFactorRequired) => "second_factor",
+        Err(Code::RateLimitExceeded) => "waits",
+        Err(code) if code.status() >= 500 => "unavailable",
+        Err(_) => "refused",
+    }
 }
 
 /// Whatever was wrong with it.

@@ -2,7 +2,7 @@
 
 use super::prove::{self, has_password, second_factor};
 use super::sessions::{CODE, EMAIL, RECOVERY, TOKEN, done, new_cookie, session, signed_in};
-use super::sign_up::own_account;
+use super::sign_up::{give_trial, own_account};
 use super::verb::PersonVerb;
 use super::{HOUR_MS, MailedToken, bad_token, letter, link, mail_token};
 use crate::endpoints::admin::field::{FieldKind, VerbField, may, must};
@@ -63,7 +63,7 @@ static CHANGE: PersonVerb = PersonVerb {
             }
             tell(asked, &own.record).await;
             let cookie = new_cookie(asked);
-            app.store.begin_session(session(asked, &own.record, &cookie), None, &own.record).await?;
+            app.store.begin_session(session(asked, &own.record, &cookie)?, None, &own.record).await?;
             signed_in(asked, &cookie).await
         }
         .boxed()
@@ -114,6 +114,7 @@ static RESET: PersonVerb = PersonVerb {
                 && let Some(account) = own_account(asked, &person).await?
             {
                 app.store.put_membership(account, person.id, AccountRole::Owner, signs(&person)).await?;
+                give_trial(asked, &person, account, "by a new password").await?;
             }
             guess.succeeded();
             begun.succeeded();

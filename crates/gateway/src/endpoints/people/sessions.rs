@@ -2,7 +2,7 @@
 
 use super::prove::{self, Proved, failed};
 use super::verb::{PersonAnswer, PersonRequest, PersonVerb};
-use super::{DAY_MS, bad_token};
+use super::{DAY_MS, bad_token, playground};
 use crate::endpoints::admin::field::{FieldKind, VerbField, may, must};
 use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::row::{Access, Family, Row};
@@ -66,39 +66,51 @@ static SIGN_IN: PersonVerb = PersonVerb {
     fields: &[EMAIL, PASSWORD, CODE, RECOVERY],
     answer: |asked| {
         async move {
-            let Proved { person, code } = prove::by_password(asked, &asked.text("email")?).await?;
-            let cookie = new_cookie(asked);
-            let begun = asked.app.store.begin_session(session(asked, &person, &cookie), code, &person).await?;
-            if !begun {
-                // The code was used a moment ago.
-                return Err(failed());
-            }
-            signed_in(asked, &cookie).await
+            let answer = by_password(asked).await;
+            asked.app.metrics.people.signed_in("password", super::ending(&answer));
+            answer
         }
         .boxed()
     },
 };
 
+async fn by_password(asked: &PersonRequest) -> Result<PersonAnswer, Refusal> {
+    let Proved { person, code } = prove::by_password(asked, &asked.text("email")?).await?;
+    let cookie = new_cookie(asked);
+    let begun = asked.app.store.begin_session(session(asked, &person, &cookie)?, code, &person).await?;
+    if !begun {
+        // The code was used a moment ago.
+        return Err(failed());
+    }
+    signed_in(asked, &cookie).await
+}
+
 static LINK: PersonVerb = PersonVerb {
     fields: &[TOKEN],
     answer: |asked| {
         async move {
-            let app = &asked.app;
-            let begun = app.people.waits.begin(GuardedAct::Token, "", asked.address(), asked.now())?;
-            let hash = token_hash(&asked.text("token")?);
-            let person = app.store.token_owner(hash, TokenPurpose::SignIn).await?;
-            let person = person.filter(|person| person.disabled_at.is_none()).ok_or_else(bad_token)?;
-            let cookie = new_cookie(asked);
-            let new = session(asked, &person, &cookie);
-            if !app.store.begin_session_by_token(new, hash, &person).await? {
-                return Err(bad_token());
-            }
-            begun.succeeded();
-            signed_in(asked, &cookie).await
+            let answer = by_link(asked).await;
+            asked.app.metrics.people.signed_in("link", super::ending(&answer));
+            answer
         }
         .boxed()
     },
 };
+
+async fn by_link(asked: &PersonRequest) -> Result<PersonAnswer, Refusal> {
+    let app = &asked.app;
+    let begun = app.people.waits.begin(GuardedAct::Token, "", asked.address(), asked.now())?;
+    let hash = token_hash(&asked.text("token")?);
+    let person = app.store.token_owner(hash, TokenPurpose::SignIn).await?;
+    let person = person.filter(|person| person.disabled_at.is_none()).ok_or_else(bad_token)?;
+    let cookie = new_cookie(asked);
+    let new = session(asked, &person, &cookie)?;
+    if !app.store.begin_session_by_token(new, hash, &person).await? {
+        return Err(bad_token());
+    }
+    begun.succeeded();
+    signed_in(asked, &cookie).await
+}
 
 static SHOW: PersonVerb = PersonVerb {
     fields: &[],
@@ -117,6 +129,7 @@ static SIGN_OUT: PersonVerb = PersonVerb {
         async move {
             let person = asked.person()?;
             asked.app.store.end_session(person.id, person.session.id, person.done()).await?;
+            playground::look_at_keys(asked).await;
             let cookie = person::no_cookie(&asked.app.settings.people);
             Ok(PersonAnswer::with_cookie(json!({ "done": true }), cookie))
         }
@@ -168,6 +181,7 @@ static END: PersonVerb = PersonVerb {
             if !asked.app.store.end_session(own.id, id, own.done()).await? {
                 return Err(missing());
             }
+            playground::look_at_keys(asked).await;
             Ok(done())
         }
         .boxed()
@@ -180,6 +194,7 @@ static END_OTHERS: PersonVerb = PersonVerb {
         async move {
             let own = asked.person()?;
             asked.app.store.end_sessions(own.id, Some(own.session.id), own.done()).await?;
+            playground::look_at_keys(asked).await;
             Ok(done())
         }
         .boxed()
@@ -206,7 +221,7 @@ static FIRST: PersonVerb = PersonVerb {
             begun.succeeded();
             tracing::warn!(person = %person.id, "the first operator");
             let cookie = new_cookie(asked);
-            app.store.begin_session(session(asked, &person, &cookie), None, &person).await?;
+            app.store.begin_session(session(asked, &person, &cookie)?, None, &person).await?;
             signed_in(asked, &cookie).await
         }
         .boxed()
@@ -235,10 +250,12 @@ pub(super) fn new_cookie(asked: &PersonRequest) -> NewCookie {
 }
 
 /// A session that begins; the one whose cookie was sent along ends.
-pub(super) fn session(asked: &PersonRequest, person: &PersonRecord, cookie: &NewCookie) -> NewSession {
+/// Each leaves a row for good, so there is an end to them as to any other change.
+pub(super) fn session(asked: &PersonRequest, person: &PersonRecord, cookie: &NewCookie) -> Result<NewSession, Refusal> {
+    asked.app.people.waits.begin(GuardedAct::Change, &person.id.to_string(), asked.address(), asked.now())?;
     let replaces = person::presented(&asked.app.settings.people, &asked.parts.headers);
     let (address, agent) = (asked.address().to_string(), asked.agent());
-    NewSession { hash: cookie.hash, person: person.id, address, agent, replaces }
+    Ok(NewSession { hash: cookie.hash, person: person.id, address, agent, replaces, strong: true })
 }
 
 /// What is known of the session that a new cookie opens.

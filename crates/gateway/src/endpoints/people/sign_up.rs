@@ -11,13 +11,15 @@ use crate::endpoints::row::{Access, Family, Row};
 use crate::people::letter::LetterAbout;
 use crate::people::passwords::{LONGEST, SHORTEST, acceptable};
 use crate::people::tokens::{OneTimeToken, token_hash};
+use crate::people::trial;
 use crate::people::waits::GuardedAct;
 use crate::refusal::Refusal;
-use crate::settings::SignUp;
+use crate::settings::{IssuerSettings, SignUp};
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tollgate_store::{
-    AccountId, Attribution, Limits, NewAccount, NewMailToken, NewPerson, PersonRecord, TokenPurpose, folded_email,
+    AccountId, Attribution, Limits, NewAccount, NewMailToken, NewPerson, NewTrialGrant, PersonRecord, TokenPurpose,
+    folded_email,
 };
 use tollgate_wire::error::Code;
 
@@ -49,6 +51,7 @@ fn schemas() -> Value {
         "SignUp": { "type": "object", "required": ["sign_up", "password_characters"], "properties": {
             "sign_up": { "enum": ["open", "invite", "closed"] },
             "password_characters": { "type": "integer", "description": "At least" },
+            "issuers": { "type": "array", "items": { "type": "object" }, "description": "By which people sign in too" },
         } },
     })
 }
@@ -58,7 +61,10 @@ static HOW: PersonVerb = PersonVerb {
     answer: |asked| {
         async move {
             let sign_up = asked.app.settings.people.sign_up.word();
-            Ok(json!({ "sign_up": sign_up, "password_characters": SHORTEST }).into())
+            let issuer =
+                |one: &IssuerSettings| json!({ "name": one.name, "label": one.label, "sign_up": one.sign_up.word() });
+            let issuers: Vec<Value> = asked.app.people.issuers.all().map(issuer).collect();
+            Ok(json!({ "sign_up": sign_up, "password_characters": SHORTEST, "issuers": issuers }).into())
         }
         .boxed()
     },
@@ -137,15 +143,42 @@ static VERIFY: PersonVerb = PersonVerb {
             let person = person.filter(|person| person.disabled_at.is_none()).ok_or_else(bad_token)?;
             prove::of_unverified(asked, &person).await?;
             let account = own_account(asked, &person).await?;
-            if !app.store.verify_email(hash, &person, account).await? {
+            if !app.store.verify_email(hash, &person, account, trial_for(asked, &person, account)).await? {
                 return Err(bad_token());
             }
             begun.succeeded();
+            credit_trial(asked, &person).await;
             Ok(done())
         }
         .boxed()
     },
 };
+
+/// What they get for a start, where the operator gives any.
+fn trial_for(asked: &PersonRequest, person: &PersonRecord, account: Option<AccountId>) -> Option<NewTrialGrant> {
+    trial::grant(asked.app.settings.people.trial.as_ref(), &person.email, asked.address(), account, asked.now())
+}
+
+/// The same where the e-mail was verified otherwise than by its own token.
+pub(super) async fn give_trial(
+    asked: &PersonRequest,
+    person: &PersonRecord,
+    account: AccountId,
+    how: &str,
+) -> Result<(), Refusal> {
+    if let Some(grant) = trial_for(asked, person, Some(account)) {
+        asked.app.store.grant_trial(grant, person, how).await?;
+        credit_trial(asked, person).await;
+    }
+    Ok(())
+}
+
+/// Puts it into the ledger. What is not done here is done by the next round.
+async fn credit_trial(asked: &PersonRequest, person: &PersonRecord) {
+    if let Err(error) = asked.app.store.credit_trial_of(person.id).await {
+        tracing::warn!(%error, person = %person.id, "trial credit is given with the next round");
+    }
+}
 
 /// The account that somebody wished for. Its id follows from theirs, so that it is made once.
 pub(super) async fn own_account(asked: &PersonRequest, person: &PersonRecord) -> Result<Option<AccountId>, Refusal> {
@@ -211,7 +244,7 @@ static ACCEPT: PersonVerb = PersonVerb {
             let person = app.store.accept_invite_as(hash, &invite, new).await?.ok_or_else(bad_token)?;
             begun.succeeded();
             let cookie = new_cookie(asked);
-            app.store.begin_session(session(asked, &person, &cookie), None, &person).await?;
+            app.store.begin_session(session(asked, &person, &cookie)?, None, &person).await?;
             let mut answer = signed_in(asked, &cookie).await?;
             answer.value["done"] = json!(true);
             Ok(answer)

@@ -4,6 +4,7 @@
 use crate::app::App;
 use crate::endpoints::admin::field::{FieldNeed, VerbField, check};
 use crate::endpoints::admin::{Query, object};
+use crate::endpoints::changes;
 use crate::endpoints::reading;
 use crate::endpoints::row::{Access, Row};
 use crate::people::waits::GuardedAct;
@@ -14,10 +15,11 @@ use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
 use axum::response::Response;
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use http::{HeaderValue, header};
+use http::{HeaderValue, Method, header};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::net::{IpAddr, Ipv4Addr};
@@ -25,6 +27,16 @@ use std::sync::Arc;
 use tollgate_wire::error::{Code, ErrorFormat};
 
 type Answering = for<'a> fn(&'a PersonRequest) -> BoxFuture<'a, Result<PersonAnswer, Refusal>>;
+
+/// Whether a change can be sent again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repeats {
+    No,
+    /// With an `Idempotency-Key`.
+    Once,
+    /// With that, and by `If-Match` of one version only.
+    Edits,
+}
 
 /// What a person can ask for.
 pub struct PersonVerb {
@@ -39,26 +51,47 @@ pub struct PersonRequest {
     /// Nobody, where nobody needs to be signed in.
     person: Option<Person>,
     given: Map<String, Value>,
+    /// The version that was seen of what is changed.
+    seen: Option<String>,
 }
 
 pub struct PersonAnswer {
     pub value: Value,
-    cookie: Option<HeaderValue>,
+    cookies: Vec<HeaderValue>,
 }
 
 impl From<Value> for PersonAnswer {
     fn from(value: Value) -> PersonAnswer {
-        PersonAnswer { value, cookie: None }
+        PersonAnswer { value, cookies: Vec::new() }
     }
 }
 
 impl PersonAnswer {
     pub fn with_cookie(value: Value, cookie: Option<HeaderValue>) -> PersonAnswer {
-        PersonAnswer { value, cookie }
+        PersonAnswer { value, cookies: cookie.into_iter().collect() }
+    }
+
+    pub fn into_cookies(self) -> Vec<HeaderValue> {
+        self.cookies
+    }
+
+    pub fn and_cookie(mut self, cookie: Option<HeaderValue>) -> PersonAnswer {
+        self.cookies.extend(cookie);
+        self
     }
 }
 
 impl PersonRequest {
+    /// One that is read elsewhere, by nobody who needs to be signed in.
+    pub fn by_anybody(app: Arc<App>, parts: Parts, given: Map<String, Value>) -> PersonRequest {
+        PersonRequest { app, parts, person: None, given, seen: None }
+    }
+
+    /// The version that was seen of what is changed.
+    pub fn seen(&self) -> Option<String> {
+        self.seen.clone()
+    }
+
     /// Whoever is signed in.
     pub fn person(&self) -> Result<&Person, Refusal> {
         self.person.as_ref().ok_or_else(|| Refusal::new(Code::NotSignedIn, "Sign in first: POST /api/session."))
@@ -109,19 +142,29 @@ impl PersonRequest {
 
 impl PersonVerb {
     pub fn get(&'static self, path: &'static str, access: Access, summary: &'static str) -> Row {
-        self.described(path, Row::get(path, access, self.handler(path, access), summary))
+        self.described(path, Row::get(path, access, self.handler(path, access, Repeats::No), summary))
+    }
+
+    /// A change that an `Idempotency-Key` makes once, as in the account API.
+    pub fn once(&'static self, method: &Method, path: &'static str, summary: &'static str) -> Row {
+        let (access, edits) = (Access::Session, *method == Method::PATCH);
+        let handler = self.handler(path, access, if edits { Repeats::Edits } else { Repeats::Once });
+        let row = match *method {
+            Method::PATCH => Row::patch(path, access, handler, summary),
+            Method::DELETE => Row::delete(path, access, handler, summary),
+            _ => Row::post(path, access, handler, summary),
+        };
+        let statuses: &'static [u16] =
+            if edits { &[401, 403, 404, 409, 412, 415, 428, 429, 503] } else { &[401, 403, 404, 409, 415, 429, 503] };
+        self.described(path, row).refused_with(statuses).with(move || changes::parameters(edits, edits))
     }
 
     pub fn post(&'static self, path: &'static str, access: Access, summary: &'static str) -> Row {
-        self.described(path, Row::post(path, access, self.handler(path, access), summary))
-    }
-
-    pub fn patch(&'static self, path: &'static str, access: Access, summary: &'static str) -> Row {
-        self.described(path, Row::patch(path, access, self.handler(path, access), summary))
+        self.described(path, Row::post(path, access, self.handler(path, access, Repeats::No), summary))
     }
 
     pub fn delete(&'static self, path: &'static str, access: Access, summary: &'static str) -> Row {
-        self.described(path, Row::delete(path, access, self.handler(path, access), summary))
+        self.described(path, Row::delete(path, access, self.handler(path, access, Repeats::No), summary))
     }
 
     fn beside(&'static self, path: &'static str) -> impl Iterator<Item = &'static VerbField> {
@@ -149,6 +192,7 @@ impl PersonVerb {
         &'static self,
         path: &'static str,
         access: Access,
+        repeats: Repeats,
     ) -> impl Fn(State<Arc<App>>, Result<RawPathParams, RawPathParamsRejection>, Request) -> BoxFuture<'static, Response>
     + Clone
     + Send
@@ -156,7 +200,7 @@ impl PersonVerb {
     + 'static {
         move |State(app), params, request| {
             async move {
-                let work = self.answered(app.clone(), path, access, params.ok(), request);
+                let work = self.answered(app.clone(), (path, access, repeats), params.ok(), request);
                 match reading::guarded(work).await {
                     Ok(answer) => replied(answer),
                     Err(refusal) => {
@@ -173,8 +217,7 @@ impl PersonVerb {
     async fn answered(
         &'static self,
         app: Arc<App>,
-        path: &'static str,
-        access: Access,
+        (path, access, repeats): (&'static str, Access, Repeats),
         params: Option<RawPathParams>,
         request: Request,
     ) -> Result<PersonAnswer, Refusal> {
@@ -194,11 +237,18 @@ impl PersonVerb {
             }
             None
         };
-        let mut given = self.given(&app, path, &parts, body).await?;
+        let (mut given, text) = self.given(&app, path, &parts, body).await?;
         for (name, value) in params.iter().flatten() {
             given.insert(name.to_owned(), json!(value));
         }
-        (self.answer)(&PersonRequest { app, parts, person, given }).await
+        let seen = if repeats == Repeats::Edits { changes::seen(&parts, true)? } else { None };
+        let owner = person.as_ref().map(|person| person.id.to_string()).unwrap_or_default();
+        let asked = PersonRequest { app, parts, person, given, seen };
+        if repeats == Repeats::No {
+            return (self.answer)(&asked).await;
+        }
+        let work = async { (self.answer)(&asked).await.map(|answer| answer.value) };
+        changes::once(&asked.app, owner, &asked.parts, &text, work).await.map(PersonAnswer::from)
     }
 
     async fn given(
@@ -207,15 +257,16 @@ impl PersonVerb {
         path: &'static str,
         parts: &Parts,
         body: Body,
-    ) -> Result<Map<String, Value>, Refusal> {
+    ) -> Result<(Map<String, Value>, Bytes), Refusal> {
         let fields: Vec<&VerbField> = self.beside(path).collect();
         Query::read(parts.uri.query().unwrap_or(""))?.finish()?;
         if fields.is_empty() {
-            return Ok(Map::new());
+            return Ok((Map::new(), Bytes::new()));
         }
-        let given = object(&reading::small_json_body(app, parts, body).await?)?;
+        let text = reading::small_json_body(app, parts, body).await?;
+        let given = object(&text)?;
         check(&fields, &given)?;
-        Ok(given)
+        Ok((given, text))
     }
 }
 
@@ -226,7 +277,7 @@ fn address_of(app: &App, parts: &Parts) -> IpAddr {
 
 fn replied(answer: PersonAnswer) -> Response {
     let mut reply = reading::json(&answer.value);
-    if let Some(cookie) = answer.cookie {
+    for cookie in answer.cookies {
         reply.headers_mut().append(header::SET_COOKIE, cookie);
     }
     no_store(&mut reply);
@@ -234,6 +285,6 @@ fn replied(answer: PersonAnswer) -> Response {
 }
 
 /// What one person sees is stored by nobody on the way.
-fn no_store(reply: &mut Response) {
+pub(super) fn no_store(reply: &mut Response) {
     reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tollgate_store::{Account, AccountId, Task, TaskState, Webhook, WebhookOutcome};
 use tollgate_upstream::{Outgoing, Payload};
 
-const PURPOSE: &str = "webhook";
+pub const PURPOSE: &str = "webhook";
 /// Seconds from one try to the next; after the last one nobody is notified any more.
 const AGAIN: [i64; 9] = [5, 30, 120, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600];
 const AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));

@@ -110,6 +110,7 @@ async fn every_verb_does_what_it_says() {
         workflows(&office).await;
         people(&office, &account).await;
         money_in(&office, &account).await;
+        alerts(&office, &account).await;
         let asked: BTreeSet<String> =
             office.asked.lock().expect("a lock").iter().map(|&name| name.to_owned()).collect();
         let left: Vec<String> = commands().difference(&asked).cloned().collect();
@@ -525,4 +526,58 @@ async fn money_in(office: &Office, account: &str) {
     assert_eq!((&log["data"][0]["action"], &log["data"][0]["reason"]), (&json!("order.forgive"), &json!("a friend")));
     let statement = office.get(&format!("/api/admin/accounts/{account}/statements/2026-01")).await;
     assert_eq!(statement["account_id"], json!(account), "{statement}");
+}
+
+/// Places whose addresses are never shown again, rules, silence, and what an account hears of.
+async fn alerts(office: &Office, account: &str) {
+    let hidden = "https://hooks.example/T0/B0/very-secret-token";
+    let place = json!({ "name": "ops", "kind": "slack", "to": hidden, "reason": "on call" });
+    let place = office.send("POST", "/api/admin/alerts/places", place).await;
+    assert_eq!(place["shown"], "hooks.example");
+    let id = text(&place["place_id"]);
+    let bound = json!({ "name": "low", "kind": "balance", "accounts": [account], "amount_nano_usd": 1, "places": [id], "reason": "asked for" });
+    let rule = office.send("POST", "/api/admin/alerts/rules", bound.clone()).await;
+    let path = format!("/api/admin/alerts/rules/{}", text(&rule["rule_id"]));
+    assert_eq!(rule["condition"]["kind"], "balance", "{rule}");
+    let off = office.send("PATCH", &path, json!({ "enabled": false, "reason": "noise" })).await;
+    assert_eq!((&off["enabled"], &off["condition"]), (&json!(false), &rule["condition"]));
+    let until = json!({ "until_ms": 4_000_000_000_000_i64, "reason": "works" });
+    assert_eq!(office.send("POST", &format!("{path}/silence"), until).await["silence_reason"], "works");
+    let lifted = office.send("POST", &format!("{path}/silence"), json!({ "until_ms": null, "reason": "done" })).await;
+    assert_eq!(lifted["silenced_until_ms"], json!(null));
+    for (field, value, code) in [
+        ("days", json!(3), "invalid_parameter"),
+        ("accounts", json!([]), "invalid_parameter"),
+        ("accounts", json!(["acct_x"]), "invalid_parameter"),
+        ("kind", json!("moon"), "invalid_parameter"),
+        ("places", json!(["place_x"]), "invalid_parameter"),
+        ("amount_nano_usd", json!(0), "invalid_parameter"),
+    ] {
+        let mut wrong = bound.clone();
+        wrong[field] = value;
+        let refused = office.refused("POST", "/api/admin/alerts/rules", Some(wrong)).await;
+        assert_eq!((refused.0, refused.1.as_str(), refused.2.as_str()), (400, code, field));
+    }
+    for to in
+        ["https://127.0.0.1/x", "https://169.254.169.254/x", "http://hooks.example/x", "https://localhost/x", "no"]
+    {
+        let wrong = json!({ "name": "x", "kind": "webhook", "to": to, "reason": "x" });
+        let refused = office.refused("POST", "/api/admin/alerts/places", Some(wrong)).await;
+        assert_eq!((refused.0, refused.2.as_str()), (400, "to"), "{to}");
+    }
+    assert_eq!(office.get("/api/admin/alerts").await["data"], json!([]));
+    assert_eq!(office.get("/api/admin/alerts/events").await["has_more"], json!(false));
+    assert_eq!(office.get("/api/admin/alerts/rules").await["data"][0]["name"], "low");
+    assert_eq!(office.get("/api/admin/alerts/places").await["data"][0]["kind"], "slack");
+    let notices = format!("/api/admin/accounts/{account}/notices");
+    let set = office.send("PUT", &notices, json!({ "threshold_nano_usd": 5, "mail": false, "reason": "asked" })).await;
+    assert_eq!((&set["threshold_nano_usd"], &set["mail"], &set["webhook"]), (&json!(5), &json!(false), &json!(true)));
+    assert_eq!(office.get(&notices).await["threshold_nano_usd"], 5);
+    office.send("POST", &format!("{path}/remove"), json!({ "reason": "over" })).await;
+    office.send("POST", &format!("/api/admin/alerts/places/{id}/remove"), json!({ "reason": "over" })).await;
+    let log = office.get("/api/admin/audit?limit=1").await;
+    assert_eq!((&log["data"][0]["action"], &log["data"][0]["reason"]), (&json!("alert_place.remove"), &json!("over")));
+    let log = office.get("/api/admin/audit?limit=500").await.to_string();
+    let answers = office.answers.lock().expect("a lock").concat();
+    assert!(!answers.contains("very-secret-token") && !log.contains("very-secret-token"), "an address is never shown");
 }

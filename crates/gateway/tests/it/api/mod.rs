@@ -2,6 +2,8 @@
 
 mod admin;
 mod admin_social;
+pub mod catalog;
+pub mod jobs;
 mod manage;
 mod matrix;
 pub mod payments;

@@ -19,8 +19,10 @@ mod upstream;
 mod vectors;
 mod videos;
 
-use crate::api::payments;
+use crate::alerts;
+use crate::api::{catalog, jobs, payments};
 use crate::house::{House, call_id, error_of};
+use crate::people::{issuers, mail, sessions as sign_ins, smtp, trial};
 use crate::tls;
 use crate::v1::client_secrets;
 use crate::v1::realtime::{closes, limits, money, turns};
@@ -92,12 +94,23 @@ cases! {
     payments: a_payment_that_nobody_told_of_is_found, an_order_whose_page_was_lost_gets_it_later,
         what_is_forged_is_refused_and_what_is_wrong_is_not_credited,
         refunds_and_disputes_take_back_and_a_debt_stops_the_account, a_payment_reported_before_its_session_is_known;
+    alerts: places_that_fail_are_tried_again_and_given_up, a_slow_place_holds_up_nobody,
+        a_balance_that_falls_is_sent_once_and_clears_once;
+    catalog: two_operators_do_not_overwrite_each_other, a_call_keeps_its_price_when_another_catalog_is_published,
+        a_catalog_whose_publisher_died_is_on_sale_at_the_next_start;
+    jobs: a_job_whose_process_ended_is_interrupted;
+    trial: trial_credit_is_made_up_for;
+    smtp: the_mail_server_breaks_off_or_is_down, a_letter_that_is_refused_for_good_is_given_up,
+        letters_go_by_starttls_with_a_password_and_again_after_a_refusal_for_now;
+    mail: a_letter_whose_sender_died_is_sent_by_the_next;
+    issuers: the_issuer_is_down_slow_or_endless;
+    sign_ins: the_database_is_down_at_a_sign_in;
     vectors: the_provider_dies_in_mid_vectors, the_client_leaves_in_mid_vectors, more_vectors_than_are_taken,
         a_part_of_a_list_fails, a_part_of_a_list_stays_busy, a_later_part_of_a_list_is_refused, no_room_for_vectors;
 }
 
 /// Rows of the table.
-const ROWS: usize = 153;
+const ROWS: usize = 167;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 0] = [];

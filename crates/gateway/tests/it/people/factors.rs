@@ -20,6 +20,11 @@ fn bytes(text: &str) -> Vec<u8> {
     out
 }
 
+/// The code that an app shows at a time.
+pub fn code_of(secret: &str, now_ms: i64) -> String {
+    code_at(&bytes(secret), now_ms / 30_000)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn codes_work_once() {
     for engine in Engine::both().await {

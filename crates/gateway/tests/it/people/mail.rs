@@ -7,8 +7,7 @@ use tollgate_gateway::people::letter::{Letter, LetterAbout};
 use tollgate_gateway::people::tokens::OneTimeToken;
 use tollgate_store::{NewMailToken, TokenPurpose};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_letter_whose_sender_died_is_sent_by_the_next() {
+pub async fn a_letter_whose_sender_died_is_sent_by_the_next() {
     for engine in Engine::both().await {
         let house = house(&engine.url).await;
         let ada = person(&house, "ada@example.com", None, None).await;

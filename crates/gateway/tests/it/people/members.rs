@@ -12,8 +12,14 @@ async fn members_come_by_invite_and_one_owner_stays() {
         let account = house.account;
         let mut ada = signed_in(&house, "ada@example.com", None, Some((account, AccountRole::Owner))).await;
         let invite = json!({ "email": "bob@example.com", "role": "viewer" });
-        let made = ada.post("/api/account/invites", invite).await;
+        let once = [("idempotency-key", "one")];
+        let made = ada.ask_with("POST", "/api/account/invites", &once, Some(invite.clone())).await;
         assert_eq!(made.status, 200, "{}", made.body);
+        let again = ada.ask_with("POST", "/api/account/invites", &once, Some(invite)).await;
+        assert_eq!(again.body, made.body, "made once, and mailed once");
+        let other = json!({ "email": "eve@example.com", "role": "viewer" });
+        let other = ada.ask_with("POST", "/api/account/invites", &once, Some(other)).await;
+        assert_eq!((other.status, other.code.as_str()), (409, "idempotency_conflict"));
         assert_eq!(made.body["link"], json!(null), "it is mailed");
         let token = token_in(&letters(&house, 1).await[0]);
         let mut bob = Browser::new(&house);
@@ -28,17 +34,30 @@ async fn members_come_by_invite_and_one_owner_stays() {
         // A viewer reads, and changes nothing.
         assert_eq!(bob.get("/api/account/members").await.body["data"].as_array().map(Vec::len), Some(2));
         let path = format!("/api/account/members/{bob_id}");
-        let raised = bob.ask("PATCH", &path, Some(json!({ "role": "owner" }))).await;
+        let any = [("if-match", "*")];
+        let raised = bob.ask_with("PATCH", &path, &any, Some(json!({ "role": "owner" }))).await;
         assert_eq!((raised.status, raised.code.as_str()), (403, "role_required"));
         assert_eq!(bob.get("/api/account/invites").await.code, "role_required");
 
         // The last owner stays, whoever asks.
         let own = format!("/api/account/members/{ada_id}");
         for (method, body) in [("PATCH", Some(json!({ "role": "member" }))), ("DELETE", None)] {
-            let last = ada.ask(method, &own, body).await;
+            let last = ada.ask_with(method, &own, &any, body).await;
             assert_eq!((last.status, last.code.as_str()), (409, "conflict"), "{method}: {}", last.body);
         }
-        assert_eq!(ada.ask("PATCH", &path, Some(json!({ "role": "owner" }))).await.status, 200);
+        // A change says what it was made for.
+        let tag = |members: &serde_json::Value| {
+            let one = members["data"].as_array().and_then(|all| all.iter().find(|one| one["person_id"] == bob_id));
+            one.and_then(|one| one["etag"].as_str()).expect("a tag").to_owned()
+        };
+        let seen = tag(&ada.get("/api/account/members").await.body);
+        let role = |role: &str| Some(json!({ "role": role }));
+        assert_eq!(ada.ask("PATCH", &path, role("member")).await.status, 428);
+        assert_eq!(ada.ask_with("PATCH", &path, &[("if-match", &seen)], role("member")).await.status, 200);
+        let stale = ada.ask_with("PATCH", &path, &[("if-match", &seen)], role("owner")).await;
+        assert_eq!((stale.status, stale.code.as_str()), (412, "precondition_failed"));
+        let seen = tag(&ada.get("/api/account/members").await.body);
+        assert_eq!(ada.ask_with("PATCH", &path, &[("if-match", &seen)], role("owner")).await.status, 200);
         assert_eq!(bob.get("/api/session").await.code, "not_signed_in", "more rights, a new session");
         assert_eq!(bob.sign_in("bob@example.com", GOOD).await.status, 200);
         // Both take the other away at once: one owner is left.

@@ -4,9 +4,14 @@ mod access;
 mod csrf;
 mod factors;
 mod guessing;
-mod mail;
+mod issuer_server;
+pub mod issuers;
+mod keys;
+pub mod mail;
 mod members;
-mod sessions;
+pub mod sessions;
+pub mod smtp;
+pub mod trial;
 
 use crate::house::{House, Plan};
 use base64::Engine as _;
@@ -21,6 +26,12 @@ const CONFIG: &str = "[people]\nenabled = true\nsign_up = \"open\"\n[people.mail
 
 pub async fn house(database: &str) -> House {
     House::with(Plan { config: CONFIG.to_owned(), database: database.to_owned(), ..Plan::default() }).await
+}
+
+/// The same, where no time passes by itself.
+pub async fn house_without_time(database: &str) -> House {
+    let now = Some(1_800_000_000_000);
+    House::with(Plan { config: CONFIG.to_owned(), database: database.to_owned(), now, ..Plan::default() }).await
 }
 
 pub fn test() -> Attribution {
@@ -66,6 +77,20 @@ impl<'a> Browser<'a> {
             self.cookie = text.split(';').next().map(str::to_owned).filter(|pair| !pair.ends_with('='));
         }
         answer(reply).await
+    }
+
+    /// The same with headers.
+    pub async fn ask_with(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<Value>,
+    ) -> Answer {
+        let request = self.request(method, path).header("sec-fetch-site", "same-origin");
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let request = body.iter().fold(request, |request, body| request.json(body));
+        answer(request.send().await.expect("a reply")).await
     }
 
     pub async fn get(&mut self, path: &str) -> Answer {

@@ -140,3 +140,19 @@ async fn the_first_operator_comes_by_a_printed_token_once() {
         assert_eq!(late.code, "token_invalid", "there is an operator");
     }
 }
+
+/// Nobody is signed in by what cannot be written down, and an attempt is no guess.
+pub async fn the_database_is_down_at_a_sign_in() {
+    let house = house("sqlite").await;
+    person(&house, "ada@example.com", None, None).await;
+    let file = house.running().app.settings.data_dir.join("tollgate.db");
+    let blocker = rusqlite::Connection::open(file).expect("the database");
+    blocker.busy_timeout(std::time::Duration::from_secs(5)).expect("patience");
+    blocker.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
+    let mut ada = Browser::new(&house);
+    let refused = ada.sign_in("ada@example.com", GOOD).await;
+    assert_eq!((refused.status, refused.code.as_str()), (503, "ledger_unavailable"), "{}", refused.body);
+    assert_eq!(ada.cookie, None);
+    drop(blocker);
+    assert_eq!(ada.sign_in("ada@example.com", GOOD).await.status, 200, "{}", refused.body);
+}

@@ -12,7 +12,9 @@ use crate::ledger::Pots;
 use crate::ledger::chain::{ChainLink, Content};
 use crate::ledger::entries::{Entry, EntryPage};
 use crate::report::AuditReport;
+use crate::sqlite::fold::folded;
 use crate::sqlite::sums::summed_until;
+use crate::sums::folded::SumSource;
 use crate::sums::{SUM_KEY, SUMS, SumKeyRef, UsageSum};
 use crate::verify::{
     ACCOUNT, AccountRow, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, StoredEntry, show,
@@ -60,7 +62,11 @@ pub(in crate::sqlite) fn audit(
         price_of(&snapshot, &mut auditor, &row)?;
         auditor.usage(&row);
     }
+    auditor.folded = folded(&snapshot)?;
     sums(&snapshot, &mut auditor)?;
+    for source in [SumSource::Days, SumSource::HouseQuarters, SumSource::HouseDays] {
+        folded_sums(&snapshot, &mut auditor, source)?;
+    }
     let mut of_account =
         snapshot.prepare(&format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} FROM usage u WHERE u.account_id = ?1"))?;
     for account in auditor.doubtful() {
@@ -88,22 +94,39 @@ fn sums(snapshot: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> 
     let mut all = snapshot.prepare(&format!("SELECT {} FROM usage_quarter", columns.join(", ")))?;
     let mut rows = all.query([])?;
     while let Some(r) = rows.next()? {
-        let words = |i| Ok::<_, rusqlite::Error>(text(r, i)?.unwrap_or_default());
-        let of = SumKeyRef {
-            account: blob(r, 0)?.unwrap_or_default(),
-            quarter: r.get(1)?,
-            key: blob(r, 2)?.unwrap_or_default(),
-            model: words(3)?,
-            endpoint: words(4)?,
-            ending: r.get(5)?,
-            provider: words(6)?,
-            upstream_model: words(7)?,
-        };
-        let mut sum = UsageSum::default();
-        for (place, value) in (SUM_KEY.len()..).zip(&mut sum.0) {
-            *value = r.get(place)?;
-        }
+        let (of, sum) = stored_sum(r)?;
         auditor.sum(&of, &sum);
+    }
+    Ok(())
+}
+
+/// By the columns of [`SUM_KEY`], and the sums.
+fn stored_sum<'a>(r: &'a Row<'_>) -> Result<(SumKeyRef<'a>, UsageSum), StoreError> {
+    let words = |i| Ok::<_, rusqlite::Error>(text(r, i)?.unwrap_or_default());
+    let of = SumKeyRef {
+        account: blob(r, 0)?.unwrap_or_default(),
+        quarter: r.get(1)?,
+        key: blob(r, 2)?.unwrap_or_default(),
+        model: words(3)?,
+        endpoint: words(4)?,
+        ending: r.get(5)?,
+        provider: words(6)?,
+        upstream_model: words(7)?,
+    };
+    let mut sum = UsageSum::default();
+    for (place, value) in (SUM_KEY.len()..).zip(&mut sum.0) {
+        *value = r.get(place)?;
+    }
+    Ok((of, sum))
+}
+
+/// All sums of days.
+fn folded_sums(snapshot: &Connection, auditor: &mut Auditor, source: SumSource) -> Result<(), StoreError> {
+    let mut all = snapshot.prepare(&source.all())?;
+    let mut rows = all.query([])?;
+    while let Some(r) = rows.next()? {
+        let (of, sum) = stored_sum(r)?;
+        auditor.folded_sum(source, &of, &sum);
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use crate::ids::{AccountId, CallId};
 use crate::ledger::{self, EntryKind, OpId, op_id};
 use crate::sqlite::SqliteEngine;
 use crate::sqlite::read::{self, Readers};
+use crate::trial_grant;
 
 impl SqliteEngine {
     pub async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<BalanceEvent>, StoreError> {
@@ -33,13 +34,14 @@ impl Readers {
             let rows = statement.query_map(params![account.0, before, page.limit], |r| {
                 let kind = EntryKind::from_code(r.get(2)?).unwrap_or(EntryKind::Adjust);
                 let call: Option<[u8; 16]> = r.get(6)?;
+                let (trial, reference) = (r.get(3)?, r.get::<_, Option<String>>(5)?.unwrap_or_default());
                 Ok(BalanceEvent {
                     seq: r.get(0)?,
                     at: r.get(1)?,
-                    kind: kind.event_name().to_owned(),
-                    trial: Money::from_nano(r.get(3)?),
+                    kind: trial_grant::event_name(kind, trial, &reference),
+                    trial: Money::from_nano(trial),
                     paid: Money::from_nano(r.get(4)?),
-                    reference: r.get::<_, Option<String>>(5)?.unwrap_or_default(),
+                    reference,
                     call: call.filter(|_| kind == EntryKind::Refund).map(CallId),
                     expires_at: r.get(7)?,
                     actor: r.get::<_, Option<String>>(8)?.unwrap_or_default(),

@@ -196,6 +196,7 @@ impl<'a> Apply<'a> {
                 return Ok(Outcome::Done(Ok(())));
             }
             Op::FillSums(most, _) => return Ok(Outcome::Count(self.fill_sums(*most)?)),
+            Op::FoldSums(step, _) => return Ok(Outcome::Count(self.fold_sums(step)?)),
             Op::ForgetIdem { before, .. } => {
                 return Ok(Outcome::Count(self.forget_keys(*before)?));
             }

@@ -22,6 +22,7 @@ use crate::person::statement::PersonStatement;
 use crate::receipt::KeyRecord;
 use crate::sqlite::changes::ChangeOp;
 use crate::sqlite::client_secrets::ClientSecretOp;
+use crate::sqlite::fold::FoldStep;
 use crate::sqlite::manage::ManageOp;
 use crate::sqlite::operator::OperatorOp;
 use crate::sqlite::payments::{MoneyDone, MoneyOp};
@@ -69,6 +70,8 @@ pub(in crate::sqlite) enum Op {
     People(Vec<PersonStatement>, CommitReply<u64>),
     /// So many rows of the usage log from before there were sums.
     FillSums(i64, CommitReply<u64>),
+    /// One day of sums, added up.
+    FoldSums(Box<FoldStep>, CommitReply<u64>),
     ForgetIdem {
         before: i64,
         reply: CommitReply<u64>,

@@ -43,8 +43,8 @@ impl Apply<'_> {
         }
         let list = |l: &Option<Vec<String>>| l.as_ref().and_then(|l| serde_json::to_string(l).ok());
         let sql = "INSERT OR IGNORE INTO key (id, account_id, hash, prefix, name, created_at, changed_at, expires_at, \
-                   models, cidrs, cap, day_limit, month_limit, scope) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+                   models, cidrs, cap, day_limit, month_limit, scope, person_id, origin) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
         let made = self.statement(sql)?.execute(params![
             k.id.0,
             k.account.0,
@@ -59,6 +59,8 @@ impl Apply<'_> {
             k.limits.day.map(Money::nano),
             k.limits.month.map(Money::nano),
             k.scope.word(),
+            k.person.map(|person| person.0),
+            k.origin.word(),
         ])?;
         Ok(match made {
             0 => Err(StoreError::Conflict("this secret is in use already".into())),

@@ -1,11 +1,13 @@
 //! The suite that every engine passes. Each case gets an empty house and leaves one in which all
 //! money adds up.
 
+mod alerts;
 mod bounds;
 mod changes;
 mod client_secrets;
 mod clock;
 mod credit;
+mod folded;
 mod group;
 mod idem;
 mod margins;
@@ -26,11 +28,13 @@ mod terms;
 mod wish;
 mod workflow_runs;
 
+pub use alerts::*;
 pub use bounds::*;
 pub use changes::*;
 pub use client_secrets::*;
 pub use clock::*;
 pub use credit::*;
+pub use folded::*;
 pub use group::*;
 pub use idem::*;
 pub use operator::{admin_keys_are_hashes_with_a_log, the_newest_move_says_how_far_a_workflow_is};

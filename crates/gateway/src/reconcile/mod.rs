@@ -1,13 +1,14 @@
 //! A provider's bill against our calls: which lines are in both, which in one only, and where the
 //! amounts differ by more than they may. The bill is in memory, our calls stream by.
 
-use anyhow::{Context as _, bail};
+mod bill_file;
+
+pub use bill_file::{BillRow, read_bill};
+
 use serde::Serialize;
 use std::collections::HashMap;
 use tollgate_catalog::Money;
 use tollgate_store::{CallId, Side, UsageRow};
-
-use super::file::BillRow;
 
 const CALL: &[&str] = &["call", "call_id", "x-request-id", "x_request_id", "request_id", "id"];
 const AMOUNT: &[&str] = &["amount", "amount_usd", "cost", "cost_usd", "total_cost", "usage"];
@@ -18,6 +19,17 @@ const OUTPUT: &[&str] = &["output", "output_tokens", "completion_tokens", "token
 /// So many lines of each kind are shown; the counts are of all.
 const SHOWN: usize = 100;
 const MILLION: i128 = 1_000_000;
+
+/// Why a bill cannot be compared, in words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadBill(pub String);
+
+impl BadBill {
+    fn because<T>(why: impl Into<String>) -> Result<T, BadBill> {
+        Err(BadBill(why.into()))
+    }
+}
 
 /// How far apart the two sides may be.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +109,7 @@ pub struct Bill {
 }
 
 impl Bill {
-    pub fn read(rows: &[BillRow], terms: Tolerance) -> anyhow::Result<Self> {
+    pub fn read(rows: &[BillRow], terms: Tolerance) -> Result<Self, BadBill> {
         let mut bill = Self {
             lines: Vec::with_capacity(rows.len()),
             by_call: HashMap::new(),
@@ -106,7 +118,7 @@ impl Bill {
             report: BillReport::default(),
         };
         for row in rows {
-            let line = line(row).with_context(|| format!("line {}", row.line))?;
+            let line = line(row).map_err(|BadBill(why)| BadBill(format!("line {}: {why}", row.line)))?;
             let place = bill.lines.len();
             match (line.call, &line.facts) {
                 (Some(call), _) => match bill.by_call.get(&call).and_then(|first| bill.lines.get_mut(*first)) {
@@ -132,7 +144,9 @@ impl Bill {
             bill.lines.push(line);
         }
         if bill.by_call.is_empty() && bill.by_facts.is_empty() {
-            bail!("no line has a call id, nor model, input, output and time: there is nothing to compare");
+            return BadBill::because(
+                "no line has a call id, nor model, input, output and time: there is nothing to compare",
+            );
         }
         bill.report.lines = rows.len();
         Ok(bill)
@@ -146,7 +160,7 @@ impl Bill {
 
     /// One of our calls that may have cost the provider something. `within`: it is of the time of
     /// the bill, so it should be in it.
-    pub fn ours(&mut self, row: &UsageRow, within: bool) -> anyhow::Result<()> {
+    pub fn ours(&mut self, row: &UsageRow, within: bool) -> Result<(), BadBill> {
         let cost = sum(row.charge, row.write_off)?;
         let Some(place) = self.find(row) else {
             // What we did not charge, the provider need not have billed.
@@ -167,7 +181,8 @@ impl Bill {
         let allowed =
             (expected.abs() * i128::from(self.terms.relative) / MILLION).max(self.terms.absolute.nano().into());
         if (i128::from(billed.nano()) - expected).abs() > allowed {
-            let expected = Money::from_nano(i64::try_from(expected)?);
+            let expected = i64::try_from(expected).map_err(|_| too_large())?;
+            let expected = Money::from_nano(expected);
             self.report.differing += 1;
             self.report.show("differs", Some(row.call), Some(number), [Some(billed), Some(expected), Some(cost)]);
         } else {
@@ -200,12 +215,12 @@ impl Bill {
     }
 }
 
-fn line(row: &BillRow) -> anyhow::Result<Line> {
-    let amount = row.get(AMOUNT).context("no amount")?;
-    let amount = usd(amount).with_context(|| format!("{amount:?} is not an amount"))?;
-    let at = row.get(AT).map(|text| time(text).with_context(|| format!("{text:?} is not a time"))).transpose()?;
-    let count =
-        |names| row.get(names).map(|text| text.parse().with_context(|| format!("{text:?} is not a count"))).transpose();
+fn line(row: &BillRow) -> Result<Line, BadBill> {
+    let bad = |text: &str, what: &str| BadBill(format!("{text:?} is not {what}"));
+    let amount = row.get(AMOUNT).ok_or_else(|| BadBill("no amount".to_owned()))?;
+    let amount = usd(amount).ok_or_else(|| bad(amount, "an amount"))?;
+    let at = row.get(AT).map(|text| time(text).ok_or_else(|| bad(text, "a time"))).transpose()?;
+    let count = |names| row.get(names).map(|text| text.parse().map_err(|_| bad(text, "a count"))).transpose();
     let facts = match (row.get(MODEL), count(INPUT)?, count(OUTPUT)?, at) {
         (Some(model), Some(input), Some(output), Some(_)) => Some((model.to_owned(), input, output)),
         _ => None,
@@ -215,8 +230,12 @@ fn line(row: &BillRow) -> anyhow::Result<Line> {
     Ok(Line { number: row.line, call, facts, at, amount, matched: false })
 }
 
-fn sum(a: Money, b: Money) -> anyhow::Result<Money> {
-    a.nano().checked_add(b.nano()).map(Money::from_nano).context("the amounts are too large")
+fn too_large() -> BadBill {
+    BadBill("the amounts are too large".to_owned())
+}
+
+fn sum(a: Money, b: Money) -> Result<Money, BadBill> {
+    a.nano().checked_add(b.nano()).map(Money::from_nano).ok_or_else(too_large)
 }
 
 /// Dollars as providers write them: `$0.0123456789`, `1.2e-05`; rounded to the nearest nano-dollar.
@@ -257,6 +276,57 @@ pub fn time(text: &str) -> Option<i64> {
     // A bare date begins at midnight, UTC.
     let date: jiff::civil::Date = text.parse().ok()?;
     Some(date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_millisecond())
+}
+
+/// A decimal such as 0.85, exact to six places, in millionths.
+pub fn millionths(text: &str) -> Option<i64> {
+    usd(text).map(Money::nano).filter(|nano| *nano >= 0).map(|nano| nano / 1_000)
+}
+
+/// The smallest call id of a moment.
+pub fn first_call_at(ms: i64) -> CallId {
+    let mut id = [0u8; 16];
+    id[..6].copy_from_slice(&ms.clamp(0, (1 << 48) - 1).to_be_bytes()[2..]);
+    CallId(id)
+}
+
+/// Whose calls of which time a bill is compared with.
+#[derive(Clone, Debug)]
+pub struct BillSpan {
+    /// Calls that a line may be of.
+    pub wide: (i64, i64),
+    /// Calls that should be in the bill: what is ours alone is reported for this time only.
+    pub own: (i64, i64),
+    pub provider: Option<String>,
+}
+
+/// A call may have begun this long after the last line of its bill, by the provider's clock, and
+/// this long before the first: a video is billed when it is finished, or found to be, which may
+/// take days.
+const MARGIN_MS: i64 = 3_600_000;
+const BILLED_LATER_MS: i64 = 4 * 24 * 3_600_000;
+
+impl BillSpan {
+    /// The time of the bill, unless another is said.
+    pub fn of(bill: &Bill, from: Option<i64>, to: Option<i64>, provider: Option<String>) -> Result<BillSpan, BadBill> {
+        let (first, last) = bill.span().ok_or_else(|| BadBill("the file has no lines".to_owned()))?;
+        let wide = (
+            from.unwrap_or_else(|| first.saturating_sub(BILLED_LATER_MS)),
+            to.unwrap_or_else(|| last.saturating_add(MARGIN_MS)),
+        );
+        let own = (from.unwrap_or(first), to.unwrap_or(last.saturating_add(1)));
+        Ok(BillSpan { wide, own, provider })
+    }
+
+    /// Compares a page of calls, newest first. `false`: those before it are too old.
+    pub fn compare(&self, bill: &mut Bill, calls: &[UsageRow]) -> Result<bool, BadBill> {
+        for call in calls.iter().filter(|call| call.call.made_at() >= self.wide.0) {
+            if self.provider.is_none() || self.provider == call.provider {
+                bill.ours(call, (self.own.0..self.own.1).contains(&call.at))?;
+            }
+        }
+        Ok(calls.last().is_some_and(|call| call.call.made_at() >= self.wide.0))
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Bills as tables: what each line of a provider's file means for a handful of calls.
 
 use super::*;
-use crate::ledger::file;
 use tollgate_store::{AccountId, Counters, Ending, KeyId};
 
 const MINUTE: i64 = 60_000;
@@ -48,7 +47,7 @@ fn call(minute: i64, input: u64, output: u64, nano: i64) -> UsageRow {
 const EXACT: Tolerance = Tolerance { ratio: 1_000_000, relative: 0, absolute: Money::ZERO, window_ms: 120_000 };
 
 fn reconcile(bill: &str, terms: Tolerance, calls: &[UsageRow]) -> BillReport {
-    let rows = file::read(bill).expect("a readable bill");
+    let rows = read_bill(bill).expect("a readable bill");
     let mut bill = Bill::read(&rows, terms).expect("a bill");
     for call in calls {
         bill.ours(call, true).expect("sums");
@@ -149,7 +148,7 @@ fn what_is_no_bill() {
         ("call,amount\nx,abc\n", "line 2"),
         ("model,input,output,at,amount\nm,1,2,soon,1\n", "line 2"),
     ] {
-        let rows = file::read(bill).expect("a table");
+        let rows = read_bill(bill).expect("a table");
         let error = Bill::read(&rows, EXACT).err().map(|e| format!("{e:#}")).unwrap_or_default();
         assert!(error.contains(why), "{bill}: {error}");
     }
