@@ -1,4 +1,5 @@
-//! `/api/session/passkeys`: signing in by a passkey, proving again by one, adding and removing them.
+//! `/api/session/passkeys`: signing in by a passkey, proving again by one, adding and removing
+//! them.
 //!
 //! Each ceremony has two requests: the first gives what the browser needs, with a sealed cookie;
 //! the second takes what the browser made of it. Signing in asks for no e-mail, so its first answer

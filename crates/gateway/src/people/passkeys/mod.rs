@@ -213,8 +213,11 @@ impl PasskeyDesk {
     fn client_data(&self, ceremony: &PasskeyCeremony, text: &str, kind: &str) -> Result<Vec<u8>, PasskeyFault> {
         let wrong = |why: &str| fault(CLIENT_DATA, why);
         let bytes = unpacked(text, data::LONGEST_CLIENT_DATA).map_err(wrong)?;
-        let client: ClientData = serde_json::from_slice(&bytes)
-            .map_err(|_| wrong("it is not the JSON that browsers write: type, challenge and origin, each once"))?;
+        // A list of the same values would be read too.
+        let object = Some(&bytes).filter(|bytes| bytes.first() == Some(&b'{'));
+        let client: Option<ClientData> = object.and_then(|bytes| serde_json::from_slice(bytes).ok());
+        let client = client
+            .ok_or_else(|| wrong("it is not the JSON that browsers write: type, challenge and origin, each once"))?;
         if client.kind != kind {
             return Err(fault(CLIENT_DATA, format!("its `type` must be {kind}")));
         }
