@@ -174,6 +174,10 @@ pub enum AdminCommand {
         person: PersonId,
         done: Attribution,
     },
+    PersonPasskeysRemove {
+        person: PersonId,
+        done: Attribution,
+    },
     MembershipPut {
         account: AccountId,
         person: PersonId,
@@ -392,6 +396,7 @@ impl Store {
             | AdminCommand::PersonChange { .. }
             | AdminCommand::PersonLink { .. }
             | AdminCommand::PersonSignOut { .. }
+            | AdminCommand::PersonPasskeysRemove { .. }
             | AdminCommand::MembershipPut { .. }
             | AdminCommand::InviteCreate { .. }
             | AdminCommand::InviteList

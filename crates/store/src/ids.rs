@@ -163,6 +163,11 @@ id_type!(
     InviteId,
     "inv_"
 );
+id_type!(
+    /// One passkey of a person, by which it is listed and removed; it opens nothing.
+    PasskeyId,
+    "pkey_"
+);
 
 fn encode(bytes: &[u8; 16]) -> [u8; TEXT_LEN] {
     // In words of 64 bits: ids are written several times per call.
@@ -280,6 +285,10 @@ impl Maker {
 
     pub fn invite(&self) -> InviteId {
         InviteId(self.next())
+    }
+
+    pub fn passkey(&self) -> PasskeyId {
+        PasskeyId(self.next())
     }
 
     fn next(&self) -> [u8; 16] {

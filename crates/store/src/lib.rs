@@ -76,7 +76,7 @@ pub use code_batch::{CODES_AT_ONCE, CodeBatch, CodeRefused, NewCodeBatch, Redeem
 pub use error::StoreError;
 pub use ids::{
     AccountId, AdminKeyId, AlertEventId, AlertPlaceId, AlertRuleId, BatchId, CallId, InviteId, KeyId, OrderId,
-    PersonId, RunId, SessionId, TaskId,
+    PasskeyId, PersonId, RunId, SessionId, TaskId,
 };
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use ledger::entries::{ENTRY_COLUMNS, Entry, EntryPage};
@@ -90,6 +90,7 @@ pub use payment::plan::{OrderTruth, PaymentStanding};
 pub use payment::{
     NewOrder, OrderFilter, OrderIdem, OrderLimits, OrderMade, OrderSettled, OrderState, PayEvent, PayOrder,
 };
+pub use person::passkey::{AddedPasskey, NewPasskey, PasskeyRecord, PasskeyUse, UsedPasskey};
 pub use person::{
     AccountMember, AccountRole, CredentialKind, DueMail, FoundSession, HouseRole, InviteRecord, InvitedInto,
     IssuerLink, IssuerSubject, Membership, NewInvite, NewMailToken, NewPerson, NewSession, NotARole, PasswordHash,
@@ -104,6 +105,7 @@ pub use response::{
 pub use route_health::{CountedRoute, RouteCounts, quarter_of};
 pub use social::{SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
 pub use statement::{STATEMENT_EVENTS, Statement, StatementLine, StatementSpan};
+pub use store::passkeys::MOST_PASSKEYS;
 pub use store::sums::{ExportPage, USAGE_EXPORT_PAGE};
 pub use store::{OpenedStore, Receipted, Store};
 pub use sums::{FILL_STEP, MOST_GROUPS, SumAsk, SumFault, SumQuery, SumViewer, UsageFilter, UsageSum, WrongSum};

@@ -4,6 +4,7 @@
 //! Every verb is written once for both engines, as statements that both understand
 //! (`person/statement.rs`).
 
+pub mod passkey;
 pub(crate) mod statement;
 
 use std::str::FromStr;

@@ -73,6 +73,7 @@ mod measures;
 mod notices;
 mod operators;
 mod outbox;
+pub(crate) mod passkeys;
 mod payments;
 mod people;
 mod probes;

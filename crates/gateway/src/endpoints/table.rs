@@ -51,6 +51,7 @@ pub(super) const FAMILIES: &[Family] = &[
     people::passwords::FAMILY,
     people::totp::FAMILY,
     people::oidc::FAMILY,
+    people::passkeys::FAMILY,
     people::members::FAMILY,
     people::playground::FAMILY,
     // account holders

@@ -24,6 +24,8 @@ pub enum LetterAbout {
     KnownAlready,
     Reset,
     PasswordChanged,
+    PasskeyAdded,
+    PasskeyRemoved,
     Invite,
     /// To an operator: what fires, in words.
     Alert,
@@ -91,6 +93,30 @@ impl LetterAbout {
                 "此邮箱地址的密码已更改，所有会话均已结束。",
                 "登录",
                 "如果不是您本人操作，请立即重设密码。",
+            ),
+            (LetterAbout::PasskeyAdded, false) => Words(
+                "A passkey was added",
+                "From now on a passkey that was added just now signs you in, without a password.",
+                "See your passkeys",
+                "If it was not you, sign in at once, remove it, end all other sessions and change your password.",
+            ),
+            (LetterAbout::PasskeyAdded, true) => Words(
+                "已添加通行密钥",
+                "刚刚添加了一个通行密钥，今后无需密码即可用它登录。",
+                "查看通行密钥",
+                "如果不是您本人操作，请立即登录，移除该通行密钥，结束其他所有会话并更改密码。",
+            ),
+            (LetterAbout::PasskeyRemoved, false) => Words(
+                "A passkey was removed",
+                "A passkey of yours was removed and signs nobody in any more.",
+                "See your passkeys",
+                "If it was not you, sign in at once, end all other sessions and change your password.",
+            ),
+            (LetterAbout::PasskeyRemoved, true) => Words(
+                "已移除通行密钥",
+                "您的一个通行密钥已被移除，不能再用它登录。",
+                "查看通行密钥",
+                "如果不是您本人操作，请立即登录，结束其他所有会话并更改密码。",
             ),
             (LetterAbout::Invite, false) => Words(
                 "You are invited",
@@ -196,7 +222,9 @@ mod tests {
     #[test]
     fn every_letter_is_written_in_both_languages_with_its_link() {
         use LetterAbout::*;
-        for about in [Verify, KnownAlready, Reset, PasswordChanged, Invite, Alert, LowBalance] {
+        let all =
+            [Verify, KnownAlready, Reset, PasswordChanged, PasskeyAdded, PasskeyRemoved, Invite, Alert, LowBalance];
+        for about in all {
             let subjects = ["en", "zh-CN"].map(|locale| {
                 let letter = Letter {
                     about,

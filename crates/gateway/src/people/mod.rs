@@ -1,9 +1,10 @@
-//! What signing in needs beside the store: passwords, second factors, waits against guessing, and
-//! mail. Endpoints put it together; nothing here knows HTTP.
+//! What signing in needs beside the store: passwords, passkeys, second factors, waits against
+//! guessing, and mail. Endpoints put it together; nothing here knows HTTP.
 
 mod common;
 pub mod issuers;
 pub mod letter;
+pub mod passkeys;
 pub mod passwords;
 pub mod post;
 pub mod tokens;
@@ -16,6 +17,7 @@ use crate::secrets::Secrets;
 use crate::settings::PeopleSettings;
 use issuers::IssuerDesk;
 use letter::Letter;
+use passkeys::PasskeyDesk;
 use passwords::Passwords;
 use post::Post;
 use std::sync::Arc;
@@ -28,6 +30,7 @@ pub struct PeopleDesk {
     pub waits: GuardedWaits,
     pub post: Post,
     pub issuers: IssuerDesk,
+    pub passkeys: PasskeyDesk,
     secrets: Arc<Secrets>,
     /// Mail was queued.
     bell: Notify,
@@ -41,6 +44,7 @@ impl PeopleDesk {
             waits: GuardedWaits::counting(meter),
             post,
             issuers: IssuerDesk::new(&settings.issuers, secrets.clone()),
+            passkeys: PasskeyDesk::new(settings.passkeys.as_ref(), secrets.clone()),
             secrets,
             bell: Notify::new(),
         }

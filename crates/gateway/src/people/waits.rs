@@ -36,6 +36,8 @@ pub enum GuardedAct {
     Invite,
     /// Any change of somebody who is signed in: each leaves a row for good.
     Change,
+    /// A passkey that comes or goes: each sends a letter to its person.
+    Passkey,
 }
 
 /// So many attempts pass; then each waits twice as long as the one before.
@@ -62,6 +64,7 @@ impl GuardedAct {
             GuardedAct::Token => "token",
             GuardedAct::Invite => "invite",
             GuardedAct::Change => "change",
+            GuardedAct::Passkey => "passkey",
         }
     }
 
@@ -77,6 +80,7 @@ impl GuardedAct {
             (GuardedAct::Token, Counted::Address) => rule(20, SECOND, 15 * MINUTE),
             (GuardedAct::Invite, Counted::Subject) => rule(20, 30 * SECOND, HOUR),
             (GuardedAct::Change, Counted::Subject) => rule(200, SECOND, HOUR),
+            (GuardedAct::Passkey, Counted::Subject) => rule(20, MINUTE, HOUR),
             (GuardedAct::SignIn | GuardedAct::Token, Counted::All) => rule(3_000, SECOND, MINUTE),
             (GuardedAct::Mail | GuardedAct::Invite, Counted::All) => rule(1_000, SECOND, MINUTE),
             _ => None,

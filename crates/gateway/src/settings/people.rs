@@ -1,7 +1,7 @@
 //! `[people]` in tollgate.toml: whether people sign in here, who may sign up, how they get mail,
 //! and which issuers vouch for them.
 
-use super::{ConfigSource, TrialSettings};
+use super::{ConfigSource, PasskeySettings, TrialSettings};
 use std::fmt;
 use std::path::PathBuf;
 use tollgate_catalog::Money;
@@ -25,6 +25,8 @@ pub struct PeopleSettings {
     /// Browsers reach us by https: cookies are for that only.
     pub secure: bool,
     pub issuers: Vec<IssuerSettings>,
+    /// `None`: nobody signs in by a passkey.
+    pub passkeys: Option<PasskeySettings>,
 }
 
 /// An issuer of OpenID Connect, by the name that its paths have.
@@ -119,12 +121,13 @@ impl Default for PeopleSettings {
             origin: None,
             secure: false,
             issuers: Vec::new(),
+            passkeys: None,
         }
     }
 }
 
 impl PeopleSettings {
-    pub fn read(form: &mut Form<'_>, source: &ConfigSource) -> PeopleSettings {
+    pub fn read(form: &mut Form<'_>, source: &ConfigSource, public_url: Option<&str>) -> PeopleSettings {
         let default = PeopleSettings::default();
         let mut table = form.table("people");
         let choices = [("open", SignUp::Open), ("invite", SignUp::Invite), ("closed", SignUp::Closed)];
@@ -134,6 +137,7 @@ impl PeopleSettings {
             mail: mail(&mut table, source),
             trial: TrialSettings::read(&mut table),
             issuers: issuers(&mut table, source),
+            passkeys: PasskeySettings::read(&mut table, public_url),
             step_up_above: Money::from_nano(
                 table.int_or("step_up_above_usd", STEP_UP_USD, 0..=1_000_000_000).saturating_mul(1_000_000_000),
             ),

@@ -65,6 +65,7 @@ impl ConfigSource {
         if database != "sqlite" && !database.starts_with("postgres://") && !database.starts_with("postgresql://") {
             form.mistake("database", "must be \"sqlite\" or an address that starts with postgres://");
         }
+        let public_url = public_url(form);
         let settings = Settings {
             listen: form.parsed_or("listen", default),
             tls: TlsFiles::read(form, self),
@@ -91,9 +92,9 @@ impl ConfigSource {
             probes: ProbeSettings::read(form),
             storage: StorageSettings::read(form),
             payments: PaymentSettings::read(form, self),
-            people: PeopleSettings::read(form, self),
+            people: PeopleSettings::read(form, self, public_url.as_deref()),
             exports: export_room(form),
-            public_url: public_url(form),
+            public_url,
             secrets_file: PathBuf::new(),
             new_secrets: false,
         };

@@ -196,6 +196,21 @@ pub fn set_way(people: &PeopleSettings, value: &str, seconds: i64) -> Option<Hea
     set(people, way_name(people), value, seconds)
 }
 
+/// What the cookie of a ceremony with a passkey is called.
+fn ceremony_name(people: &PeopleSettings) -> &'static str {
+    if people.secure { "__Host-tollgate-passkey" } else { "tollgate_passkey" }
+}
+
+/// The cookie of a ceremony with a passkey that a request comes with.
+pub fn ceremony_cookie<'a>(people: &PeopleSettings, headers: &'a HeaderMap) -> Option<&'a str> {
+    cookie(headers, ceremony_name(people))
+}
+
+/// The header that gives it to a browser for so long, or takes it away.
+pub fn set_ceremony(people: &PeopleSettings, value: &str, seconds: i64) -> Option<HeaderValue> {
+    set(people, ceremony_name(people), value, seconds)
+}
+
 fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = all.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));

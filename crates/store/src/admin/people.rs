@@ -38,6 +38,11 @@ impl Store {
                 self.end_sessions(person, None, done).await?;
                 value(found)
             }
+            AdminCommand::PersonPasskeysRemove { person, done } => {
+                let found = self.person(person).await?.ok_or_else(|| missing(person.to_string()))?;
+                self.remove_passkeys(person, done).await?;
+                value(found)
+            }
             AdminCommand::MembershipPut { account, person, role, done } => {
                 self.account(account).await?.ok_or_else(|| missing(account.to_string()))?;
                 self.person(person).await?.ok_or_else(|| missing(person.to_string()))?;

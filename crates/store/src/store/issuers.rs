@@ -23,7 +23,8 @@ const ADD_LINK: &str = "INSERT INTO issuer_link (issuer, subject, person_id, ema
 /// Unless no way in would be left.
 const DROP_LINK: &str = "DELETE FROM issuer_link WHERE person_id = $1 AND issuer = $2 AND \
      (EXISTS (SELECT 1 FROM credential WHERE person_id = $1 AND kind = 'password') \
-     OR EXISTS (SELECT 1 FROM issuer_link l WHERE l.person_id = $1 AND l.issuer <> $2))";
+     OR EXISTS (SELECT 1 FROM issuer_link l WHERE l.person_id = $1 AND l.issuer <> $2) \
+     OR EXISTS (SELECT 1 FROM passkey WHERE person_id = $1 AND rp_id = $3))";
 const USE_LINK: &str = "UPDATE issuer_link SET used_at = $4 WHERE issuer = $1 AND subject = $2 AND person_id = $3";
 const USE_WAY: &str = "INSERT INTO issuer_way (hash, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 const TAKE_INVITES: &str = "INSERT INTO membership (account_id, person_id, role, created_at) \
@@ -31,7 +32,7 @@ const TAKE_INVITES: &str = "INSERT INTO membership (account_id, person_id, role,
      ON CONFLICT DO NOTHING";
 const DROP_INVITES: &str = "DELETE FROM invite WHERE folded = $1 AND account_id IS NOT NULL";
 
-fn use_way(way: UsedWay) -> PersonStatement {
+pub(super) fn use_way(way: UsedWay) -> PersonStatement {
     must(USE_WAY, values![way.hash, way.expires_at])
 }
 
@@ -73,12 +74,13 @@ impl Store {
         Ok(self.write_people(write).await?.is_none())
     }
 
-    /// `false`: there is no such link, or no way in would be left.
-    pub async fn unlink_issuer(&self, person: &PersonRecord, issuer: &str) -> Result<bool, StoreError> {
+    /// `false`: there is no such link, or no way in would be left. Passkeys are one where they
+    /// were made for `rp_id`.
+    pub async fn unlink_issuer(&self, person: &PersonRecord, issuer: &str, rp_id: &str) -> Result<bool, StoreError> {
         let now = self.people_now();
         let done = Attribution::by(person.actor(), String::new());
         let write = vec![
-            must(DROP_LINK, values![person.id.0, issuer]),
+            must(DROP_LINK, values![person.id.0, issuer, rp_id]),
             noted(now, &done, "person.issuer_unlink", &person.id.to_string(), issuer),
         ];
         Ok(self.write_people(write).await?.is_none())

@@ -41,8 +41,18 @@ impl Store {
         &self,
         new: NewSession,
         signed_by: &PersonRecord,
-        mut write: Vec<PersonStatement>,
+        write: Vec<PersonStatement>,
     ) -> Result<bool, StoreError> {
+        Ok(self.begin_after(new, signed_by, write).await?.is_none())
+    }
+
+    /// The same, and the number of the statement that stopped it.
+    pub(super) async fn begin_after(
+        &self,
+        new: NewSession,
+        signed_by: &PersonRecord,
+        mut write: Vec<PersonStatement>,
+    ) -> Result<Option<usize>, StoreError> {
         let (id, now) = (on_engine!(self, e => e.people_ids().session()), self.people_now());
         if let Some(old) = new.replaces {
             write.push(may(END_KEYS_OF_SESSION, values![now, old]));
@@ -57,7 +67,7 @@ impl Store {
         write.push(may(most, values![new.person.0, MOST]));
         let done = Attribution::by(signed_by.actor(), String::new());
         write.push(noted(now, &done, "session.begin", &id.to_string(), &new.address));
-        Ok(self.write_people(write).await?.is_none())
+        self.write_people(write).await
     }
 
     /// The session of a cookie's value. Whether its time is over is for the caller to say.
@@ -155,6 +165,7 @@ impl Store {
             may(stale, values![unverified_before]),
             may("DELETE FROM credential WHERE person_id NOT IN (SELECT id FROM person)", Vec::new()),
             may("DELETE FROM issuer_link WHERE person_id NOT IN (SELECT id FROM person)", Vec::new()),
+            may("DELETE FROM passkey WHERE person_id NOT IN (SELECT id FROM person)", Vec::new()),
             may("DELETE FROM issuer_way WHERE expires_at <= $1", values![sure]),
         ];
         self.write_people(write).await.map(drop)

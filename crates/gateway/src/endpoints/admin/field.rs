@@ -2,6 +2,7 @@
 //! description.
 
 use super::wrong;
+use crate::endpoints::openapi::shapes::named;
 use crate::refusal::Refusal;
 use serde_json::{Map, Value, json};
 use tollgate_wire::error::Code;
@@ -36,6 +37,8 @@ pub enum FieldKind {
     /// A list of texts.
     Names,
     Word(&'static [&'static str]),
+    /// An object that is described under this name; whoever takes it reads it.
+    Shape(&'static str),
 }
 
 /// A time in milliseconds since 1970, up to the end of the year 9999.
@@ -71,6 +74,7 @@ impl FieldKind {
                 json!({ "type": "array", "minItems": 1, "maxItems": MOST_NAMES, "items": text(LONGEST_NAME) })
             }
             FieldKind::Word(words) => json!({ "enum": words }),
+            FieldKind::Shape(name) => named(name),
         }
     }
 
@@ -92,6 +96,7 @@ impl FieldKind {
                 (1..=MOST_NAMES).contains(&all.len()) && all.iter().all(|one| text(one, LONGEST_NAME))
             }),
             FieldKind::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
+            FieldKind::Shape(_) => value.is_object(),
         }
     }
 
@@ -104,6 +109,7 @@ impl FieldKind {
             FieldKind::Flag => "`true` or `false`".to_owned(),
             FieldKind::Names => format!("a list of 1 to {MOST_NAMES} names"),
             FieldKind::Word(words) => format!("one of {}", words.join(", ")),
+            FieldKind::Shape(name) => format!("an object ({name} in /openapi.json)"),
         }
     }
 

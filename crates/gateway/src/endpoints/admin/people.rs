@@ -38,6 +38,9 @@ fn rows() -> Vec<Row> {
         CHANGE.patch(one, "Changes a role in the house; locks a person out or lets them in").gives(named("Person")),
         LINK.post("/api/admin/people/links", "A one-time link to sign in with, for a person").gives(named("Person")),
         SIGN_OUT.post("/api/admin/people/{person}/sign-out", "Ends all sessions of a person").gives(named("Person")),
+        PASSKEYS
+            .post("/api/admin/people/{person}/passkeys/remove", "Removes all passkeys of a person; sessions end")
+            .gives(named("Person")),
         MEMBER
             .put("/api/admin/accounts/{account}/members/{person}", "Puts a person into an account, with a role")
             .gives(named("Person")),
@@ -153,6 +156,16 @@ static SIGN_OUT: OperatorVerb = OperatorVerb {
     command: "person_sign_out",
     fields: &[PERSON, REASON],
     plan: |asked| Ok(AdminCommand::PersonSignOut { person: asked.get("person")?, done: asked.done()? }.into()),
+};
+
+/// For somebody who has lost a device. What is left, or a one-time link, lets them in again.
+static PASSKEYS: OperatorVerb = OperatorVerb {
+    command: "person_passkeys_remove",
+    fields: &[PERSON, REASON],
+    plan: |asked| {
+        asked.strong()?;
+        Ok(AdminCommand::PersonPasskeysRemove { person: asked.get("person")?, done: asked.done()? }.into())
+    },
 };
 
 static MEMBER: OperatorVerb = OperatorVerb {

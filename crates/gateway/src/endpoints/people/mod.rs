@@ -1,8 +1,9 @@
-//! What people do by a session: signing in and out, passwords, second factors, members of an
-//! account. Every endpoint is a verb (`verb.rs`): fields, and a function that answers.
+//! What people do by a session: signing in and out, passwords, passkeys, second factors, members of
+//! an account. Every endpoint is a verb (`verb.rs`): fields, and a function that answers.
 
 pub mod members;
 pub mod oidc;
+pub mod passkeys;
 pub mod passwords;
 pub mod playground;
 mod prove;

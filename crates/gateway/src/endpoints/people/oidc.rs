@@ -439,12 +439,13 @@ static UNLINK: PersonVerb = PersonVerb {
         async move {
             let own = asked.strong()?;
             let (settings, _) = of_settings(&asked.app, &asked.text("issuer")?)?;
-            if asked.app.store.unlink_issuer(&own.record, &settings.issuer).await? {
+            let rp_id = asked.app.people.passkeys.rp_id();
+            if asked.app.store.unlink_issuer(&own.record, &settings.issuer, rp_id).await? {
                 return Ok(done());
             }
             let links = asked.app.store.issuer_links(own.id).await?;
             if links.iter().any(|link| link.is.issuer == settings.issuer) {
-                let text = "Set a password first: without one, and without this issuer, you could not sign in.";
+                let text = "Set a password or add a passkey first: without this issuer you could not sign in.";
                 return Err(Refusal::new(Code::Conflict, text));
             }
             Err(Refusal::about(Code::NotFound, "issuer", "You are not linked to this issuer."))

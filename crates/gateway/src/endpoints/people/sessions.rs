@@ -280,6 +280,8 @@ async fn record(asked: &PersonRequest, person: &PersonRecord, session: &Value, s
     }
     let credentials = asked.app.store.credentials(person.id).await?;
     let has = |kind| credentials.iter().any(|one| one.kind == kind);
+    let rp_id = asked.app.people.passkeys.rp_id();
+    let passkeys = asked.app.store.passkeys(person.id).await?;
     Ok(json!({
         "object": "session",
         "person": person,
@@ -288,6 +290,7 @@ async fn record(asked: &PersonRequest, person: &PersonRecord, session: &Value, s
         "strong": strong,
         "password": has(tollgate_store::CredentialKind::Password),
         "totp": has(tollgate_store::CredentialKind::Totp),
+        "passkeys": passkeys.iter().filter(|one| one.rp_id == rp_id).count(),
         "sign_up": asked.app.settings.people.sign_up.word(),
     }))
 }

@@ -52,6 +52,7 @@ fn schemas() -> Value {
             "sign_up": { "enum": ["open", "invite", "closed"] },
             "password_characters": { "type": "integer", "description": "At least" },
             "issuers": { "type": "array", "items": { "type": "object" }, "description": "By which people sign in too" },
+            "passkeys": { "type": "boolean", "description": "People sign in by passkeys" },
         } },
     })
 }
@@ -64,7 +65,11 @@ static HOW: PersonVerb = PersonVerb {
             let issuer =
                 |one: &IssuerSettings| json!({ "name": one.name, "label": one.label, "sign_up": one.sign_up.word() });
             let issuers: Vec<Value> = asked.app.people.issuers.all().map(issuer).collect();
-            Ok(json!({ "sign_up": sign_up, "password_characters": SHORTEST, "issuers": issuers }).into())
+            let passkeys = asked.app.people.passkeys.settings().is_some();
+            Ok(json!({
+                "sign_up": sign_up, "password_characters": SHORTEST, "issuers": issuers, "passkeys": passkeys,
+            })
+            .into())
         }
         .boxed()
     },

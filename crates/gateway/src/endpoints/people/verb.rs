@@ -163,6 +163,10 @@ impl PersonVerb {
         self.described(path, Row::post(path, access, self.handler(path, access, Repeats::No), summary))
     }
 
+    pub fn patch(&'static self, path: &'static str, access: Access, summary: &'static str) -> Row {
+        self.described(path, Row::patch(path, access, self.handler(path, access, Repeats::No), summary))
+    }
+
     pub fn delete(&'static self, path: &'static str, access: Access, summary: &'static str) -> Row {
         self.described(path, Row::delete(path, access, self.handler(path, access, Repeats::No), summary))
     }

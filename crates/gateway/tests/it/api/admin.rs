@@ -478,6 +478,8 @@ async fn people(office: &Office, account: &str) {
     let nobody = json!({ "email": "x@example.com", "reason": "lost" });
     assert_eq!(office.refused("POST", "/api/admin/people/links", Some(nobody)).await.0, 404);
     office.send("POST", &format!("{path}/sign-out"), json!({ "reason": "stolen" })).await;
+    let removed = office.send("POST", &format!("{path}/passkeys/remove"), json!({ "reason": "lost" })).await;
+    assert_eq!(removed["person_id"], json!(id));
     assert_eq!(office.get(&path).await["email"], "Eve@Example.com");
     assert_eq!(office.get("/api/admin/people?limit=1").await["has_more"], false);
     let wish = json!({ "email": "new@example.com", "house_role": "operator", "reason": "hired" });

@@ -22,7 +22,7 @@ mod videos;
 use crate::alerts;
 use crate::api::{catalog, jobs, payments};
 use crate::house::{House, call_id, error_of};
-use crate::people::{issuers, mail, sessions as sign_ins, smtp, trial};
+use crate::people::{issuers, mail, passkeys, sessions as sign_ins, smtp, trial};
 use crate::tls;
 use crate::v1::client_secrets;
 use crate::v1::realtime::{closes, limits, money, turns};
@@ -104,6 +104,7 @@ cases! {
         letters_go_by_starttls_with_a_password_and_again_after_a_refusal_for_now;
     mail: a_letter_whose_sender_died_is_sent_by_the_next;
     issuers: the_issuer_is_down_slow_or_endless;
+    passkeys: the_counter_of_a_passkey_goes_back;
     sign_ins: the_database_is_down_at_a_sign_in;
     vectors: the_provider_dies_in_mid_vectors, the_client_leaves_in_mid_vectors, more_vectors_than_are_taken,
         a_part_of_a_list_fails, a_part_of_a_list_stays_busy, a_later_part_of_a_list_is_refused, no_room_for_vectors;

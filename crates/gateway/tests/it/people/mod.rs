@@ -1,6 +1,7 @@
 //! People: sessions, roles, mail, second factors and waits, over real sockets.
 
 mod access;
+mod authenticator;
 mod csrf;
 mod factors;
 mod guessing;
@@ -9,6 +10,8 @@ pub mod issuers;
 mod keys;
 pub mod mail;
 mod members;
+pub mod passkeys;
+mod passkeys_hostile;
 pub mod sessions;
 pub mod smtp;
 pub mod trial;
