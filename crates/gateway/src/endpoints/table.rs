@@ -53,6 +53,7 @@ pub(super) const FAMILIES: &[Family] = &[
     people::oidc::FAMILY,
     people::members::FAMILY,
     people::playground::FAMILY,
+    people::view::FAMILY,
     // account holders
     account::FAMILY,
     usage_sums::FAMILY,

@@ -12,6 +12,7 @@ mod members;
 pub mod sessions;
 pub mod smtp;
 pub mod trial;
+mod views;
 
 use crate::house::{House, Plan};
 use base64::Engine as _;
