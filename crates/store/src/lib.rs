@@ -92,9 +92,9 @@ pub use payment::{
 };
 pub use person::passkey::{AddedPasskey, NewPasskey, PasskeyRecord, PasskeyUse, UsedPasskey};
 pub use person::{
-    AccountMember, AccountRole, CredentialKind, DueMail, FoundSession, HouseRole, InviteRecord, InvitedInto,
-    IssuerLink, IssuerSubject, Membership, NewInvite, NewMailToken, NewPerson, NewSession, NotARole, PasswordHash,
-    PersonRecord, SessionRecord, StoredCredential, TokenPurpose, UsedCode, UsedWay, folded_email,
+    AccountMember, AccountRole, AccountView, CredentialKind, DueMail, FoundSession, HouseRole, InviteRecord,
+    InvitedInto, IssuerLink, IssuerSubject, Membership, NewInvite, NewMailToken, NewPerson, NewSession, NotARole,
+    PasswordHash, PersonRecord, SessionRecord, StoredCredential, TokenPurpose, UsedCode, UsedWay, folded_email,
 };
 pub use probe::{ProbeClaim, ProbeDay, ProbeLimits, ProbeTurn};
 pub use report::{AuditReport, Breach, Gauges, Recovered, Swept};

@@ -27,7 +27,7 @@ pub enum AccountRole {
 }
 
 /// What a person may do in the house.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HouseRole {
     /// Reads what operators see, changes nothing.
@@ -249,6 +249,8 @@ pub struct NewSession {
     /// They have proved just now who they are; an issuer may have vouched for somebody of
     /// yesterday.
     pub strong: bool,
+    /// What an issuer says that they may do in the house, as long as the session lasts.
+    pub issuer_role: Option<HouseRole>,
 }
 
 /// Who somebody is at an issuer of OpenID Connect.
@@ -258,6 +260,9 @@ pub struct IssuerSubject {
     pub subject: String,
     /// What the issuer said, for people to recognise it.
     pub email: String,
+    /// What they may do in the house, by the groups they are in there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub house_role: Option<HouseRole>,
 }
 
 /// The same as its person sees it.
@@ -292,6 +297,17 @@ pub enum UsedCode {
 pub struct FoundSession {
     pub session: SessionRecord,
     pub person: PersonRecord,
+    /// The account that they look at as its customers see it.
+    pub viewing: Option<AccountView>,
+}
+
+/// Somebody of the house looks at an account, until a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountView {
+    #[serde(rename = "account_id")]
+    pub account: AccountId,
+    #[serde(rename = "until_ms")]
+    pub until: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

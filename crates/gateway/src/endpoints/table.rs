@@ -54,6 +54,7 @@ pub(super) const FAMILIES: &[Family] = &[
     people::passkeys::FAMILY,
     people::members::FAMILY,
     people::playground::FAMILY,
+    people::view::FAMILY,
     // account holders
     account::FAMILY,
     usage_sums::FAMILY,

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use tollgate_catalog::Money;
 use tollgate_catalog::form::Form;
+use tollgate_store::HouseRole;
 use tollgate_upstream::{Issuer, Secret};
 
 /// Changes of money by an operator's session above this need a step-up.
@@ -45,6 +46,23 @@ pub struct IssuerSettings {
     pub email_domains: Vec<String>,
     /// An e-mail counts when the issuer says that it is verified.
     pub require_email_verified: bool,
+    /// The claim with the groups that somebody is in.
+    pub groups: String,
+    /// What whoever is in a group may do in the house.
+    pub house_roles: Vec<(String, HouseRole)>,
+}
+
+impl IssuerSettings {
+    /// Where groups are looked for; nowhere, where none is worth anything.
+    pub fn groups_claim(&self) -> Option<String> {
+        (!self.house_roles.is_empty()).then(|| self.groups.clone())
+    }
+
+    /// The highest role of somebody who is in these groups.
+    pub fn house_role(&self, groups: &[String]) -> Option<HouseRole> {
+        let of = |(group, role): &(String, HouseRole)| groups.contains(group).then_some(*role);
+        self.house_roles.iter().filter_map(of).max()
+    }
 }
 
 /// Who may become a person here.
@@ -194,6 +212,8 @@ fn issuers(form: &mut Form<'_>, source: &ConfigSource) -> Vec<IssuerSettings> {
             sign_up: table.choice_or("sign_up", SignUp::Closed, &choices),
             email_domains: table.opt_texts("email_domains").unwrap_or_default(),
             require_email_verified: table.flag_or("require_email_verified", true),
+            groups: table.text_or("groups_claim", "groups"),
+            house_roles: house_roles(&mut table),
             name,
         };
         if let Err(why) = Issuer::new(&one.issuer, &one.client_id, None, Vec::new()) {
@@ -203,6 +223,17 @@ fn issuers(form: &mut Form<'_>, source: &ConfigSource) -> Vec<IssuerSettings> {
         found.push(one);
     }
     all.finish();
+    found
+}
+
+/// Groups of an issuer and what they are worth here.
+fn house_roles(form: &mut Form<'_>) -> Vec<(String, HouseRole)> {
+    let Some(mut table) = form.opt_table("house_roles") else { return Vec::new() };
+    let choices = [HouseRole::Operator, HouseRole::Auditor].map(|role| (role.word(), role));
+    let groups: Vec<String> = table.keys().map(str::to_owned).collect();
+    let role = |group: String| table.choice(&group, &choices).map(|role| (group, role));
+    let found = groups.into_iter().filter_map(role).collect();
+    table.finish();
     found
 }
 

@@ -10,7 +10,7 @@ use super::person;
 use crate::refusal::Refusal;
 use http::request::Parts;
 pub use tollgate_store::AccountRole;
-use tollgate_store::{Account, AccountId, KeyScope, PersonId};
+use tollgate_store::{Account, AccountId, KeyScope, Membership, PersonId};
 use tollgate_wire::error::Code;
 
 /// Somebody who manages an account.
@@ -77,9 +77,8 @@ pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Acco
 
 async fn signed_in(register: &Register<'_>, parts: &Parts) -> Result<AccountHolder, Refusal> {
     let person = person::authenticate(register, parts).await?;
-    let id = person.account(parts, AccountRole::Viewer)?;
+    let Membership { account: id, role } = person.membership(parts, AccountRole::Viewer)?;
     let account =
         register.store.account(id).await?.ok_or_else(|| Refusal::new(Code::NotFound, "There is no such account."))?;
-    let role = person.memberships.iter().find(|one| one.account == id).map_or(AccountRole::Viewer, |one| one.role);
     Ok(AccountHolder { account, role, actor: person.actor(), strong: person.strong, person: Some(person.id) })
 }

@@ -15,7 +15,8 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use sha2::{Digest as _, Sha256};
 use tollgate_store::{
-    AccountId, AccountRole, Attribution, FoundSession, HouseRole, Membership, PersonId, PersonRecord, SessionRecord,
+    AccountId, AccountRole, AccountView, Attribution, FoundSession, HouseRole, Membership, PersonId, PersonRecord,
+    SessionRecord,
 };
 use tollgate_wire::error::Code;
 
@@ -42,6 +43,8 @@ pub struct Person {
     pub session: SessionRecord,
     /// Of the cookie's value.
     pub hash: [u8; 32],
+    /// The account that they look at as its customers see it.
+    pub viewing: Option<AccountView>,
 }
 
 impl Person {
@@ -65,15 +68,21 @@ impl Person {
     /// The account that a request is about, in which they have this role or a higher one. Whoever
     /// is in one account only need not name it.
     pub fn account(&self, parts: &Parts, least: AccountRole) -> Result<AccountId, Refusal> {
+        Ok(self.membership(parts, least)?.account)
+    }
+
+    /// The same, and what they are in it.
+    pub fn membership(&self, parts: &Parts, least: AccountRole) -> Result<Membership, Refusal> {
         let name = "Tollgate-Account";
         let membership = match parts.headers.get(ACCOUNT_HEADER) {
             Some(text) => {
                 let named: Option<AccountId> = text.to_str().ok().and_then(|text| text.parse().ok());
-                let own = self.memberships.iter().find(|one| Some(one.account) == named);
-                own.ok_or_else(|| Refusal::about(Code::NotFound, name, "There is no such account among yours."))?
+                let own = self.memberships.iter().find(|one| Some(one.account) == named).cloned();
+                let seen = own.or_else(|| self.seen(parts).filter(|one| Some(one.account) == named));
+                seen.ok_or_else(|| Refusal::about(Code::NotFound, name, "There is no such account among yours."))?
             }
             None => match self.memberships.as_slice() {
-                [one] => one,
+                [one] => one.clone(),
                 [] => return Err(Refusal::new(Code::RoleRequired, "You are in no account.")),
                 _ => {
                     let text = "You are in several accounts: name one in the header `Tollgate-Account`.";
@@ -86,7 +95,13 @@ impl Person {
                 format!("This needs the role {} in the account; yours is {}.", least.word(), membership.role.word());
             return Err(Refusal::new(Code::RoleRequired, text));
         }
-        Ok(membership.account)
+        Ok(membership)
+    }
+
+    /// What they are in the account that they look at: somebody who reads.
+    fn seen(&self, parts: &Parts) -> Option<Membership> {
+        let view = self.viewing.filter(|_| reads(&parts.method))?;
+        Some(Membership { account: view.account, role: AccountRole::Viewer })
     }
 }
 
@@ -98,7 +113,7 @@ pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Pers
     if !reads(&parts.method) {
         from_our_page(register.people, parts)?;
     }
-    let FoundSession { session, person } = register.store.session(hash).await?.ok_or_else(none)?;
+    let FoundSession { session, person, viewing } = register.store.session(hash).await?.ok_or_else(none)?;
     let now = register.world.now_ms();
     if person.disabled_at.is_some() || !is_alive(&session, person.house_role, now) {
         return Err(none());
@@ -111,7 +126,9 @@ pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Pers
     Peer::prove(parts);
     let strong = (0..STRONG_MS).contains(&(now - session.strong_at));
     let (id, memberships, house_role) = (person.id, person.memberships.clone(), person.house_role);
-    Ok(Person { id, memberships, house_role, strong, record: person, session, hash })
+    // Whoever has no role in the house any more looks at nothing.
+    let viewing = viewing.filter(|view| now < view.until && house_role.is_some());
+    Ok(Person { id, memberships, house_role, strong, record: person, session, hash, viewing })
 }
 
 /// Where people do not sign in, nothing about them is there.

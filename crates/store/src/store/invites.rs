@@ -1,6 +1,6 @@
 //! The verbs of invites: into an account, or into the house.
 
-use super::people::{end_all_sessions, noted, put_password};
+use super::people::{end_all_sessions, noted_in, put_password};
 use super::{Engine, Store};
 use crate::error::StoreError;
 use crate::ids::{AccountId, InviteId};
@@ -59,7 +59,7 @@ impl Store {
         write.extend(new.mail.map(|sealed| self.put_mail(sealed, now)));
         let detail = serde_json::json!({ "email": email, "into": new.into });
         let subject = account.map_or_else(|| id.to_string(), |account| account.to_string());
-        write.push(noted(now, &done, "invite.create", &subject, &detail.to_string()));
+        write.push(noted_in(account, now, &done, "invite.create", &subject, &detail.to_string()));
         if self.write_people(write).await?.is_some() {
             return Err(StoreError::Conflict(format!("{MOST} invites are open already")));
         }
@@ -97,7 +97,7 @@ impl Store {
             Some(account) => must("DELETE FROM invite WHERE id = $1 AND account_id = $2", values![id.0, account.0]),
             None => must("DELETE FROM invite WHERE id = $1 AND account_id IS NULL", values![id.0]),
         };
-        let write = vec![revoke, noted(self.people_now(), &done, "invite.revoke", &id.to_string(), "")];
+        let write = vec![revoke, noted_in(account, self.people_now(), &done, "invite.revoke", &id.to_string(), "")];
         Ok(self.write_people(write).await?.is_none())
     }
 
@@ -113,11 +113,11 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let (now, id) = (self.people_now(), person.id.0);
         let done = Attribution::by(person.actor(), String::new());
-        let raise = match invite.into {
+        let (account, raise) = match invite.into {
             InvitedInto::Account { account_id, role } => {
-                may(RAISE_MEMBERSHIP, values![account_id.0, id, role.word(), now])
+                (Some(account_id), may(RAISE_MEMBERSHIP, values![account_id.0, id, role.word(), now]))
             }
-            InvitedInto::House { house_role } => may(RAISE_HOUSE_ROLE, values![id, house_role.word(), now]),
+            InvitedInto::House { house_role } => (None, may(RAISE_HOUSE_ROLE, values![id, house_role.word(), now])),
         };
         let detail = serde_json::json!({ "person": person.id, "into": invite.into });
         let mut write = vec![must(USE_INVITE, values![hash, now])];
@@ -131,7 +131,7 @@ impl Store {
             may("UPDATE person SET verified_at = coalesce(verified_at, $2) WHERE id = $1", values![id, now]),
         ]);
         write.extend(end_all_sessions(person.id, now));
-        write.extend([noted(now, &done, "invite.accept", &invite.id.to_string(), &detail.to_string())]);
+        write.extend([noted_in(account, now, &done, "invite.accept", &invite.id.to_string(), &detail.to_string())]);
         Ok(self.write_people(write).await?.is_none())
     }
 

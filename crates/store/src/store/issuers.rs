@@ -8,7 +8,8 @@ use crate::ids::{AccountId, PersonId};
 use crate::operator::Attribution;
 use crate::person::statement::{PersonStatement, SqlRow, may, must, values};
 use crate::person::{
-    AccountRole, IssuerLink, IssuerSubject, NewPerson, NewSession, PersonRecord, UsedCode, UsedWay, folded_email,
+    AccountRole, HouseRole, IssuerLink, IssuerSubject, NewPerson, NewSession, PersonRecord, UsedCode, UsedWay,
+    folded_email,
 };
 
 /// Issuers of one person.
@@ -49,7 +50,8 @@ impl Store {
         const SQL: &str = "SELECT issuer, subject, email, created_at, used_at FROM issuer_link WHERE person_id = $1 \
              ORDER BY issuer LIMIT $2";
         let one = |row: &SqlRow| {
-            let is = IssuerSubject { issuer: row.text(0)?, subject: row.text(1)?, email: row.text(2)? };
+            let is =
+                IssuerSubject { issuer: row.text(0)?, subject: row.text(1)?, email: row.text(2)?, house_role: None };
             Ok(IssuerLink { is, created_at: row.int(3)?, used_at: row.int(4)? })
         };
         self.people_rows(SQL, values![person.0, MOST]).await?.iter().map(one).collect()
@@ -147,8 +149,10 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let now = self.people_now();
         let mut write = self.vouched(person, is, way, code);
-        let sql = "UPDATE session SET hash = $2, strong_at = $3, seen_at = $3 WHERE hash = $1 AND person_id = $4";
-        write.push(must(sql, values![old, new, now, person.0]));
+        // What they may do is what the issuer says now.
+        let sql = "UPDATE session SET hash = $2, strong_at = $3, seen_at = $3, issuer_role = $5 \
+                   WHERE hash = $1 AND person_id = $4";
+        write.push(must(sql, values![old, new, now, person.0, is.house_role.map(HouseRole::word)]));
         Ok(self.write_people(write).await?.is_none())
     }
 

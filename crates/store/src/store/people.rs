@@ -398,7 +398,7 @@ impl Store {
             Some(_) => write.extend(end_all_sessions(person, now)),
             None => write.push(end_console_keys(person, now)),
         }
-        write.push(noted(now, &done, "membership.change", &account.to_string(), &detail.to_string()));
+        write.push(noted_in(Some(account), now, &done, "membership.change", &account.to_string(), &detail.to_string()));
         match self.write_people(write).await? {
             None => Ok(()),
             Some(_) if self.memberships(person).await?.iter().all(|one| *one != there) => {
@@ -423,7 +423,7 @@ impl Store {
         let detail = serde_json::json!({ "person": person, "before": null, "after": role });
         let mut write = vec![may(PUT_MEMBERSHIP, values![account.0, person.0, role.word(), now])];
         write.extend(end_all_sessions(person, now));
-        write.push(noted(now, &done, "membership.change", &account.to_string(), &detail.to_string()));
+        write.push(noted_in(Some(account), now, &done, "membership.change", &account.to_string(), &detail.to_string()));
         self.write_people(write).await.map(drop)
     }
 
@@ -471,8 +471,21 @@ pub(super) fn end_console_keys(person: PersonId, now: i64) -> PersonStatement {
 
 /// The row that says what was done, who did it and why.
 pub(super) fn noted(at: i64, done: &Attribution, action: &str, subject: &str, detail: &str) -> PersonStatement {
-    let sql = "INSERT INTO operator_event (at, actor, action, subject, reason, detail) VALUES ($1, $2, $3, $4, $5, $6)";
-    may(sql, values![at, &done.actor, action, subject, &done.reason, detail])
+    noted_in(None, at, done, action, subject, detail)
+}
+
+/// The same about something in an account, whose own log shows it too.
+pub(super) fn noted_in(
+    account: Option<AccountId>,
+    at: i64,
+    done: &Attribution,
+    action: &str,
+    subject: &str,
+    detail: &str,
+) -> PersonStatement {
+    let sql = "INSERT INTO operator_event (at, actor, action, subject, reason, detail, account_id) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    may(sql, values![at, &done.actor, action, subject, &done.reason, detail, account.map(|id| id.0)])
 }
 
 pub(super) fn put_password(person: PersonId, password: &PasswordHash, now: i64) -> PersonStatement {

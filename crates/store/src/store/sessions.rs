@@ -1,12 +1,14 @@
 //! The verbs of sessions. One that ended is gone: its row is deleted.
 
-use super::people::{USE_TOKEN, end_all_sessions, end_console_keys, noted, person, use_code};
+use super::people::{USE_TOKEN, end_all_sessions, end_console_keys, noted, noted_in, person, use_code};
 use super::{Engine, Store};
 use crate::error::StoreError;
-use crate::ids::{PersonId, SessionId};
+use crate::ids::{AccountId, PersonId, SessionId};
 use crate::operator::Attribution;
 use crate::person::statement::{PersonStatement, SqlRow, may, must, values};
-use crate::person::{FoundSession, NewSession, PersonRecord, SessionRecord, TokenPurpose, UsedCode};
+use crate::person::{
+    AccountView, FoundSession, HouseRole, NewSession, PersonRecord, SessionRecord, TokenPurpose, UsedCode,
+};
 
 /// Sessions of one person; the oldest ends for one more.
 const MOST: i64 = 50;
@@ -59,27 +61,36 @@ impl Store {
             write.push(may("DELETE FROM session WHERE hash = $1", values![old]));
         }
         let strong_at = if new.strong { now } else { 0 };
-        let sql = "INSERT INTO session (hash, id, person_id, created_at, seen_at, strong_at, address, agent) \
-                   VALUES ($1, $2, $3, $4, $4, $7, $5, $6)";
-        write.push(may(sql, values![new.hash, id.0, new.person.0, now, &new.address, &new.agent, strong_at]));
+        let sql = "INSERT INTO session (hash, id, person_id, created_at, seen_at, strong_at, address, agent, issuer_role) \
+                   VALUES ($1, $2, $3, $4, $4, $7, $5, $6, $8)";
+        let role = new.issuer_role.map(HouseRole::word);
+        write.push(may(sql, values![new.hash, id.0, new.person.0, now, &new.address, &new.agent, strong_at, role]));
         let most = "DELETE FROM session WHERE person_id = $1 AND id NOT IN \
                     (SELECT id FROM session WHERE person_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)";
         write.push(may(most, values![new.person.0, MOST]));
         let done = Attribution::by(signed_by.actor(), String::new());
-        write.push(noted(now, &done, "session.begin", &id.to_string(), &new.address));
+        let detail = match role {
+            Some(role) => format!("{}, {role} by the issuer", new.address),
+            None => new.address,
+        };
+        write.push(noted(now, &done, "session.begin", &id.to_string(), &detail));
         self.write_people(write).await
     }
 
     /// The session of a cookie's value. Whether its time is over is for the caller to say.
     pub async fn session(&self, hash: [u8; 32]) -> Result<Option<FoundSession>, StoreError> {
         const SQL: &str = "SELECT s.id, s.created_at, s.seen_at, s.strong_at, s.address, s.agent, p.id, p.email, p.name, \
-             p.locale, p.zone, p.wished_account, p.created_at, p.verified_at, p.disabled_at, h.role FROM session s \
+             p.locale, p.zone, p.wished_account, p.created_at, p.verified_at, p.disabled_at, coalesce(h.role, s.issuer_role), s.views_account, s.views_until FROM session s \
              JOIN person p ON p.id = s.person_id LEFT JOIN house_role h ON h.person_id = p.id WHERE s.hash = $1";
         let rows = self.people_rows(SQL, values![hash]).await?;
         let Some(row) = rows.first() else { return Ok(None) };
         let (session, mut person) = (session(row)?, person(row, 6)?);
         person.memberships = self.memberships(person.id).await?;
-        Ok(Some(FoundSession { session, person }))
+        let viewing = match (row.opt_id(16)?, row.opt_int(17)?) {
+            (Some(account), Some(until)) => Some(AccountView { account: AccountId(account), until }),
+            _ => None,
+        };
+        Ok(Some(FoundSession { session, person, viewing }))
     }
 
     /// Those that are open, or have not been forgotten yet.
@@ -106,6 +117,34 @@ impl Store {
         let mut write: Vec<PersonStatement> = code.map(|code| use_code(person, code)).into_iter().collect();
         let sql = "UPDATE session SET hash = $2, strong_at = $3, seen_at = $3 WHERE hash = $1 AND person_id = $4";
         write.push(must(sql, values![old, new, now, person.0]));
+        Ok(self.write_people(write).await?.is_none())
+    }
+
+    /// Somebody of the house looks at an account as its customers see it; both logs say so.
+    /// `false`: the session is gone.
+    pub async fn view_account(
+        &self,
+        hash: [u8; 32],
+        session: SessionId,
+        view: AccountView,
+        done: Attribution,
+    ) -> Result<bool, StoreError> {
+        let (id, account) = (session.to_string(), view.account);
+        let sql = "UPDATE session SET views_account = $2, views_until = $3 WHERE hash = $1";
+        let write = vec![
+            must(sql, values![hash, account.0, view.until]),
+            noted_in(Some(account), self.people_now(), &done, "account.view", &account.to_string(), &id),
+        ];
+        Ok(self.write_people(write).await?.is_none())
+    }
+
+    /// They look at it no longer. `false`: they did not.
+    pub async fn end_view(&self, hash: [u8; 32], account: AccountId, done: Attribution) -> Result<bool, StoreError> {
+        let sql = "UPDATE session SET views_account = NULL, views_until = NULL WHERE hash = $1 AND views_account = $2";
+        let write = vec![
+            must(sql, values![hash, account.0]),
+            noted_in(Some(account), self.people_now(), &done, "account.view_end", &account.to_string(), ""),
+        ];
         Ok(self.write_people(write).await?.is_none())
     }
 

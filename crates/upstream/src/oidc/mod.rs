@@ -54,6 +54,7 @@ pub struct Issuer {
     pub client_id: String,
     pub client_secret: Option<Secret>,
     pub scopes: Vec<String>,
+    groups: Option<String>,
     state: Mutex<IssuerState>,
 }
 
@@ -102,7 +103,12 @@ impl Issuer {
             return Err("must begin with https:// and have neither a query nor a user");
         }
         let (url, client_id) = (url.to_owned(), client_id.to_owned());
-        Ok(Issuer { url, client_id, client_secret, scopes, state: Mutex::default() })
+        Ok(Issuer { url, client_id, client_secret, scopes, groups: None, state: Mutex::default() })
+    }
+
+    /// The same, which also says in which groups somebody is: those in this claim.
+    pub fn with_groups_in(self, claim: Option<String>) -> Issuer {
+        Issuer { groups: claim, ..self }
     }
 
     /// Where a browser is sent.
@@ -140,11 +146,12 @@ impl Issuer {
         let text = tokens.get("id_token").and_then(Value::as_str).ok_or(IssuerFault::Token("there is none"))?;
         let token = RawToken::read(text).ok_or(IssuerFault::Token("form or algorithm"))?;
         let keys = self.keys(client, &found, token.key_id.as_deref(), now).await?;
-        let (issuer, client_id) = (self.url.as_str(), self.client_id.as_str());
-        let expected = ExpectedToken { issuer, client_id, nonce: way.nonce, now: now.div_euclid(1_000) };
+        let (issuer, client_id, groups) = (self.url.as_str(), self.client_id.as_str(), self.groups.as_deref());
+        let expected = ExpectedToken { issuer, client_id, nonce: way.nonce, now: now.div_euclid(1_000), groups };
         let claims = token.checked(&keys, &expected).map_err(IssuerFault::Token)?;
-        match (&claims.email, &found.userinfo, tokens.get("access_token").and_then(Value::as_str)) {
-            (None, Some(userinfo), Some(access)) => asked_for(client, userinfo, access, claims).await,
+        let lacks = claims.email.is_none() || (groups.is_some() && claims.groups.is_empty());
+        match (&found.userinfo, tokens.get("access_token").and_then(Value::as_str)) {
+            (Some(userinfo), Some(access)) if lacks => asked_for(client, userinfo, access, (claims, groups)).await,
             _ => Ok(claims),
         }
     }
@@ -292,20 +299,25 @@ async fn get(client: &Client, url: &str) -> Result<Value, IssuerFault> {
     }
 }
 
-/// What the issuer says beside the token, of the same person.
+/// What the issuer says beside the token, of the same person: where the token does not say it.
 async fn asked_for(
     client: &Client,
     userinfo: &Uri,
     access: &str,
-    claims: IssuerClaims,
+    (claims, groups): (IssuerClaims, Option<&str>),
 ) -> Result<IssuerClaims, IssuerFault> {
     let mut request = outgoing(Method::GET, userinfo.clone(), "application/json", Bytes::new());
     let mut value = HeaderValue::try_from(format!("Bearer {access}")).map_err(|_| IssuerFault::Away)?;
     value.set_sensitive(true);
     request.headers_mut().insert(AUTHORIZATION, value);
     let (200, Some(said)) = answered(client, request).await? else { return Err(IssuerFault::Away) };
-    let said = claims_of(&said).filter(|said| said.subject == claims.subject);
+    let said = claims_of(&said, groups).filter(|said| said.subject == claims.subject);
     let said = said.ok_or(IssuerFault::Token("userinfo speaks of somebody else"))?;
-    let name = claims.name.or(said.name);
-    Ok(IssuerClaims { email: said.email, email_verified: said.email_verified, name, ..claims })
+    let (email, email_verified) = match claims.email {
+        Some(email) => (Some(email), claims.email_verified),
+        None => (said.email, said.email_verified),
+    };
+    let (name, groups) =
+        (claims.name.or(said.name), if claims.groups.is_empty() { said.groups } else { claims.groups });
+    Ok(IssuerClaims { email, email_verified, name, groups, ..claims })
 }

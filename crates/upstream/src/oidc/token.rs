@@ -23,6 +23,8 @@ pub struct IssuerClaims {
     pub name: Option<String>,
     /// When they last showed the issuer who they are, in seconds since 1970.
     pub auth_time: Option<i64>,
+    /// The groups they are in; none where nobody asked which claim they are in.
+    pub groups: Vec<String>,
 }
 
 /// What a token must fit.
@@ -32,6 +34,8 @@ pub(super) struct ExpectedToken<'a> {
     pub nonce: &'a str,
     /// Seconds since 1970.
     pub now: i64,
+    /// The claim with the groups.
+    pub groups: Option<&'a str>,
 }
 
 /// The three parts, and the head read.
@@ -101,7 +105,7 @@ impl<'a> RawToken<'a> {
         if text("nonce").is_none_or(|nonce| hash(nonce).as_ref() != hash(expected.nonce).as_ref()) {
             return Err("nonce");
         }
-        claims_of(&claims).ok_or("sub")
+        claims_of(&claims, expected.groups).ok_or("sub")
     }
 }
 
@@ -111,7 +115,7 @@ fn seconds(value: &Value) -> Option<i64> {
 }
 
 /// Who it is about, of a token or of what the issuer says beside it.
-pub(super) fn claims_of(claims: &Value) -> Option<IssuerClaims> {
+pub(super) fn claims_of(claims: &Value, groups: Option<&str>) -> Option<IssuerClaims> {
     let text = |name: &str, most: usize| {
         let text = claims.get(name).and_then(Value::as_str)?;
         (!text.is_empty() && text.len() <= most && !text.contains(char::is_control)).then(|| text.to_owned())
@@ -123,5 +127,16 @@ pub(super) fn claims_of(claims: &Value) -> Option<IssuerClaims> {
     };
     let auth_time = claims.get("auth_time").and_then(seconds);
     let (email, name) = (text("email", 254), text("name", 200));
-    Some(IssuerClaims { subject: text("sub", 255)?, email, email_verified: verified, name, auth_time })
+    let groups = groups.map(|name| groups_of(claims, name)).unwrap_or_default();
+    Some(IssuerClaims { subject: text("sub", 255)?, email, email_verified: verified, name, auth_time, groups })
+}
+
+/// A claim by its name, or inside others by names with dots between; a list of words, or one.
+fn groups_of(claims: &Value, name: &str) -> Vec<String> {
+    let inside = || name.split('.').try_fold(claims, |value, part| value.get(part));
+    match claims.get(name).or_else(inside) {
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
 }

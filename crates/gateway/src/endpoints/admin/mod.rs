@@ -48,8 +48,9 @@ const LONGEST_REASON: usize = 1_000;
 const TEXT: FieldKind = FieldKind::Text(200);
 /// A limit of spending: up to what an account can have.
 const LIMIT: FieldKind = FieldKind::Number(0, MOST_IN_ACCOUNT.nano());
-const ACCOUNT: VerbField = must("account", FieldKind::Id("acct_"), "The account");
-const REASON: VerbField = must("reason", FieldKind::Text(LONGEST_REASON), "Why; it is stored with the change");
+pub(super) const ACCOUNT: VerbField = must("account", FieldKind::Id("acct_"), "The account");
+pub(super) const REASON: VerbField =
+    must("reason", FieldKind::Text(LONGEST_REASON), "Why; it is stored with the change");
 const PAGE: VerbField = may("limit", FieldKind::Number(1, 500), "Rows of a page; 50 unless said otherwise");
 
 /// How many rows are wanted.

@@ -11,6 +11,7 @@ pub mod sessions;
 pub mod sign_up;
 pub mod totp;
 mod verb;
+pub mod view;
 
 use self::verb::{PersonAnswer, PersonRequest};
 use crate::app::App;

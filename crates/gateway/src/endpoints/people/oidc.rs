@@ -225,7 +225,8 @@ async fn back(asked: &PersonRequest, name: &str) -> Result<CameBack, Refusal> {
     let claims = claims.map_err(|fault| refused(name, fault))?;
     in_domain(settings, &claims)?;
     let email = claims.email.clone().unwrap_or_default();
-    let is = IssuerSubject { issuer: settings.issuer.clone(), subject: claims.subject.clone(), email };
+    let house_role = settings.house_role(&claims.groups);
+    let is = IssuerSubject { issuer: settings.issuer.clone(), subject: claims.subject.clone(), email, house_role };
     let fresh_since = match way.goal {
         WayGoal::StepUp(_) => way.began_at / 1_000 - CLOCKS_APART_S,
         WayGoal::SignIn | WayGoal::Link(_) => now / 1_000 - FRESH_S,
@@ -313,7 +314,9 @@ async fn new_person(
     is: &IssuerSubject,
 ) -> Result<PersonRecord, Refusal> {
     let closed = |text: &str| Refusal::new(Code::SignUpClosed, text);
-    if settings.sign_up == SignUp::Closed {
+    // Whoever is in a group that works here is invited by that, and needs no account.
+    let of_the_house = is.house_role.is_some();
+    if settings.sign_up == SignUp::Closed && !of_the_house {
         return Err(closed("Nobody signs up by this issuer; sign in as usual and link it, or ask the operator."));
     }
     if settings.require_email_verified && !claims.email_verified {
@@ -323,10 +326,11 @@ async fn new_person(
     let email = super::email("email", email).map_err(|_| closed("Not signed up: the issuer names no e-mail."))?;
     // Whoever is at many an issuer is not many people here for nothing.
     asked.app.people.waits.begin(GuardedAct::Mail, &folded_email(&email), asked.address(), asked.now())?;
-    let (invited_only, name) = (settings.sign_up == SignUp::Invite, claims.name.clone().unwrap_or_default());
+    let invited_only = settings.sign_up != SignUp::Open && !of_the_house;
+    let name = claims.name.clone().unwrap_or_default();
     let name: String = name.chars().take(100).collect();
     let new = NewPerson {
-        wished_account: (!invited_only).then(|| email.clone()),
+        wished_account: (settings.sign_up == SignUp::Open && !of_the_house).then(|| email.clone()),
         ..somebody(email.clone(), name, "en".to_owned(), true)
     };
     let store = &asked.app.store;
@@ -364,7 +368,7 @@ async fn signs_in(
             store.strengthen_by_issuer((own.hash, cookie.hash), owner, is, used).await?
         }
         _ => {
-            let new = NewSession { strong, ..sessions::session(asked, person, &cookie)? };
+            let new = NewSession { strong, issuer_role: is.house_role, ..sessions::session(asked, person, &cookie)? };
             store.begin_session_by_issuer(new, is, used, person).await?
         }
     };

@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::who::person::{self, NewCookie};
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
-use tollgate_store::{Attribution, NewPerson, NewSession, PersonRecord, SessionId, TokenPurpose};
+use tollgate_store::{Attribution, FoundSession, NewPerson, NewSession, PersonRecord, SessionId, TokenPurpose};
 use tollgate_wire::error::Code;
 
 pub const FAMILY: Family = Family { tag: "people: sessions", rows, schemas };
@@ -255,21 +255,23 @@ pub(super) fn session(asked: &PersonRequest, person: &PersonRecord, cookie: &New
     asked.app.people.waits.begin(GuardedAct::Change, &person.id.to_string(), asked.address(), asked.now())?;
     let replaces = person::presented(&asked.app.settings.people, &asked.parts.headers);
     let (address, agent) = (asked.address().to_string(), asked.agent());
-    Ok(NewSession { hash: cookie.hash, person: person.id, address, agent, replaces, strong: true })
+    Ok(NewSession { hash: cookie.hash, person: person.id, address, agent, replaces, strong: true, issuer_role: None })
 }
 
 /// What is known of the session that a new cookie opens.
 pub(super) async fn signed_in(asked: &PersonRequest, cookie: &NewCookie) -> Result<PersonAnswer, Refusal> {
     let found = asked.app.store.session(cookie.hash).await?.ok_or_else(failed)?;
-    let value = record(asked, &found.person, &json!(found.session), true).await?;
+    let value = record(asked, &found, true).await?;
     Ok(PersonAnswer::with_cookie(value, cookie.header(&asked.app.settings.people)))
 }
 
 async fn shown(asked: &PersonRequest, own: &person::Person) -> Result<Value, Refusal> {
-    record(asked, &own.record, &json!(own.session), own.strong).await
+    let (session, person, viewing) = (own.session.clone(), own.record.clone(), own.viewing);
+    record(asked, &FoundSession { session, person, viewing }, own.strong).await
 }
 
-async fn record(asked: &PersonRequest, person: &PersonRecord, session: &Value, strong: bool) -> Result<Value, Refusal> {
+async fn record(asked: &PersonRequest, found: &FoundSession, strong: bool) -> Result<Value, Refusal> {
+    let FoundSession { session, person, viewing } = found;
     let mut accounts = Vec::new();
     // Names of the first ones: whoever is in more chooses by id.
     for one in person.memberships.iter().take(50) {
@@ -287,6 +289,7 @@ async fn record(asked: &PersonRequest, person: &PersonRecord, session: &Value, s
         "person": person,
         "accounts": accounts,
         "session": session,
+        "viewing": viewing,
         "strong": strong,
         "password": has(tollgate_store::CredentialKind::Password),
         "totp": has(tollgate_store::CredentialKind::Totp),

@@ -192,6 +192,57 @@ async fn an_issuer_makes_no_end_of_sessions_and_people() {
     house.quiet().await;
 }
 
+/// Groups of the issuer are roles in the house, as long as a session lasts that it vouched for.
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_of_an_issuer_are_roles_in_the_house() {
+    for engine in Engine::both().await {
+        let issuer = FakeIssuer::new().await;
+        let more =
+            "sign_up = \"closed\"\n[people.oidc.corp.house_roles]\nplatform = \"operator\"\nfinance = \"auditor\"";
+        let house = house(&engine.url, &issuer, more).await;
+        let groups = |groups: Value| json!({ "groups": groups });
+        let refused = Jar::new(&house).comes_as("start", groups(json!(["sales"]))).await;
+        assert_eq!((refused.0, &refused.2["error"]["code"]), (403, &json!("sign_up_closed")), "{}", refused.2);
+        // Being in a group that works here is an invite, and makes no account.
+        let mut ada = Jar::new(&house);
+        let come = ada.comes_as("start", groups(json!(["sales", "finance", "platform"]))).await;
+        assert_eq!(come.0, 303, "{}", come.2);
+        let session = ada.ask("GET", "/api/session", None).await.body;
+        assert_eq!(
+            (&session["person"]["house_role"], &session["accounts"]),
+            (&json!("operator"), &json!([])),
+            "{session}"
+        );
+        assert_eq!(ada.ask("GET", "/api/admin/accounts", None).await.status, 200);
+        let new = json!({ "name": "new", "reason": "a test" });
+        assert_eq!(ada.post("/api/admin/accounts", new.clone()).await.status, 200, "an operator changes");
+        // The role is the session's: the person has none.
+        let store = &house.running().app.store;
+        let people = store.people(None, 10).await.expect("people");
+        assert_eq!(people[0].house_role, None);
+
+        // The next one goes by what the issuer says then.
+        for (said, role, reads, changes) in [
+            (json!("finance"), json!("auditor"), 200, 403),
+            (json!(["sales"]), json!(null), 403, 403),
+            (json!({ "platform": true }), json!(null), 403, 403),
+            (json!(null), json!(null), 403, 403),
+        ] {
+            let mut jar = Jar::new(&house);
+            let come = jar.comes_as("start", groups(said.clone())).await;
+            assert_eq!(come.0, 303, "{said}: {}", come.2);
+            assert_eq!(jar.ask("GET", "/api/session", None).await.body["person"]["house_role"], role, "{said}");
+            assert_eq!(jar.ask("GET", "/api/admin/accounts", None).await.status, reads, "{said}");
+            assert_eq!(jar.post("/api/admin/accounts", new.clone()).await.status, changes, "{said}");
+        }
+        // A session by another way has none of it, and a step-up takes what was lost away.
+        assert_eq!(ada.ask("GET", "/api/admin/accounts", None).await.status, 200, "its own session goes on");
+        assert_eq!(ada.comes_as("step-up", groups(json!(["sales"]))).await.0, 303);
+        assert_eq!(ada.ask("GET", "/api/admin/accounts", None).await.status, 403);
+        house.quiet().await;
+    }
+}
+
 /// Trial credit is for e-mails that somebody has verified, and comes once.
 #[tokio::test(flavor = "multi_thread")]
 async fn trial_credit_is_given_where_the_issuer_has_verified_the_e_mail() {

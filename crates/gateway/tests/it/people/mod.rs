@@ -15,6 +15,7 @@ mod passkeys_hostile;
 pub mod sessions;
 pub mod smtp;
 pub mod trial;
+mod views;
 
 use crate::house::{House, Plan};
 use base64::Engine as _;
