@@ -1,8 +1,9 @@
 //! Prices of real models: read from the files that others publish, compared, and written as a
 //! catalog.
 //!
-//! Text in, text out: reading and writing files is for the command line, publishing for the gateway.
-//! Prices are read digit by digit, and nothing is taken over that an operator typed himself.
+//! Text in, text out: reading and writing files is for the command line, publishing for the
+//! gateway. Prices are read digit by digit, and nothing is taken over that an operator typed
+//! himself.
 
 mod agree;
 mod clause;
