@@ -2,6 +2,7 @@
 //! configuration.
 
 use crate::args::{PauseCommand, ProviderAddArgs, ProviderCommand, ProviderTestArgs};
+use crate::models::PublishedCatalog;
 use crate::pauses::pausable;
 use crate::real;
 use crate::serve::listed;
@@ -229,7 +230,10 @@ fn replace(config: &Path, text: &str) -> anyhow::Result<()> {
 
 async fn test(config: &Path, asked: &ProviderTestArgs, out: &Output) -> anyhow::Result<ExitCode> {
     let only = asked.endpoint.as_deref().map(ability).transpose()?;
-    let loaded = real::source(config).load().map_err(|mistakes| anyhow!(listed(&mistakes)))?;
+    let loaded = match PublishedCatalog::open(config).await.map_err(|why| anyhow!(why))? {
+        Some(published) => published.load(config).map_err(|why| anyhow!(why))?,
+        None => real::source(config).load().map_err(|mistakes| anyhow!(listed(&mistakes)))?,
+    };
     if asked.media {
         return media(loaded, asked, only, out).await;
     }

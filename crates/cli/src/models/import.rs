@@ -45,8 +45,10 @@ pub async fn import(config: &Path, asked: &ImportArgs, out: &Output) -> Result<E
 /// Whether the folder is the catalog of the configuration.
 fn belongs(config: &Path, dir: &Path) -> bool {
     let same = || {
-        let own = settings(config).ok()?.catalog_dir.join("");
-        Some(own.canonicalize().ok()? == dir.canonicalize().ok()?)
+        let own = settings(config).ok()?.catalog_dir;
+        // One that is not there yet, or no longer, is known by its name.
+        let named = |dir: &Path| dir.canonicalize().or_else(|_| std::path::absolute(dir)).ok();
+        Some(named(&own)? == named(dir)?)
     };
     same().unwrap_or(false)
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use tollgate_catalog::Mistake;
 use tollgate_catalog::import::{CatalogDraft, CatalogFiles};
+use tollgate_gateway::configuration::Loaded;
 use tollgate_gateway::sale::CatalogText;
 use tollgate_gateway::settings::CatalogSource;
 use tollgate_store::admin::AdminCommand;
@@ -36,6 +37,11 @@ impl PublishedCatalog {
         Ok(Some(PublishedCatalog { text, files }))
     }
 
+    /// The configuration with what is on sale, as the server reads it.
+    pub fn load(&self, config: &Path) -> Result<Loaded, String> {
+        read(config, &self.text).map_err(|mistakes| listed(&mistakes))
+    }
+
     /// Puts a draft on sale, if there is something new in it. The number of the new version.
     pub async fn publish(&self, config: &Path, draft: &CatalogDraft, done: Attribution) -> Result<Option<i64>, String> {
         let edits: Map<String, Value> =
@@ -61,11 +67,14 @@ impl PublishedCatalog {
     }
 }
 
+fn read(config: &Path, text: &CatalogText) -> Result<Loaded, Vec<Mistake>> {
+    real::source(config).load_again(&tollgate_catalog::load(&[])?, Some(text))
+}
+
 /// A mistake in the catalog stops it; one in the configuration is somebody else's, as is a key that
 /// is not set where the command is typed.
 fn loads(config: &Path, text: &CatalogText) -> Result<(), String> {
-    let before = tollgate_catalog::load(&[]).map_err(|mistakes| listed(&mistakes))?;
-    let Err(mistakes) = real::source(config).load_again(&before, Some(text)) else { return Ok(()) };
+    let Err(mistakes) = read(config, text) else { return Ok(()) };
     let ours: Vec<Mistake> =
         mistakes.into_iter().filter(|mistake| text.files.iter().any(|(name, _)| *name == mistake.file)).collect();
     if ours.is_empty() {
