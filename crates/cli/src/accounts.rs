@@ -66,7 +66,7 @@ pub async fn account(config: &Path, command: args::AccountCommand, out: &Output)
                 day: first_limit("--limit-day", limits.limit_day.as_deref())?,
                 month: first_limit("--limit-month", limits.limit_month.as_deref())?,
             };
-            in_catalog(config, &groups, Snapshot::unknown_group)?;
+            in_catalog(config, &groups, Snapshot::unknown_group).await?;
             let account = NewAccount { id: None, name, groups, limits };
             let made = ask(config, AdminCommand::AccountCreate { account, done: by_command_line() }).await?;
             let id: AccountId = serde_json::from_value(made["account_id"].clone())?;
@@ -94,7 +94,7 @@ pub async fn account(config: &Path, command: args::AccountCommand, out: &Output)
         }
         args::AccountCommand::Show { account } => show(config, &account, out).await?,
         args::AccountCommand::Update { account, name, groups, limits, done } => {
-            in_catalog(config, &groups, Snapshot::unknown_group)?;
+            in_catalog(config, &groups, Snapshot::unknown_group).await?;
             let limits = NewLimits {
                 total: Change::Keep,
                 day: change("--limit-day", limits.limit_day.as_deref())?,

@@ -2,6 +2,7 @@
 //! differs, 1 when something does and 2 when it cannot tell.
 
 use crate::args::CatalogCommand;
+use crate::models::PublishedCatalog;
 use crate::real;
 use crate::serve::{listed, settings};
 use crate::show::Output;
@@ -11,25 +12,27 @@ use std::process::ExitCode;
 use tollgate_catalog::{Group, PriceChange, Snapshot, View, diff, load};
 
 const TROUBLE: u8 = 2;
+/// What `catalog diff` calls the catalog that is on sale out of the database.
+const PUBLISHED: &str = "published";
 
-pub fn run(config: &Path, command: CatalogCommand, out: &Output) -> ExitCode {
+pub async fn run(config: &Path, command: CatalogCommand, out: &Output) -> ExitCode {
     let done = match command {
-        CatalogCommand::Diff { old, new } => read(&old).and_then(|old| Ok(compare(&old, &read(&new)?, out))),
+        CatalogCommand::Diff { old, new } => differs(config, &old, &new, out).await,
         CatalogCommand::Show { model, from } => match from {
             Some(path) => read(&path),
-            None => configured(config),
+            None => configured(config).await,
         }
         .and_then(|catalog| show(&catalog, model.as_deref(), out)),
         CatalogCommand::List { provider, models, stale_after } => {
             crate::models::list(provider.as_deref(), &models, stale_after, out)
         }
-        CatalogCommand::Enable(asked) => crate::models::enable(config, &asked, out),
-        CatalogCommand::Disable { provider, models, dry_run } => {
-            crate::models::disable(config, &provider, &models, dry_run, out)
+        CatalogCommand::Enable(asked) => crate::models::enable(config, &asked, out).await,
+        CatalogCommand::Disable { provider, models, dry_run, done } => {
+            crate::models::disable(config, (&provider, &models), dry_run, &done, out).await
         }
-        CatalogCommand::Import(asked) => crate::models::import(config, &asked, out),
-        CatalogCommand::Tidy { dry_run } => crate::models::tidy(config, dry_run, out),
-        CatalogCommand::Update(asked) => crate::models::update(config, &asked, out),
+        CatalogCommand::Import(asked) => crate::models::import(config, &asked, out).await,
+        CatalogCommand::Tidy { dry_run, done } => crate::models::tidy(config, dry_run, &done, out).await,
+        CatalogCommand::Update(asked) => crate::models::update(config, &asked, out).await,
     };
     done.unwrap_or_else(|trouble| {
         eprintln!("tollgate: {trouble}");
@@ -37,14 +40,37 @@ pub fn run(config: &Path, command: CatalogCommand, out: &Output) -> ExitCode {
     })
 }
 
-/// The catalog of a configuration, which may be wrong or incomplete otherwise.
-pub fn configured(config: &Path) -> Result<Snapshot, String> {
-    settings(config).map_err(|error| format!("{error:#}")).and_then(|found| read(&found.catalog_dir))
+async fn differs(config: &Path, old: &Path, new: &Path, out: &Output) -> Result<ExitCode, String> {
+    let old = given(config, old).await?;
+    Ok(compare(&old, &given(config, new).await?, out))
+}
+
+/// A catalog by its path, or the one that was published.
+async fn given(config: &Path, path: &Path) -> Result<Snapshot, String> {
+    if path != Path::new(PUBLISHED) || path.exists() {
+        return read(path);
+    }
+    let nothing = || format!("{}: nothing was published in the database", config.display());
+    of_published(&PublishedCatalog::open(config).await?.ok_or_else(nothing)?)
+}
+
+fn of_published(published: &PublishedCatalog) -> Result<Snapshot, String> {
+    published.files.loaded().map_err(|mistakes| listed(&mistakes))
+}
+
+/// The catalog of a configuration, which may be wrong or incomplete otherwise: what was published,
+/// where that is what is sold, and the folder otherwise.
+pub async fn configured(config: &Path) -> Result<Snapshot, String> {
+    let found = settings(config).map_err(|error| format!("{error:#}"))?;
+    match PublishedCatalog::open(config).await? {
+        Some(published) => of_published(&published),
+        None => read(&found.catalog_dir),
+    }
 }
 
 /// Names that a command was given, where the catalog knows which there are. Without names it is not
 /// read.
-pub fn in_catalog(
+pub async fn in_catalog(
     config: &Path,
     names: &[String],
     unknown: impl Fn(&Snapshot, &[String]) -> Option<String>,
@@ -52,7 +78,7 @@ pub fn in_catalog(
     if names.is_empty() {
         return Ok(());
     }
-    let catalog = configured(config).map_err(|trouble| anyhow::anyhow!(trouble))?;
+    let catalog = configured(config).await.map_err(|trouble| anyhow::anyhow!(trouble))?;
     unknown(&catalog, names).map_or(Ok(()), |why| Err(anyhow::anyhow!(why)))
 }
 

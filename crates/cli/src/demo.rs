@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tollgate_catalog::Money;
 use tollgate_catalog::social::SHIPPED;
+use tollgate_gateway::provider_trial;
 use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::start;
 use tollgate_sim::video::{KLING_ACCESS, KLING_SECRET};
@@ -183,7 +184,8 @@ pub async fn demo(demo: args::DemoArgs, out: &Output) -> anyhow::Result<()> {
     };
     let loaded = source.load().map_err(|mistakes| anyhow::anyhow!(listed(&mistakes)))?;
     let stopped = stop_signal()?;
-    let running = start(loaded, Some(source), real::world()).await?;
+    let running = start(loaded, Some(source.clone()), real::world()).await?;
+    provider_trial::offer(&running, source, real::world());
     let [secret, manage] = funded_keys(&running.app.store).await?;
     let admin = admin_key(&running.app.store).await?;
     if !demo.drafts {

@@ -1,7 +1,7 @@
 //! `init`: four questions, and a configuration with a catalog that works. Nothing that is there is
 //! overwritten, and nothing is left behind when it fails.
 
-use crate::args::{EnableArgs, InitArgs};
+use crate::args::{ActorArgs, EnableArgs, InitArgs};
 use crate::models;
 use crate::show::Output;
 use serde_json::json;
@@ -135,6 +135,7 @@ fn sell(config: &Path, folder: &Path, plan: &Plan) -> anyhow::Result<(String, us
         route: None,
         accept: Vec::new(),
         dry_run: false,
+        done: ActorArgs { reason: "the first configuration".to_owned(), actor: "command line".to_owned() },
     };
     let models = models::enable_quietly(config, &asked).map_err(|why| anyhow::anyhow!(why))?;
     Ok((folder.join(CATALOG).join(format!("{}.toml", plan.provider)).display().to_string(), models))

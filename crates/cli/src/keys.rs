@@ -58,7 +58,7 @@ pub async fn key(config: &Path, command: args::KeyCommand, out: &Output) -> anyh
     match command {
         args::KeyCommand::Create { account, name, scope, expires, models, ips, limits, done } => {
             networks(&ips)?;
-            in_catalog(config, &models, Snapshot::unknown_model)?;
+            in_catalog(config, &models, Snapshot::unknown_model).await?;
             let expires_at = expires.as_deref().map(moment).transpose()?;
             let key = NewKey {
                 account: account.parse().context("account")?,
@@ -91,7 +91,7 @@ pub async fn key(config: &Path, command: args::KeyCommand, out: &Output) -> anyh
             };
             let (models, cidrs) = (listed(models), listed(ips));
             if let Change::Set(models) = &models {
-                in_catalog(config, models, Snapshot::unknown_model)?;
+                in_catalog(config, models, Snapshot::unknown_model).await?;
             }
             if let Change::Set(ips) = &cidrs {
                 networks(ips)?;

@@ -21,7 +21,7 @@ const LOG: &[&str] = &["at_ms", "action", "subject", "detail", "actor", "reason"
 pub async fn pausable(config: &Path, kind: PauseKind, command: PauseCommand, out: &Output) -> anyhow::Result<ExitCode> {
     match command {
         PauseCommand::Pause(names) => {
-            known(kind, &all(config, kind)?, &names.names)?;
+            known(kind, &all(config, kind).await?, &names.names)?;
             put(config, kind, names, true, out).await?;
         }
         // What has left the catalog meanwhile can be resumed all the same.
@@ -43,9 +43,9 @@ pub async fn log(config: &Path, log: LogArgs, out: &Output) -> anyhow::Result<Ex
 }
 
 /// Every name there is.
-fn all(config: &Path, kind: PauseKind) -> anyhow::Result<Vec<String>> {
+async fn all(config: &Path, kind: PauseKind) -> anyhow::Result<Vec<String>> {
     Ok(match kind {
-        PauseKind::Model => configured(config).map_err(|trouble| anyhow!(trouble))?.models.into_keys().collect(),
+        PauseKind::Model => configured(config).await.map_err(|trouble| anyhow!(trouble))?.models.into_keys().collect(),
         PauseKind::Provider => {
             let loaded = real::source(config).load().map_err(|mistakes| anyhow!(listed(&mistakes)))?;
             let mut names: Vec<String> = loaded.serving.providers.into_keys().collect();
@@ -89,5 +89,5 @@ async fn list(config: &Path, kind: PauseKind) -> anyhow::Result<Vec<Value>> {
             "reason": state.map(|state| &state.reason),
         })
     };
-    Ok(all(config, kind)?.into_iter().map(row).collect())
+    Ok(all(config, kind).await?.into_iter().map(row).collect())
 }

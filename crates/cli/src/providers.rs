@@ -2,6 +2,7 @@
 //! configuration.
 
 use crate::args::{PauseCommand, ProviderAddArgs, ProviderCommand, ProviderTestArgs};
+use crate::models::PublishedCatalog;
 use crate::pauses::pausable;
 use crate::real;
 use crate::serve::listed;
@@ -13,7 +14,7 @@ use std::process::ExitCode;
 use tollgate_catalog::form::{Form, Mistakes, did_you_mean};
 use tollgate_gateway::configuration::Loaded;
 use tollgate_gateway::media_trial::{MediaOrder, try_media};
-use tollgate_gateway::settings::{Ability, AddressSource, KeyNeed, Preset, preset, presets};
+use tollgate_gateway::settings::{Ability, KeyNeed, Preset, ability_named, preset, preset_record, presets};
 use tollgate_gateway::trial::{TrialOrder, TrialOutcome, try_provider};
 use tollgate_store::PauseKind;
 
@@ -79,11 +80,7 @@ fn known(id: &str) -> anyhow::Result<&'static Preset> {
 }
 
 fn ability(word: &str) -> anyhow::Result<Ability> {
-    let by_word = Ability::ALL.into_iter().find(|one| one.word() == word);
-    by_word.or_else(|| Ability::of_endpoint_type(word)).ok_or_else(|| {
-        let words: Vec<&str> = Ability::ALL.iter().map(|one| one.word()).collect();
-        anyhow!("{word:?} is not one of {}{}", words.join(", "), did_you_mean(word, words.iter().copied()))
-    })
+    ability_named(word).map_err(|why| anyhow!(why))
 }
 
 /// A provider of the configuration: its name, and the row that it begins with.
@@ -116,39 +113,7 @@ fn named(config: &Path, text: &str) -> anyhow::Result<Vec<Written>> {
 
 fn in_json(row: &Preset, written: &[Written]) -> Value {
     let configured = written.iter().filter(|one| one.preset.as_deref().unwrap_or(&one.name) == row.id);
-    let configured: Vec<&str> = configured.map(|one| one.name.as_str()).collect();
-    let endpoints: Vec<&str> = row.endpoints().iter().map(|one| one.word()).collect();
-    let settings: Vec<String> = row
-        .blanks()
-        .into_iter()
-        .map(|name| row.defaults.get(name).map_or_else(|| name.to_owned(), |usual| format!("{name} (usually {usual})")))
-        .collect();
-    json!({
-        "id": row.id,
-        "name": row.name,
-        "kind": row.kind_name,
-        "base_url": row.base_url,
-        "settings": settings,
-        "key": match row.key {
-            KeyNeed::Needed => row.key_form().to_owned(),
-            KeyNeed::Optional => format!("{}, if the server wants one", row.key_form()),
-        },
-        "key_env": row.key_env,
-        "access_env": row.access_env,
-        "endpoints": endpoints,
-        "bill_on_cancel": row.stops.map(|stops| !stops),
-        "takes_links": row.takes_links,
-        "quirks": row.quirks.words(),
-        "address": match row.address {
-            AddressSource::Documented => "documented by the provider",
-            AddressSource::Listed => "listed by others: try it with `provider test`",
-            AddressSource::Unconfirmed => "not confirmed: try it with `provider test`",
-        },
-        "docs": row.docs,
-        "note": row.note,
-        "configured": configured,
-        "next": format!("tollgate provider add {}", row.id),
-    })
+    preset_record(row, &configured.map(|one| one.name.as_str()).collect::<Vec<_>>())
 }
 
 fn add(config: &Path, asked: &ProviderAddArgs, out: &Output) -> anyhow::Result<ExitCode> {
@@ -265,12 +230,15 @@ fn replace(config: &Path, text: &str) -> anyhow::Result<()> {
 
 async fn test(config: &Path, asked: &ProviderTestArgs, out: &Output) -> anyhow::Result<ExitCode> {
     let only = asked.endpoint.as_deref().map(ability).transpose()?;
-    let loaded = real::source(config).load().map_err(|mistakes| anyhow!(listed(&mistakes)))?;
+    let loaded = match PublishedCatalog::open(config).await.map_err(|why| anyhow!(why))? {
+        Some(published) => published.load(config).map_err(|why| anyhow!(why))?,
+        None => real::source(config).load().map_err(|mistakes| anyhow!(listed(&mistakes)))?,
+    };
     if asked.media {
         return media(loaded, asked, only, out).await;
     }
     let (provider, model) = (asked.name.as_str(), asked.model.as_deref());
-    let order = TrialOrder { provider, only, model, plan: asked.plan, now: real::now_ms() };
+    let order = TrialOrder { provider, only, model, plan: asked.plan, now: real::now_ms(), progress: None };
     let results = try_provider(&loaded, &order).await.map_err(|why| anyhow!(why))?;
     let failed = results.iter().any(|one| one.outcome == TrialOutcome::Failed);
     let value = serde_json::to_value(&results)?;
@@ -286,7 +254,7 @@ async fn media(
     only: Option<Ability>,
     out: &Output,
 ) -> anyhow::Result<ExitCode> {
-    let order = MediaOrder { provider: &asked.name, only, send: asked.yes };
+    let order = MediaOrder { provider: &asked.name, only, send: asked.yes, progress: None, stop: None };
     let results = try_media(loaded, &order, real::world()).await.map_err(|why| anyhow!(why))?;
     let failed = results.iter().any(|one| one.outcome == TrialOutcome::Failed);
     let value = serde_json::to_value(&results)?;

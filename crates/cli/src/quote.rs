@@ -20,10 +20,10 @@ use tollgate_gateway::sale::Serving;
 use tollgate_gateway::sale::offers::of_catalog;
 use tollgate_store::Counters;
 
-pub fn quote(config: &Path, asked: &QuoteArgs, out: &Output) -> anyhow::Result<ExitCode> {
+pub async fn quote(config: &Path, asked: &QuoteArgs, out: &Output) -> anyhow::Result<ExitCode> {
     let endpoint = asked.endpoint.as_str();
     let body = std::fs::read(&asked.file).with_context(|| asked.file.display().to_string())?;
-    let catalog = configured(config).map_err(|trouble| anyhow!(trouble))?;
+    let catalog = configured(config).await.map_err(|trouble| anyhow!(trouble))?;
     let settings = settings(config)?;
     let stream_hold = settings.limits.stream_hold;
     let offers = of_catalog(&catalog).map_err(|mistakes| anyhow!(listed(&mistakes)))?;

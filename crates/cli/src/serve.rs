@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 use tollgate_catalog::Mistake;
+use tollgate_gateway::provider_trial;
 use tollgate_gateway::settings::DEFAULT_FILE;
 use tollgate_gateway::start::{Running, start};
 use tollgate_store::Recovered;
@@ -18,9 +19,10 @@ pub async fn serve(config: &Path, new_secrets: bool) -> anyhow::Result<()> {
     loaded.settings.new_secrets = new_secrets;
     let mut stopped = std::pin::pin!(stop_signal()?);
     let running = tokio::select! {
-        started = start(loaded, Some(source), real::world()) => started?,
+        started = start(loaded, Some(source.clone()), real::world()) => started?,
         () = &mut stopped => return Ok(()),
     };
+    provider_trial::offer(&running, source, real::world());
     let Recovered { settled, voided, dropped } = running.recovered;
     tracing::info!(address = %running.address, "recovered.settled" = settled, "recovered.voided" = voided, "recovered.dropped" = dropped, "serving");
     crate::people::first_operator(&running.app).await?;

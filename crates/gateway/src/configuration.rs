@@ -7,7 +7,7 @@ use crate::endpoints::workflows::bound;
 use crate::sale::workflows::BoundWorkflows;
 use crate::sale::{CatalogReader, CatalogText, CheckedCatalog, Serving, music, offers, recordings, speech};
 use crate::settings::{
-    CatalogSource, ConfigSource, Settings, catalog_files, file_mistake, whole_mistake, workflow_files,
+    CatalogSource, ConfigSource, Settings, catalog_files, catalog_lock, file_mistake, whole_mistake, workflow_files,
 };
 use crate::work::{decisions, embeddings, image, realtime, rerank};
 use crate::world::Millis;
@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use tollgate_catalog::form::{Form, Mistakes};
+use tollgate_catalog::import::LOCK_FILE;
 use tollgate_catalog::{Fraction, Mistake, Model, Snapshot};
 use tollgate_upstream::{Ability, Provider};
 use tollgate_wire::Dialect;
@@ -153,6 +154,8 @@ impl CatalogReader for ConfigSource {
         before: &Serving,
         now: Millis,
     ) -> Result<CheckedCatalog, Vec<Mistake>> {
+        // What is served goes on whatever the lock says; what is published begins with a good one.
+        text.to_draft().map_err(|bad| vec![whole_mistake(LOCK_FILE, &bad.to_string())])?;
         let loaded = self.load_again(&before.catalog, Some(text))?;
         let warnings = price_warnings(&loaded.serving.catalog, now);
         Ok(CheckedCatalog { serving: loaded.serving, warnings })
@@ -162,7 +165,7 @@ impl CatalogReader for ConfigSource {
 /// The files that lie in the folder.
 fn folder_text(dir: &Path, mistakes: &Mistakes) -> Option<Arc<CatalogText>> {
     match catalog_files(dir) {
-        Ok(files) => Some(Arc::new(CatalogText::of_folder(dir, &files))),
+        Ok(files) => Some(Arc::new(CatalogText::of_folder(dir, &files, catalog_lock(dir)))),
         Err(error) => {
             mistakes.push(file_mistake(&dir.display().to_string(), &error));
             None
@@ -172,11 +175,12 @@ fn folder_text(dir: &Path, mistakes: &Mistakes) -> Option<Arc<CatalogText>> {
 
 /// The files as mistakes name them: those of the folder by where they lie.
 fn named<'a>(dir: &Path, text: &'a CatalogText, lies_there: bool) -> Cow<'a, [(String, String)]> {
+    let files = text.catalog();
     if !lies_there {
-        return Cow::Borrowed(&text.files);
+        return files;
     }
     let placed = |(name, text): &(String, String)| (dir.join(name).display().to_string(), text.clone());
-    Cow::Owned(text.files.iter().map(placed).collect())
+    Cow::Owned(files.iter().map(placed).collect())
 }
 
 fn catalog(

@@ -23,6 +23,7 @@ pub mod metrics;
 pub mod payments;
 pub mod people;
 mod people_meter;
+pub mod provider_trial;
 mod published;
 pub mod quotes;
 pub mod reconcile;

@@ -5,6 +5,7 @@
 
 use crate::configuration::Loaded;
 use crate::endpoints::router;
+use crate::jobs::JobCounter;
 use crate::sale::Serving;
 use crate::settings::Settings;
 use crate::start::{Running, start};
@@ -21,6 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tollgate_catalog::{Model, Money};
 use tollgate_store::{AccountId, Credit, CreditKind, Limits, NewAccount, NewKey, Pot};
 use tollgate_upstream::Ability;
@@ -43,6 +45,10 @@ pub struct MediaOrder<'a> {
     pub only: Option<Ability>,
     /// The cost was agreed to.
     pub send: bool,
+    /// Hears how many were made.
+    pub progress: Option<&'a JobCounter>,
+    /// Nothing more is made once this is cancelled.
+    pub stop: Option<CancellationToken>,
 }
 
 /// The cheapest request of one sort.
@@ -70,9 +76,15 @@ pub async fn try_media(loaded: Loaded, order: &MediaOrder<'_>, world: World) -> 
     }
     let dir = tempfile::tempdir().map_err(|error| format!("no folder for the test: {error}"))?;
     let house = House::open(loaded, order.provider, dir.path(), &asks, world).await?;
+    let stop = order.stop.clone().unwrap_or_default();
     let mut results = Vec::new();
-    for ask in &asks {
-        results.push(match house.made(ask).await {
+    for (at, ask) in asks.iter().enumerate() {
+        order.progress.inspect(|counter| counter.at(i64::try_from(at).unwrap_or(0)));
+        let made = tokio::select! {
+            made = house.made(ask) => made,
+            () = stop.cancelled() => break,
+        };
+        results.push(match made {
             Ok(said) => ask.result(TrialOutcome::Answered, said),
             Err(said) => ask.result(TrialOutcome::Failed, said),
         });
@@ -175,6 +187,13 @@ fn bodies(ability: Ability, serving: &Serving, model: &Model) -> (&'static str, 
                     all.extend(tiers.iter().map(tier));
                     all.push(body);
                 }
+                // Some have no shape of their own, and some take none.
+                let shaped = |body: &Value| {
+                    let mut body = body.clone();
+                    body["metadata"]["ratio"] = json!("16:9");
+                    body
+                };
+                all.extend(all.iter().map(shaped).collect::<Vec<_>>());
             }
             ("/v1/videos", all)
         }

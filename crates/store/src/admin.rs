@@ -25,6 +25,7 @@ use crate::account::{Credit, CreditKind, Credited, EventPage, NewAccount, NewKey
 use crate::alert::notice::NoticeWish;
 use crate::alert::{AlertChange, AlertSilence, NewAlertPlace, NewAlertRule};
 use crate::call::UsagePage;
+use crate::catalog_version::NewCatalogVersion;
 use crate::code_batch::NewCodeBatch;
 use crate::error::StoreError;
 use crate::ids::{
@@ -41,8 +42,9 @@ use crate::store::{Receipted, Store};
 use crate::sums::SumAsk;
 use crate::workflow_run::{NewWorkflowRun, WorkflowRunLimits};
 
-/// A command longer than this is not one of ours.
-const LINE_LIMIT: u64 = 1 << 20;
+/// A command longer than this is not one of ours. The longest publishes a catalog, whose text is
+/// escaped twice.
+const LINE_LIMIT: u64 = 32 << 20;
 
 /// What an operator can ask of a store.
 #[derive(Clone, Serialize, Deserialize)]
@@ -305,6 +307,15 @@ pub enum AdminCommand {
         wish: NoticeWish,
         done: Attribution,
     },
+    /// Version, hash and files of what is on sale out of the database; `null`: nothing was
+    /// published.
+    CatalogOnSale,
+    /// Puts a catalog on sale that was checked; `null`: another one is on sale than was seen.
+    CatalogPublish {
+        new: NewCatalogVersion,
+        seen: Option<String>,
+        done: Attribution,
+    },
 }
 
 /// Runs that operators begin are counted with all others of their account, and have more room.
@@ -445,9 +456,18 @@ impl Store {
                 self.note_audit(&done, "clock.accept", "clock", None, "").await?;
                 value(accepted)
             }
+            AdminCommand::CatalogOnSale => self.catalog_on_sale().await,
+            AdminCommand::CatalogPublish { new, seen, done } => value(self.publish_catalog(new, seen, done).await?),
             // Money that comes in, alerts and notices.
             command => self.execute_about_money(command).await,
         }
+    }
+
+    /// What is on sale, with its files as they are stored.
+    async fn catalog_on_sale(&self) -> Result<Value, StoreError> {
+        let Some((version, hash)) = self.catalog_head().await? else { return Ok(Value::Null) };
+        let files = self.catalog_text(&hash).await?;
+        Ok(json!({ "version": version, "hash": hash, "files": files }))
     }
 
     async fn audited(&self, how: Audit) -> Result<Value, StoreError> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub const CATALOG_TEXTS: i64 = 100;
 
 /// A catalog that is to be put on sale.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewCatalogVersion {
     pub hash: String,
     /// All files with their names, as JSON.

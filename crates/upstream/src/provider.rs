@@ -142,6 +142,8 @@ pub struct ProviderSettings {
     /// Tokens of a second of audio that it hears and says in sessions, where they are not as usual.
     pub live_heard: Option<u64>,
     pub live_said: Option<u64>,
+    /// The row of the providers that are known by name it began with.
+    pub preset: Option<String>,
 }
 
 impl Default for ProviderSettings {
@@ -168,6 +170,7 @@ impl Default for ProviderSettings {
             live_usage: GeminiUsage::EachResponse,
             live_heard: None,
             live_said: None,
+            preset: None,
         }
     }
 }

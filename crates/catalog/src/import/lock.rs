@@ -79,6 +79,11 @@ impl ImportLock {
         Ok(ImportLock { files })
     }
 
+    /// As a file; `None` where there is nothing to remember.
+    pub fn text(&self) -> Option<String> {
+        (!self.files.is_empty()).then(|| self.write())
+    }
+
     pub fn write(&self) -> String {
         let mut text = String::from(
             "# What `tollgate catalog` wrote, from where and when. It compares with this: do not edit it.\n",

@@ -29,7 +29,7 @@ pub enum AdminKeyCommand {
     },
 }
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct ActorArgs {
     /// Why. It is stored with the change.
     #[arg(long, default_value = "by the operator")]

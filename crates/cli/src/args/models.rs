@@ -1,5 +1,6 @@
 //! `catalog enable`, `import` and `update` on the command line.
 
+use super::admin::ActorArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -23,6 +24,8 @@ pub struct EnableArgs {
     /// Show what would be done, and do nothing.
     #[arg(long)]
     pub dry_run: bool,
+    #[command(flatten)]
+    pub done: ActorArgs,
 }
 
 #[derive(Args)]
@@ -59,7 +62,8 @@ pub struct ImportArgs {
     /// The provider of the configuration that serves them; left out: the name of --provider.
     #[arg(long, value_name = "NAME")]
     pub route: Option<String>,
-    /// The catalog file to write; what was changed in it by hand stays.
+    /// The catalog file to write; what was changed in it by hand stays. Where the catalog lives in
+    /// the database: a name such as mistral.toml.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// Go on although this model needs a look (its name, or a pattern; repeat the option).
@@ -68,6 +72,8 @@ pub struct ImportArgs {
     /// Write the file; otherwise only what would be written is shown.
     #[arg(long)]
     pub apply: bool,
+    #[command(flatten)]
+    pub done: ActorArgs,
 }
 
 #[derive(Args)]
@@ -96,4 +102,6 @@ pub struct UpdateArgs {
     /// Write the changes; otherwise they are only shown.
     #[arg(long)]
     pub apply: bool,
+    #[command(flatten)]
+    pub done: ActorArgs,
 }

@@ -1,5 +1,6 @@
 //! `quote …` and `catalog …` on the command line.
 
+use super::admin::ActorArgs;
 use super::models::{EnableArgs, ImportArgs, UpdateArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -31,7 +32,8 @@ pub enum CatalogCommand {
     /// Say in plain words which prices a new catalog changes. Exits 0 when none, 1 when some, 2
     /// when one of them cannot be read.
     Diff {
-        /// The catalog as it is: a folder of .toml files, or one file.
+        /// The catalog as it is: a folder of .toml files, one file, or `published` for what is on
+        /// sale out of the database.
         old: PathBuf,
         /// The catalog as it would be.
         new: PathBuf,
@@ -60,6 +62,8 @@ pub enum CatalogCommand {
         /// Show what would be folded, and write nothing.
         #[arg(long)]
         dry_run: bool,
+        #[command(flatten)]
+        done: ActorArgs,
     },
     /// Sell the shipped models of a provider: list price times margin, served by the provider of
     /// that name in the configuration.
@@ -74,6 +78,8 @@ pub enum CatalogCommand {
         /// Show what would be done, and do nothing.
         #[arg(long)]
         dry_run: bool,
+        #[command(flatten)]
+        done: ActorArgs,
     },
     /// Write a catalog file from price lists that others publish. Shows what it would write; exits
     /// 1 when something has to be looked at first.

@@ -1,142 +1,84 @@
 //! `catalog import`: a catalog file out of price lists that others publish. Nothing is fetched: the
 //! files are the operator's.
 
-use super::desk::{FileChange, Mode, globs, margin, settle, today};
+use super::desk::{Mode, SalePlace, globs, margin, said, settle, today};
 use super::folder::Folder;
-use super::shipped::folder;
+use super::published::PublishedCatalog;
 use crate::args::ImportArgs;
+use crate::serve::settings;
 use crate::show::Output;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tollgate_catalog::import::{
-    Import, ImportRequest, LockedFile, PlanKind, PlanRequest, PriceSource, SaleTerms, SourceKind, digest_of,
-    facts_file, plan,
-};
+use tollgate_catalog::import::{BadDraft, ImportDraft, PriceLists, SourceKind};
 
 /// Far larger than any price list.
 const MOST_BYTES: u64 = 256 << 20;
 
-pub fn import(config: &Path, asked: &ImportArgs, out: &Output) -> Result<ExitCode, String> {
-    let lists = Lists::read(&asked.from, &asked.second)?;
-    let only = globs(&asked.models);
-    let facts = texts(&asked.facts)?.iter().map(|text| facts_file(text)).collect::<Result<Vec<_>, String>>()?;
-    let taken = Taken { provider: asked.provider.as_deref(), second_provider: asked.second_provider.as_deref() };
-    let (first, second) = lists.sources(&taken)?;
-    let today = today();
-    let mut found = ImportRequest {
-        first: &first,
-        second: second.as_ref(),
-        only: &only,
-        accepted: &globs(&asked.accept),
-        facts: &facts,
-        prefix: &asked.prefix,
-        source: &asked.source,
-        today: &today,
-    }
-    .run();
-    if !found.stops.is_empty() {
-        return Ok(stopped(&found, out));
-    }
-    lists.vouch(&mut found);
-    let provider = asked.provider.clone().unwrap_or_else(|| lists.kinds[0].name().to_owned());
-    let terms = SaleTerms {
-        origin: lists.names().join("+"),
-        route: asked.route.clone().unwrap_or_else(|| provider.clone()),
-        margin: margin(&asked.margin)?,
-    };
+pub async fn import(config: &Path, asked: &ImportArgs, out: &Output) -> Result<ExitCode, String> {
+    let lists = lists(&asked.from, &asked.second, asked.second_provider.as_deref())?;
     let dir = asked.out.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = asked.out.file_name().and_then(|name| name.to_str()).ok_or("--out needs the name of a file")?.to_owned();
-    let folder = Folder::open(dir)?;
-    let known = folder.lock.files.get(&name);
-    let plan = plan(&PlanRequest {
-        kind: if known.is_some() { PlanKind::Update } else { PlanKind::Enable },
-        before: folder.text(&name),
-        locked: known,
-        listed: &found.listed,
-        only: &[],
-        accepted: &globs(&asked.accept),
-        terms: &terms,
-        taken: &folder.taken(&name)?,
-    })
-    .map_err(|why| format!("{} {why}", asked.out.display()))?;
-    let locked = LockedFile {
-        from: lists.names().iter().map(ToString::to_string).collect(),
-        digest: lists.digest(),
-        day: today,
-        provider,
-        route: terms.route.clone(),
-        margin: terms.margin,
-        models: Default::default(),
+    let belongs = belongs(config, dir);
+    let place = match belongs || asked.out.parent().is_none_or(|dir| dir.as_os_str().is_empty()) {
+        true => published(config).await?,
+        false => None,
     };
-    let notes = notes(&found);
-    let mode = Mode { apply: asked.apply, how: "--apply writes it", config: belongs(config, dir) };
-    settle(&folder, vec![FileChange { file: name, plan, locked, listed: found.listed }], &mode, &notes, out)
+    let place = place.map_or_else(|| Folder::open(dir).map(SalePlace::Folder), |own| Ok(SalePlace::Published(own)))?;
+    let draft = place.files().import(&ImportDraft {
+        lists: &lists,
+        provider: asked.provider.as_deref(),
+        models: &globs(&asked.models),
+        facts: &facts(&asked.facts)?,
+        prefix: &asked.prefix,
+        source: &asked.source,
+        margin: margin(&asked.margin)?,
+        route: asked.route.as_deref(),
+        file: &name,
+        accept: &globs(&asked.accept),
+        today: &today(),
+    });
+    let draft = draft.map_err(|bad| said(config, bad))?;
+    let mode = Mode { apply: asked.apply, how: "--apply writes it", config, belongs, done: &asked.done };
+    settle(&place, draft, &mode, out).await
 }
 
-/// The configuration, if the folder is its catalog.
-fn belongs<'a>(config: &'a Path, dir: &Path) -> Option<&'a Path> {
-    let own = folder(config).ok()?.path("");
-    (own.canonicalize().ok()? == dir.canonicalize().ok()?).then_some(config)
+/// Whether the folder is the catalog of the configuration.
+fn belongs(config: &Path, dir: &Path) -> bool {
+    let same = || {
+        let own = settings(config).ok()?.catalog_dir;
+        // One that is not there yet, or no longer, is known by its name.
+        let named = |dir: &Path| dir.canonicalize().or_else(|_| std::path::absolute(dir)).ok();
+        Some(named(&own)? == named(dir)?)
+    };
+    same().unwrap_or(false)
+}
+
+/// What is on sale out of the database; lists can be read without a configuration too.
+async fn published(config: &Path) -> Result<Option<PublishedCatalog>, String> {
+    match settings(config) {
+        Ok(_) => PublishedCatalog::open(config).await,
+        Err(_) => Ok(None),
+    }
 }
 
 /// The files of a command with their forms.
-pub struct Lists {
-    kinds: Vec<SourceKind>,
-    texts: Vec<String>,
-    names: Vec<String>,
-}
-
-/// Whose models, as each list calls them.
-pub struct Taken<'a> {
-    pub provider: Option<&'a str>,
-    pub second_provider: Option<&'a str>,
-}
-
-impl Lists {
-    pub fn read(from: &[String], second: &[String]) -> Result<Lists, String> {
-        let mut lists = Lists { kinds: Vec::new(), texts: Vec::new(), names: Vec::new() };
-        for pair in [from, second].into_iter().filter(|pair| !pair.is_empty()) {
-            let [kind, file] = pair else { return Err("a price list is given as KIND FILE".to_owned()) };
-            let kind: SourceKind = kind.parse()?;
-            if lists.kinds.contains(&kind) {
-                return Err(format!("--second {}: a list does not verify itself", kind.name()));
-            }
-            lists.kinds.push(kind);
-            lists.texts.push(read(Path::new(file))?);
-            lists.names.push(file.clone());
-        }
-        Ok(lists)
+pub fn lists(from: &[String], second: &[String], second_provider: Option<&str>) -> Result<PriceLists, String> {
+    let mut lists = PriceLists::default();
+    let pairs = [(from, None), (second, second_provider)];
+    for (pair, provider) in pairs.into_iter().filter(|(pair, _)| !pair.is_empty()) {
+        let [kind, file] = pair else { return Err("a price list is given as KIND FILE".to_owned()) };
+        let kind: SourceKind = kind.parse()?;
+        let added = lists.add(kind, read(Path::new(file))?, file.clone(), provider.map(str::to_owned));
+        added.map_err(|bad| match bad {
+            BadDraft::Wrong { reason, .. } => format!("--second {reason}"),
+            BadDraft::Mistakes(_) => String::new(),
+        })?;
     }
-
-    pub fn names(&self) -> Vec<&'static str> {
-        self.kinds.iter().map(|kind| kind.name()).collect()
-    }
-
-    /// A price has a source, be it the list itself.
-    pub fn vouch(&self, found: &mut Import) {
-        for model in found.listed.iter_mut().filter(|model| model.source.is_empty()) {
-            model.source = self.names().join(" and ");
-        }
-    }
-
-    pub fn digest(&self) -> String {
-        digest_of(&self.texts.concat())
-    }
-
-    pub fn sources(&self, taken: &Taken<'_>) -> Result<(PriceSource, Option<PriceSource>), String> {
-        let today = today();
-        let source = |at: usize, provider: Option<&str>| {
-            PriceSource::read(self.kinds[at], &self.texts[at], provider, &today)
-                .map_err(|bad| format!("{} {bad}", self.names[at]))
-        };
-        let first = source(0, taken.provider)?;
-        let second = (self.kinds.len() > 1).then(|| source(1, taken.second_provider.or(taken.provider))).transpose()?;
-        Ok((first, second))
-    }
+    Ok(lists)
 }
 
 /// The texts of files of facts.
-pub fn texts(paths: &[PathBuf]) -> Result<Vec<String>, String> {
+pub fn facts(paths: &[PathBuf]) -> Result<Vec<String>, String> {
     paths.iter().map(|path| read(path)).collect()
 }
 
@@ -146,22 +88,4 @@ fn read(path: &Path) -> Result<String, String> {
         return Err(format!("{}: is larger than any price list", path.display()));
     }
     std::fs::read_to_string(path).map_err(trouble)
-}
-
-/// What has to be looked at before anything is planned.
-pub fn stopped(found: &Import, out: &Output) -> ExitCode {
-    out.say(&serde_json::json!({ "done": false, "stops": found.stops, "left_out": found.left_out }), || {
-        let stops =
-            found.stops.iter().map(|stop| format!("stop: {} {} (--accept {})\n", stop.model, stop.reason, stop.model));
-        stops.collect::<String>() + "nothing was changed: look at the stops"
-    });
-    ExitCode::from(1)
-}
-
-pub fn notes(found: &Import) -> Vec<String> {
-    let left = found.left_out.iter().map(|(name, reason)| format!("left out: {name} {reason}"));
-    let lone: Vec<&str> =
-        found.listed.iter().filter(|model| !model.unverified.is_empty()).map(|model| model.name.as_str()).collect();
-    let lone = (!lone.is_empty()).then(|| format!("not all prices are verified: {}", lone.join(", ")));
-    found.notes.iter().cloned().chain(left).chain(lone).collect()
 }

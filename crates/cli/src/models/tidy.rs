@@ -1,46 +1,35 @@
 //! `catalog tidy`: price changes of the past become the prices of their models.
 
-use super::folder::{Edits, Folder};
+use super::desk::{Mode, SalePlace, published, said};
+use crate::args::ActorArgs;
 use crate::real;
-use crate::serve::{listed, settings};
 use crate::show::Output;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
-use tollgate_catalog::{load, same_prices_from, tidied};
 
-pub fn tidy(config: &Path, dry_run: bool, out: &Output) -> Result<ExitCode, String> {
-    let found = settings(config).map_err(|error| format!("{error:#}"))?;
-    let folder = Folder::open(&found.catalog_dir)?;
-    let (edits, rows) = edits(&folder)?;
-    if !dry_run && !edits.is_empty() {
-        folder.write(&edits, &folder.lock)?;
+pub async fn tidy(config: &Path, dry_run: bool, done: &ActorArgs, out: &Output) -> Result<ExitCode, String> {
+    let place = SalePlace::open(config).await?;
+    let draft = place.files().tidy(real::now_ms()).map_err(|bad| said(config, bad))?;
+    // The prices were compared already; the folder is written without a look at the configuration.
+    let mode = Mode { apply: !dry_run, how: "", config, belongs: false, done };
+    let version = match dry_run || draft.edits.is_empty() {
+        true => None,
+        false => place.carry_out(&draft, &mode).await?,
+    };
+    let row = |(model, count, file): &(String, usize, String)| json!({ "model": model, "folded": count, "file": file });
+    let rows: Vec<Value> = draft.folded.iter().map(row).collect();
+    let mut shown = json!({ "done": !dry_run, "data": rows });
+    if let Some(version) = version {
+        shown["version"] = json!(version);
     }
     if rows.is_empty() {
-        out.say(&json!({ "done": !dry_run, "data": rows }), || {
-            "there is nothing to fold: no price change lies in the past".to_owned()
-        });
+        out.say(&shown, || "there is nothing to fold: no price change lies in the past".to_owned());
     } else {
-        out.table(&json!({ "done": !dry_run, "data": rows }), &rows, &["model", "folded", "file"]);
+        out.table(&shown, &rows, &["model", "folded", "file"]);
+        if !out.json && version.is_some() {
+            crate::show::print_line(published(version).trim_start_matches("; "));
+        }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// What would be written, held against what is sold now and later.
-fn edits(folder: &Folder) -> Result<(Edits, Vec<Value>), String> {
-    let now = real::now_ms();
-    let before = load(folder.files()).map_err(|mistakes| listed(&mistakes))?;
-    let (mut edits, mut rows): (Edits, Vec<Value>) = (Vec::new(), Vec::new());
-    for (path, text) in folder.files() {
-        let tidied = tidied(text, &before, now).map_err(|why| format!("{path}: {why}"))?;
-        let Some(tidied) = tidied else { continue };
-        let row = |(model, count): &(String, usize)| json!({ "model": model, "folded": count, "file": path });
-        rows.extend(tidied.folded.iter().map(row));
-        edits.push((folder.name_of(path), Some(tidied.text)));
-    }
-    let after = load(&folder.after(&edits)).map_err(|mistakes| listed(&mistakes))?;
-    if !same_prices_from(&before, &after, now) {
-        return Err("the prices would not be the same afterwards: fold the changes by hand".to_owned());
-    }
-    Ok((edits, rows))
 }

@@ -26,6 +26,7 @@ mod payments;
 mod postgres;
 mod process;
 mod providers;
+mod published;
 mod quote;
 mod receipts;
 mod restore;

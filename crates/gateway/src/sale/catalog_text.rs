@@ -1,11 +1,16 @@
 //! The files of a catalog as they were written, and the hash that they are known by: what operators
 //! look at, compare and publish. Names are relative to the folder of the catalog, so that the same
 //! files have the same hash wherever they lie.
+//!
+//! The lock of the commands that write catalogs is one of the files, and in the hash: it travels
+//! with what it is about. It is never read as a part of the catalog.
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
+use tollgate_catalog::import::{BadLock, CatalogFiles, LOCK_FILE, is_lock};
 
 /// All files together, and how many there may be.
 pub const MOST_BYTES: usize = 4 << 20;
@@ -34,13 +39,27 @@ impl CatalogText {
         CatalogText { files, hash, version: None }
     }
 
-    /// Files that were read from a folder.
-    pub fn of_folder(dir: &Path, files: &[(String, String)]) -> CatalogText {
+    /// Files that were read from a folder, and the lock beside them.
+    pub fn of_folder(dir: &Path, files: &[(String, String)], lock: Option<String>) -> CatalogText {
         let relative = |name: &String| {
             let path = Path::new(name);
             path.strip_prefix(dir).unwrap_or(path).display().to_string()
         };
-        CatalogText::new(files.iter().map(|(name, text)| (relative(name), text.clone())).collect())
+        let files = files.iter().map(|(name, text)| (relative(name), text.clone()));
+        CatalogText::new(files.chain(lock.map(|lock| (LOCK_FILE.to_owned(), lock))).collect())
+    }
+
+    /// What is read as the catalog: all files but the lock.
+    pub fn catalog(&self) -> Cow<'_, [(String, String)]> {
+        match self.files.iter().any(|(name, _)| is_lock(name)) {
+            false => Cow::Borrowed(&self.files),
+            true => Cow::Owned(self.files.iter().filter(|(name, _)| !is_lock(name)).cloned().collect()),
+        }
+    }
+
+    /// For drafts of what commands would change.
+    pub fn to_draft(&self) -> Result<CatalogFiles, BadLock> {
+        CatalogFiles::with_lock(self.files.iter().cloned())
     }
 
     /// As it is stored and shown: an object with the text of each file.
@@ -60,7 +79,7 @@ impl CatalogText {
         let mut files: BTreeMap<String, String> =
             over.map(|over| over.files.iter().cloned().collect()).unwrap_or_default();
         for (name, text) in given {
-            if !is_name(name) {
+            if !CatalogText::is_name(name) {
                 let shown: String = name.chars().take(64).collect();
                 return Err(format!("`{shown}` is no name of a file: such as models.toml or social/weibo.toml"));
             }
@@ -75,6 +94,17 @@ impl CatalogText {
             return Err(format!("there are more than {MOST_FILES} files or {MOST_BYTES} bytes"));
         }
         Ok(CatalogText::new(files.into_iter().collect()))
+    }
+
+    /// A file in the folder, or in a folder in it, as the catalog is read.
+    pub fn is_name(name: &str) -> bool {
+        let part = |part: &str| {
+            !part.is_empty()
+                && !part.starts_with('.')
+                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+        };
+        let parts = || name.split('/');
+        name.len() <= LONGEST_NAME && name.ends_with(".toml") && parts().count() <= 2 && parts().all(part)
     }
 
     /// How files differ from those of another one: each name, and what happened to it.
@@ -97,16 +127,6 @@ impl CatalogText {
     }
 }
 
-/// A file in the folder, or in a folder in it, as the catalog is read.
-fn is_name(name: &str) -> bool {
-    let part = |part: &str| {
-        !part.is_empty()
-            && !part.starts_with('.')
-            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
-    };
-    name.len() <= LONGEST_NAME && name.ends_with(".toml") && name.split('/').count() <= 2 && name.split('/').all(part)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,12 +141,25 @@ mod tests {
         let here = CatalogText::of_folder(
             Path::new("/x"),
             &[("/x/a.toml".to_owned(), "1".to_owned()), ("/x/b.toml".to_owned(), "2".to_owned())],
+            None,
         );
         assert_eq!((one.hash.len(), &one.hash), (64, &here.hash));
         assert_eq!(CatalogText::stored(&one.to_json().to_string(), 7).map(|text| text.hash), Some(one.hash.clone()));
         // What stands in one file does not run over into the next.
         let other = sent(None, json!({ "b.toml": "", "a.toml": "12" })).expect("files");
         assert_ne!(one.hash, other.hash);
+    }
+
+    #[test]
+    fn the_lock_is_one_of_the_files_and_no_part_of_the_catalog() {
+        let files = [("/x/a.toml".to_owned(), "1".to_owned())];
+        let bare = CatalogText::of_folder(Path::new("/x"), &files, None);
+        let locked = CatalogText::of_folder(Path::new("/x"), &files, Some("# nothing yet".to_owned()));
+        assert_ne!(bare.hash, locked.hash, "it is published with the rest");
+        assert_eq!(locked.catalog(), bare.catalog());
+        assert_eq!(locked.files_against(&bare), [(LOCK_FILE, "added")]);
+        let sent = sent(Some(&bare), json!({ LOCK_FILE: "# nothing yet" })).expect("files");
+        assert_eq!(sent.hash, locked.hash);
     }
 
     #[test]

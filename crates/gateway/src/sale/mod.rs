@@ -20,6 +20,6 @@ pub mod workflows;
 pub use catalog_text::{CatalogText, MOST_BYTES as MOST_CATALOG_BYTES, MOST_FILES as MOST_CATALOG_FILES};
 pub use offers::Offers;
 pub use price_filter::PriceFilter;
-pub use publishing::{CatalogReader, CheckedCatalog, Publishing};
+pub use publishing::{CatalogReader, CheckedCatalog, ProviderTest, ProviderTester, Publishing};
 pub use serving::Serving;
 pub use workflow_board::{ShownWorkflow, WorkflowBoard, WorkflowPage};

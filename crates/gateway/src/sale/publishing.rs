@@ -1,11 +1,16 @@
 //! What publishing needs: somebody who reads a candidate as it would be served, a turn to do so,
-//! and a bell for whoever takes over what was published.
+//! and a bell for whoever takes over what was published. Beside it there is who tries a provider
+//! out for operators: it needs the whole house, so it is put in from above.
 
 use super::{CatalogText, Serving};
+use crate::jobs::JobCounter;
 use crate::world::Millis;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Notify, Semaphore};
 use tollgate_catalog::Mistake;
+use tollgate_upstream::Ability;
 
 /// Candidates that are read at a time: each takes as much memory as what is served.
 const AT_ONCE: usize = 2;
@@ -24,16 +29,48 @@ pub trait CatalogReader: Send + Sync {
     -> Result<CheckedCatalog, Vec<Mistake>>;
 }
 
+/// What an operator wants tried of a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderTest {
+    pub provider: String,
+    /// Only this.
+    pub only: Option<Ability>,
+    /// The provider's name for a model, in the place of one from the catalog.
+    pub model: Option<String>,
+    /// What costs more than a word.
+    pub media: bool,
+    /// Send it; otherwise only what it would be is said.
+    pub send: bool,
+}
+
+/// Tries a provider out: one cheap call for each thing that is sold of it.
+pub trait ProviderTester: Send + Sync {
+    /// Rows as `provider test` prints them. Whoever stops waiting stops it.
+    fn test(
+        &self,
+        order: ProviderTest,
+        serving: Arc<Serving>,
+        progress: Arc<JobCounter>,
+    ) -> BoxFuture<'static, Result<Vec<Value>, String>>;
+}
+
 pub struct Publishing {
     /// Nobody, where the configuration did not come from files.
     pub reader: OnceLock<Arc<dyn CatalogReader>>,
+    /// Nobody, where nobody put one in.
+    pub tester: OnceLock<Arc<dyn ProviderTester>>,
     pub turns: Semaphore,
     bell: Notify,
 }
 
 impl Default for Publishing {
     fn default() -> Publishing {
-        Publishing { reader: OnceLock::new(), turns: Semaphore::new(AT_ONCE), bell: Notify::new() }
+        Publishing {
+            reader: OnceLock::new(),
+            tester: OnceLock::new(),
+            turns: Semaphore::new(AT_ONCE),
+            bell: Notify::new(),
+        }
     }
 }
 

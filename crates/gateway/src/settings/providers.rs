@@ -171,6 +171,7 @@ fn habits(form: &mut Form<'_>, social: bool, known: Option<&Preset>) -> Provider
         live_said: form.opt_int("live_said", 1..=1_000),
         api_version: form.opt_text("api_version"),
         quirks: quirks(form, known.map(|row| row.quirks.clone()).unwrap_or_default()),
+        preset: known.map(|row| row.id.clone()),
     }
 }
 

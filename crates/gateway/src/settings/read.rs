@@ -154,6 +154,11 @@ pub fn catalog_files(dir: &Path) -> std::io::Result<Vec<(String, String)>> {
     Ok(files)
 }
 
+/// What the commands that write catalogs remember of the folder, if they wrote into it.
+pub fn catalog_lock(dir: &Path) -> Option<String> {
+    std::fs::read_to_string(dir.join(LOCK_FILE)).ok()
+}
+
 /// What lies in the directory and in the folders in it.
 pub fn catalog_paths(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();

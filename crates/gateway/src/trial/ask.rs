@@ -85,7 +85,7 @@ pub fn cheap_call(
             Ok(CheapCall { request, judge: Box::new(|reply| maker.fault(reply)) })
         }
         Ability::Image | Ability::Video | Ability::Music | Ability::Speech | Ability::Transcription => {
-            Err("not tried: it costs more than a word; --media tries it")
+            Err("not tried: it costs more than a word; a test of media tries it")
         }
         Ability::Realtime => Err("not tried: there is no cheap request for it"),
         Ability::Social | Ability::Decisions => Err("not tried: make a call of your own"),

@@ -9,6 +9,7 @@ pub(crate) use ask::quoted;
 pub use ask::{CheapCall, NoAnswer, answer, cheap_call, is_cheap, most_cost_nano, most_nano};
 
 use crate::configuration::Loaded;
+use crate::jobs::JobCounter;
 use reason::NO_PATH;
 use serde::Serialize;
 use serde_json::Value;
@@ -55,6 +56,8 @@ pub struct TrialOrder<'a> {
     pub plan: bool,
     /// Milliseconds since 1970, for prices that go by the clock.
     pub now: i64,
+    /// Hears how many things were tried.
+    pub progress: Option<&'a JobCounter>,
 }
 
 const CALL_ID: &str = "tollgate-provider-test";
@@ -77,10 +80,10 @@ pub async fn try_provider(loaded: &Loaded, order: &TrialOrder<'_>) -> Result<Vec
     {
         results.push(trier.list(request).await);
     }
-    for ability in Ability::ALL.into_iter().filter(|one| provider.kind.has(*one)) {
-        if order.only.is_none_or(|only| only == ability) {
-            results.extend(trier.ability(ability).await);
-        }
+    let wanted = Ability::ALL.into_iter().filter(|one| provider.kind.has(*one));
+    for (at, ability) in wanted.filter(|one| order.only.is_none_or(|only| only == *one)).enumerate() {
+        order.progress.inspect(|counter| counter.at(i64::try_from(at).unwrap_or(0)));
+        results.extend(trier.ability(ability).await);
     }
     if let Some(only) = order.only.filter(|only| !provider.kind.has(*only)) {
         return Err(provider.lacks(only).unwrap_or_default());
@@ -118,7 +121,7 @@ impl Trier<'_> {
         let asked = self.order.only == Some(ability) || (self.order.model.is_some() && ability == Ability::Chat);
         let Some(model) = model.filter(|_| asked || sold.is_some()) else {
             let blank = self.blank(endpoint, None, None);
-            let said = "no model of the catalog is routed to it: name one with --model".to_owned();
+            let said = "no model of the catalog is routed to it: name a model".to_owned();
             return asked.then_some(TrialResult { outcome: TrialOutcome::Skipped, said, ..blank });
         };
         let price =

@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tollgate_catalog::Money;
 use tollgate_gateway::configuration::Loaded;
+use tollgate_gateway::provider_trial;
 use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::{CannotStart, Running, start};
 use tollgate_gateway::world::World;
@@ -237,7 +238,8 @@ impl House {
         loaded.settings.limits.ledger_behind = plan.ledger_behind;
         let clock = Clock::standing(plan.now);
         let world = plan.names.into_iter().fold(world(&clock), World::naming);
-        let running = start(loaded, Some(source.clone()), world).await.expect("started");
+        let running = start(loaded, Some(source.clone()), world.clone()).await.expect("started");
+        provider_trial::offer(&running, source.clone(), world);
         let account = running
             .app
             .store

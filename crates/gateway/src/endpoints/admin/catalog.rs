@@ -4,8 +4,10 @@
 //! A candidate is all files of a catalog, or with `merge` those that change; or a version that was
 //! published before. Publishing says by `If-Match` which catalog was looked at.
 
+use super::catalog_draft;
 use super::catalog_preview::{AskedCalls, diff_record, preview};
 use super::field::{FieldKind, VerbField, may};
+use super::presets;
 use super::schemas::{page, record};
 use super::verb::AnswerPage;
 use super::{Form, OPERATOR, object, query, reply, wrong};
@@ -42,10 +44,12 @@ const BEFORE: VerbField = may("before", FieldKind::Number(1, i64::MAX), "`next_b
 fn rows() -> Vec<Row> {
     let at = "/api/admin/catalog";
     let (publish_at, back_at) = ("/api/admin/catalog/publish", "/api/admin/catalog/versions/{version}/roll-back");
-    vec![
+    let more = presets::shipped_rows().into_iter().chain(catalog_draft::rows());
+    let rows = vec![
         Row::get(at, OPERATOR, current, "What is on sale: its hash, its version, and its files")
             .with(|| vec![json!({ "name": "texts", "in": "query", "schema": { "type": "boolean", "description": "With the text of each file" } })])
-            .gives(named("CatalogOnSale")),
+            .gives(named("CatalogOnSale"))
+            .carries_out("catalog_on_sale"),
         Row::post("/api/admin/catalog/check", OPERATOR, check, "Checks a candidate; lists all that is wrong with it")
             .takes(named("CatalogCandidate"))
             .gives(named("CatalogCheck")),
@@ -59,7 +63,8 @@ fn rows() -> Vec<Row> {
             .with(|| changes::parameters(true, true))
             .takes(named("CatalogPublishRequest"))
             .gives(named("CatalogPublished"))
-            .refused_with(&[409, 412, 428]),
+            .refused_with(&[409, 412, 428])
+            .carries_out("catalog_publish"),
         Row::get("/api/admin/catalog/versions", OPERATOR, versions, "What was published, by whom and why, newest first")
             .with(|| [BEFORE, super::PAGE].iter().map(|field| json!({ "name": field.name, "in": "query", "schema": field.schema() })).collect())
             .gives(named("CatalogVersionPage")),
@@ -70,7 +75,8 @@ fn rows() -> Vec<Row> {
             .takes(json!({ "type": "object", "required": ["reason"], "additionalProperties": false, "properties": { "reason": super::REASON.schema() } }))
             .gives(named("CatalogPublished"))
             .refused_with(&[409, 412, 428]),
-    ]
+    ];
+    rows.into_iter().chain(more).collect()
 }
 
 async fn current(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -102,7 +108,7 @@ fn on_sale(app: &App, serving: &Serving, texts: bool) -> Value {
     })
 }
 
-fn etag(hash: &str) -> String {
+pub(super) fn etag(hash: &str) -> String {
     format!("\"{hash}\"")
 }
 
@@ -186,18 +192,19 @@ async fn with_candidate<T: Send + 'static>(
 ) -> Result<T, Refusal> {
     let none = || Refusal::new(Code::Conflict, "Not done: this gateway's configuration did not come from a file.");
     let reader = app.publishing.reader.get().cloned().ok_or_else(none)?;
-    let busy = || Refusal::new(Code::Overloaded, "Other candidates are being read; try again.").after(2);
-    let _turn = app.publishing.turns.try_acquire().map_err(|_| busy())?;
     let app = app.clone();
+    // The turn ends with the work, whether or not anybody waits for it.
     let read = move || {
+        let busy = |_| Refusal::new(Code::Overloaded, "Other candidates are being read; try again.").after(2);
+        let _turn = app.publishing.turns.try_acquire().map_err(busy)?;
         let before = app.serving.load_full();
         let checked = reader.read_candidate(&text, &before, app.world.now_ms());
-        work(&app, &before, checked)
+        Ok(work(&app, &before, checked))
     };
     tokio::task::spawn_blocking(read).await.map_err(|error| {
         tracing::error!(%error, "reading a candidate failed");
         Refusal::new(Code::Internal, "The candidate could not be read.")
-    })
+    })?
 }
 
 /// All that is wrong, without where this machine has its files.
@@ -209,7 +216,7 @@ fn shown(mistakes: &[Mistake]) -> Vec<Value> {
     mistakes.iter().take(MOST_MISTAKES).map(one).collect()
 }
 
-fn invalid(mistakes: &[Mistake]) -> Refusal {
+pub(super) fn invalid(mistakes: &[Mistake]) -> Refusal {
     let (count, first) = (mistakes.len(), mistakes.first().map(ToString::to_string).unwrap_or_default());
     let noun = if count == 1 { "mistake" } else { "mistakes" };
     let message =
@@ -420,7 +427,7 @@ fn schemas() -> Value {
         "description": "Calls to price before and after; left out: one for each model that changes" });
     let fields = ["version", "hash", "pricing_version", "published_at_ms", "actor", "reason"];
     let next = json!({ "type": ["integer", "null"] });
-    json!({
+    let mut all = json!({
         "CatalogCandidate": candidate(json!({}), &[]),
         "CatalogPublishRequest": candidate(json!({ "reason": super::REASON.schema() }), &["reason"]),
         "CatalogPreviewRequest": candidate(json!({
@@ -434,5 +441,9 @@ fn schemas() -> Value {
         "CatalogVersion": record("A catalog that was published", &fields),
         "CatalogPublished": record("A catalog that is on sale now", &fields),
         "CatalogVersionPage": page("CatalogVersion", "next_before", &next),
-    })
+    });
+    for more in [presets::shipped_schemas(), catalog_draft::schemas()] {
+        more.as_object().into_iter().flatten().for_each(|(name, schema)| all[name] = schema.clone());
+    }
+    all
 }

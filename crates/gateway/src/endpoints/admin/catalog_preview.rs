@@ -178,7 +178,7 @@ pub fn diff_record(app: &App, before: &Serving, after: &Serving) -> Value {
 }
 
 /// Each change as data and in words.
-fn listed(changes: &[PriceChange]) -> Vec<Value> {
+pub fn listed(changes: &[PriceChange]) -> Vec<Value> {
     let one = |change: &PriceChange| {
         let mut shown = json!(change);
         shown["words"] = json!(change.to_string());

@@ -1,7 +1,7 @@
 //! The work of jobs: what was asked for, checked before anything is begun, and done while the store
 //! hears every few seconds how far it is.
 
-use super::{Form, wrong};
+use super::{Form, provider_test, wrong};
 use crate::app::App;
 use crate::csv::csv_line;
 use crate::door::spool::has_room;
@@ -9,6 +9,7 @@ use crate::endpoints::usage_sums::{operators_text, wrong_sum};
 use crate::jobs::JobCounter;
 use crate::reconcile::{Bill, BillSpan, Tolerance, first_call_at, millionths, read_bill, time, usd};
 use crate::refusal::Refusal;
+use crate::sale::ProviderTest;
 use serde_json::{Value, json};
 use std::io;
 use std::sync::Arc;
@@ -30,6 +31,12 @@ const PAGE: u32 = 2_000;
 /// Why a job came to no good end, for whoever began it.
 pub struct JobFailed(String);
 
+impl JobFailed {
+    pub fn because(why: String) -> JobFailed {
+        JobFailed(why)
+    }
+}
+
 impl From<StoreError> for JobFailed {
     fn from(error: StoreError) -> JobFailed {
         tracing::warn!(%error, "a job that an operator began failed");
@@ -50,17 +57,19 @@ pub enum JobWork {
     ExportUsage { asked: Box<SumAsk>, csv: bool },
     ExportLedger { page: EntryPage, csv: bool },
     Reconcile { bill: Box<Bill>, span: BillSpan },
+    ProviderTest(ProviderTest),
 }
 
 impl JobWork {
     /// The fields of one kind; those of others are unknown to it.
     pub fn read(app: &App, form: &mut Form) -> Result<JobWork, Refusal> {
-        let kinds = "`verify`, `export` or `reconcile`";
+        let kinds = "`verify`, `export`, `reconcile` or `provider_test`";
         match form.0.remove("kind") {
             Some(Value::String(kind)) => match kind.as_str() {
                 "verify" => Ok(JobWork::Verify { strict: flag(form, "strict")? }),
                 "export" => JobWork::export(app, form),
                 "reconcile" => JobWork::reconcile(form),
+                "provider_test" => provider_test::read(app, form).map(JobWork::ProviderTest),
                 _ => Err(wrong("kind", kinds)),
             },
             None => Err(Refusal::about(Code::MissingParameter, "kind", format!("`kind` is required: {kinds}."))),
@@ -130,11 +139,17 @@ impl JobWork {
             JobWork::Verify { .. } => "verify",
             JobWork::ExportUsage { .. } | JobWork::ExportLedger { .. } => "export",
             JobWork::Reconcile { .. } => "reconcile",
+            JobWork::ProviderTest(_) => "provider_test",
         }
     }
 
     pub fn is_audit(&self) -> bool {
         matches!(self, JobWork::Verify { .. })
+    }
+
+    /// Whether it spends the house's own money.
+    pub fn costs_money(&self) -> bool {
+        matches!(self, JobWork::ProviderTest(_))
     }
 
     /// What was asked for, as it is shown. A bill is not: it is the provider's.
@@ -151,6 +166,7 @@ impl JobWork {
             JobWork::Reconcile { span, .. } => {
                 json!({ "provider": span.provider, "from_ms": span.own.0, "to_ms": span.own.1, "counts": "milliseconds of the log" })
             }
+            JobWork::ProviderTest(test) => provider_test::asked(test),
         }
     }
 
@@ -173,12 +189,16 @@ impl JobWork {
                 let counter = JobCounter::of(span.wide.1.saturating_sub(span.wide.0));
                 (JobWork::Reconcile { bill, span }, counter)
             }
+            JobWork::ProviderTest(test) => {
+                let counter = provider_test::prepared(app, &test)?;
+                (JobWork::ProviderTest(test), counter)
+            }
             verify => (verify, JobCounter::of(last)),
         })
     }
 }
 
-fn word(form: &mut Form, name: &str) -> Result<Option<String>, Refusal> {
+pub fn word(form: &mut Form, name: &str) -> Result<Option<String>, Refusal> {
     match form.0.remove(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -186,7 +206,7 @@ fn word(form: &mut Form, name: &str) -> Result<Option<String>, Refusal> {
     }
 }
 
-fn flag(form: &mut Form, name: &str) -> Result<bool, Refusal> {
+pub fn flag(form: &mut Form, name: &str) -> Result<bool, Refusal> {
     match form.0.remove(name) {
         None => Ok(false),
         Some(Value::Bool(flag)) => Ok(flag),
@@ -250,10 +270,11 @@ pub async fn run(app: Arc<App>, id: String, work: JobWork, counter: Arc<JobCount
     app.jobs.end(&id);
 }
 
-async fn worked(app: &Arc<App>, id: &str, work: JobWork, counter: &JobCounter) -> Result<Value, JobFailed> {
+async fn worked(app: &Arc<App>, id: &str, work: JobWork, counter: &Arc<JobCounter>) -> Result<Value, JobFailed> {
     match work {
         JobWork::Verify { strict: true } => Ok(json!(app.store.verify_strictly().await?)),
         JobWork::Verify { strict: false } => Ok(json!(app.store.verify().await?)),
+        JobWork::ProviderTest(test) => provider_test::run(app, test, counter.clone()).await,
         JobWork::ExportUsage { asked, csv } => {
             let mut file = ExportFile::open(app, id).await?;
             let query = asked.checked(SumViewer::Operator, app.world.now_ms());

@@ -1,6 +1,6 @@
 //! `/api/admin/jobs`: what takes longer than a connection is held open. An audit, an export of the
-//! usage log or of the ledger, a provider's bill against our calls: begun, looked at, cancelled,
-//! and the file of an export fetched.
+//! usage log or of the ledger, a provider's bill against our calls, a provider tried out: begun,
+//! looked at, cancelled, and the file of an export fetched.
 
 use super::field::{FieldKind, VerbField, may};
 use super::job_runs::{self, JobWork};
@@ -36,7 +36,7 @@ fn rows() -> Vec<Row> {
     let jobs = "/api/admin/jobs";
     let files = json!({ "text/csv": { "schema": text() }, "application/jsonl": { "schema": text() } });
     vec![
-        Row::post(jobs, OPERATOR, begin, "Begins an audit, an export or a comparison; one of each kind runs at a time")
+        Row::post(jobs, OPERATOR, begin, "Begins an audit, an export, a comparison or the test of a provider; one of each kind runs at a time")
             .with(|| changes::parameters(false, false))
             .takes(named("JobRequest"))
             .gives(named("Job"))
@@ -73,6 +73,9 @@ async fn begin(State(app): State<Arc<App>>, request: Request) -> Response {
             false => String::new(),
         };
         form.finish()?;
+        if work.costs_money() {
+            operator.must_be_strong()?;
+        }
         let done = Attribution { request: Some(id.clone()), ..Attribution::by(operator.actor(), reason) };
         let job = OperatorJob {
             job_id: id.replacen("call_", "job_", 1),
@@ -215,15 +218,19 @@ fn schemas() -> Value {
     let next = json!({ "type": ["string", "null"] });
     json!({
         "JobRequest": { "type": "object", "required": ["kind"], "additionalProperties": false, "properties": {
-            "kind": { "enum": ["verify", "export", "reconcile"] },
-            "reason": { "type": "string", "minLength": 1, "maxLength": 1000, "description": "Why; required of exports and comparisons" },
+            "kind": { "enum": ["verify", "export", "reconcile", "provider_test"] },
+            "reason": { "type": "string", "minLength": 1, "maxLength": 1000, "description": "Why; required of all but audits" },
             "strict": { "type": "boolean", "description": "verify: nothing is let pass" },
             "what": { "enum": ["usage", "ledger"], "description": "export: which log" },
             "format": { "enum": ["csv", "jsonl"], "description": "export: `jsonl` unless said otherwise" },
             "account": { "type": "string", "description": "export: of this account only" },
             "from": moment, "to": moment,
             "bill": { "type": "string", "description": "reconcile: the provider's bill as CSV with a header, or as JSON lines" },
-            "provider": { "type": "string", "description": "reconcile: calls of this provider only" },
+            "provider": { "type": "string", "description": "reconcile: calls of this provider only; provider_test: which one" },
+            "endpoint": { "type": "string", "description": "provider_test: only this, such as chat or images" },
+            "model": { "type": "string", "description": "provider_test: the provider's name for a model; left out: the cheapest on sale" },
+            "media": { "type": "boolean", "description": "provider_test: what costs more than a word instead: sound, pictures, a video" },
+            "plan": { "type": "boolean", "description": "provider_test: says what would be sent and what it may cost, and sends nothing" },
             "ratio": decimal("reconcile: what the provider bills for one dollar of ours; 1"),
             "tolerance": decimal("reconcile: allowed difference in percent; 1"),
             "tolerance_usd": decimal("reconcile: allowed difference in USD; 0.000001"),

@@ -1,6 +1,7 @@
 //! What an operator looks at: where an account is, providers, settings in force, the state of the
 //! ledger. Of a secret it says whether there is one.
 
+use super::presets;
 use super::schemas::record;
 use super::{OPERATOR, look};
 use crate::app::App;
@@ -20,7 +21,7 @@ use tollgate_wire::error::Code;
 pub const FAMILY: Family = Family { tag: "operators: overview", rows, schemas };
 
 fn rows() -> Vec<Row> {
-    vec![
+    let rows = vec![
         Row::get("/api/admin/search", OPERATOR, search, "Accounts by id, part of a name, first letters of a key, or a call")
             .with(|| vec![json!({ "name": "q", "in": "query", "required": true, "schema": { "type": "string", "minLength": 1, "maxLength": 200 } }), number("limit", 1, 100, 20)])
             .gives(named("List")),
@@ -28,7 +29,8 @@ fn rows() -> Vec<Row> {
         Row::get("/api/admin/settings", OPERATOR, settings, "The settings in force, without secrets").gives(named("SettingsInForce")),
         Row::get("/api/admin/ledger/state", OPERATOR, ledger, "How the ledger stands: last audit, open holds by age")
             .gives(named("LedgerState")),
-    ]
+    ];
+    rows.into_iter().chain(presets::preset_rows()).collect()
 }
 
 /// Accounts that fit what is known of them.
@@ -157,8 +159,11 @@ async fn ledger(State(app): State<Arc<App>>, request: Request) -> Response {
 }
 
 fn schemas() -> Value {
-    json!({
+    let mut all = presets::preset_schemas();
+    let own = json!({
         "SettingsInForce": record("The settings in force; of a secret whether it is set", &["object", "version", "listen"]),
         "LedgerState": record("How the ledger stands", &["last_entry", "breaches", "open_holds", "last_audit_age_seconds"]),
-    })
+    });
+    own.as_object().into_iter().flatten().for_each(|(name, schema)| all[name] = schema.clone());
+    all
 }

@@ -23,7 +23,8 @@ struct Office {
 
 impl Office {
     async fn new(database: String) -> Office {
-        let house = House::with(Plan { database, ..Plan::default() }).await;
+        let config = "catalog_source = \"database\"\n".to_owned();
+        let house = House::with(Plan { database, config, ..Plan::default() }).await;
         let done = Attribution::by("test".to_owned(), "a test".to_owned());
         let new = NewAdminKey { name: "night shift".to_owned(), expires_at: None, done };
         house.running().app.store.create_admin_key(new, SECRET).await.expect("a key");
@@ -111,12 +112,27 @@ async fn every_verb_does_what_it_says() {
         people(&office, &account).await;
         money_in(&office, &account).await;
         alerts(&office, &account).await;
+        catalog(&office).await;
         let asked: BTreeSet<String> =
             office.asked.lock().expect("a lock").iter().map(|&name| name.to_owned()).collect();
         let left: Vec<String> = commands().difference(&asked).cloned().collect();
         assert!(left.is_empty(), "{}: never asked: {left:?}", engine.name);
         office.house.quiet().await;
     }
+}
+
+/// What is on sale, and another catalog in its place.
+async fn catalog(office: &Office) {
+    let before = office.get("/api/admin/catalog?texts=true").await;
+    let path = "/api/admin/catalog/publish";
+    let files = json!({ "note.toml": "# nothing on sale here\n" });
+    let request = office.house.http.post(office.house.url(path)).bearer_auth(SECRET);
+    let request = request.header("if-match", text(&before["etag"]));
+    let body = json!({ "files": files, "merge": true, "reason": "a note" });
+    let reply = request.json(&body).send().await.expect("a reply");
+    assert_eq!(reply.status(), 200);
+    office.asked.lock().expect("a lock").insert("catalog_publish");
+    assert_eq!(office.get("/api/admin/catalog").await["version"], 2);
 }
 
 /// Accounts, and money that moves once for each reference.

@@ -3,8 +3,10 @@
 mod admin;
 mod admin_social;
 pub mod catalog;
+mod drafts;
 pub mod jobs;
 mod manage;
 mod matrix;
 pub mod payments;
+mod provider_tests;
 mod workflows;
