@@ -37,7 +37,7 @@ const AT_ONCE: usize = 100;
 /// Numbers in a vector.
 const DIMENSIONS: usize = 256;
 
-const BOUNDARY: &str = "bench-boundary-7f3a";
+const BOUNDARY: &str = "7f3a9c0de1b24856a7f3a9c0de1b2485";
 
 impl Media {
     pub const ALL: [Self; 4] = [Self::Speech, Self::Image, Self::Upload, Self::Embedding];

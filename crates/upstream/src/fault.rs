@@ -116,6 +116,20 @@ impl Fault {
         Fault { try_other: false, ..Fault::new(Blame::Caller, Code::RequestTimeout, message) }
     }
 
+    /// The provider closed the connection of what was sent on while it arrived, after it had waited
+    /// for more of it. It has a part of a request, which is none.
+    pub fn upload_slow() -> Fault {
+        let message = "The upload arrived so slowly that the provider closed the connection.";
+        Fault { try_other: false, ..Fault::new(Blame::Caller, Code::RequestTimeout, message) }
+    }
+
+    /// The route that was chosen before the upload began is not there any more.
+    pub fn way_gone() -> Fault {
+        let message = "The route of this upload is no longer available; send the request again.";
+        let fault = Fault::new(Blame::Caller, Code::NoRouteAvailable, message);
+        Fault { sent: false, retry_after: Some(1), ..fault }
+    }
+
     /// No headers in time.
     pub fn late() -> Fault {
         let message = "The provider did not answer in time.";

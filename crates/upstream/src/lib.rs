@@ -70,7 +70,9 @@ pub use music::{MusicAsk, MusicMaker};
 pub use oidc::{Issuer, IssuerClaims, IssuerFault, IssuerWay};
 pub use outgoing::Outgoing;
 pub use pace::{Busy, Pace};
-pub use payload::{FormPayload, Payload, PayloadPart, SpooledFile, SpooledPieces, Streamed, UploadStream};
+pub use payload::{
+    FormPayload, PassingForm, PassingUpload, Payload, PayloadPart, SpooledFile, SpooledPieces, Streamed, UploadStream,
+};
 pub use preset::{AddressSource, KeyNeed, Preset, preset, presets};
 pub use provider::{BadProvider, BaseUrl, Provider, ProviderSettings};
 pub use reach::{NameSource, Reachable, is_inside_name, is_public};

@@ -154,6 +154,17 @@ impl FormReader {
         self.open.as_ref()
     }
 
+    /// How many of the bytes so far are still to be told of. Right behind the head of a part they
+    /// begin with its body.
+    pub fn unread(&self) -> usize {
+        self.held.len().saturating_sub(self.line_end)
+    }
+
+    /// The length of the last boundary, with the line end before it and the two dashes behind it.
+    pub fn closing(&self) -> usize {
+        self.mark.needle().len() + 2
+    }
+
     /// There are no more bytes.
     pub fn finish(&self) -> Result<(), Bad> {
         if self.at == At::After { Ok(()) } else { Err(Bad::Unfinished) }

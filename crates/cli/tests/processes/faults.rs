@@ -5,8 +5,8 @@
 use crate::books;
 use crate::house::{House, Plan, chat, streamed};
 use crate::media::{
-    killed_after_media, killed_while_an_upload_arrives, killed_while_media_are_made, killed_while_media_pass,
-    the_disk_fills_up_while_an_upload_arrives,
+    killed_after_media, killed_while_an_upload_arrives, killed_while_an_upload_passes, killed_while_media_are_made,
+    killed_while_media_pass, the_disk_fills_up_while_an_upload_arrives,
 };
 use crate::postgres::{Own, Server};
 use crate::process::{HANG, signal};
@@ -40,6 +40,7 @@ cases!(
     killed_in_mid_stream,
     killed_in_mid_audio,
     killed_while_an_upload_arrives,
+    killed_while_an_upload_passes,
     killed_while_media_are_made,
     killed_while_media_pass,
     killed_after_media,

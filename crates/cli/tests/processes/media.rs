@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 const FUNDED: i64 = 10_000_000_000;
@@ -138,6 +138,52 @@ pub async fn killed_while_an_upload_arrives() {
     assert_eq!(rows(&house).await, Vec::<Value>::new());
     assert_eq!((names(&house), nameless(&house)), (before, 0), "nothing of it is left");
     assert_eq!(house.received_count().await, 0);
+}
+
+/// The provider has a part of a request, which is none, and nobody has begun to pay.
+pub async fn killed_while_an_upload_passes() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let limits = format!("{MAKER}[provider.raw]\nkind = \"openai\"\nbase_url = \"http://{address}/v1\"\n");
+    let catalog = CATALOG.replace(
+        "provider = \"sim\", upstream_model = \"gpt-4o-sim\"",
+        "provider = \"raw\", upstream_model = \"gpt-4o\"",
+    );
+    let plan = Plan { catalog: &catalog, limits: &limits, patience: ["120s", "120s"], ..Plan::default() };
+    let mut house = House::new(plan).await;
+    let before = names(&house);
+    let boundary = "0123456789abcdef0123456789abcdef";
+    let part = |name: &str| format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
+    let start = format!("{}ears\r\n{}", part("model"), part("file\"; filename=\"a.wav"));
+    let recording = wav(1_000);
+    let end = format!("\r\n--{boundary}--\r\n");
+    let mut client = TcpStream::connect(("127.0.0.1", house.gates[0].port)).await.expect("connected");
+    let head = format!(
+        "POST /v1/audio/transcriptions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-type: multipart/form-data; boundary={boundary}\r\ncontent-length: {}\r\n\r\n{start}",
+        house.key,
+        start.len() + recording.len() + end.len()
+    );
+    client.write_all(head.as_bytes()).await.expect("sent");
+    client.write_all(&recording).await.expect("sent");
+    let (mut provider, _) = listener.accept().await.expect("the gateway");
+    let (mut piece, mut came) = (vec![0; 64 << 10], 0);
+    while came < recording.len() / 2 {
+        came += provider.read(&mut piece).await.expect("a part");
+    }
+    assert_eq!((nameless(&house), names(&house)), (0, before.clone()), "nothing of it is put down");
+    killed(&mut house).await;
+    // What was under way may still come; then it breaks off.
+    while let Ok(count @ 1..) = provider.read(&mut piece).await {
+        came += count;
+    }
+    assert!(came < recording.len(), "the end was withheld");
+    let mut rest = Vec::new();
+    let _ = client.read_to_end(&mut rest).await;
+    assert!(rest.is_empty(), "the client was cut off");
+    assert_eq!(rows(&house).await, Vec::<Value>::new());
+    assert_eq!((names(&house), nameless(&house)), (before, 0));
+    assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(FUNDED));
 }
 
 pub async fn killed_while_media_are_made() {

@@ -103,6 +103,18 @@ async fn buy<B: Begins>(till: &Till, serving: &Serving, caller: Arc<Caller>, beg
     Ok(Bought { caller: caller.clone(), model, quote })
 }
 
+/// The model that a call like this would be sold now, if by what is known here it would be let in and
+/// its money held. For whoever has to know before all of a request is there; nothing is promised by
+/// it.
+pub fn would_begin(till: &Till, serving: &Serving, caller: &Caller, priced: &dyn Priced) -> Option<Arc<Model>> {
+    let (model, group) = admit::admit(till, serving, caller, priced).ok()?;
+    let stream_hold = till.limits.stream_hold;
+    let terms = Terms { at: till.world.now_ms(), group, topped_up: caller.account.topped_up, stream_hold };
+    let quote = quote(terms, &model, priced).ok()?;
+    within_cap(caller, &quote, &model).ok()?;
+    caller.could_hold(quote.amount, model.requires_topup, quote.at).then_some(model)
+}
+
 /// A step of a run costs no more than is left of what was confirmed. It is decided with the hold,
 /// which no charge exceeds; a run has one step at a time.
 fn within_cap(caller: &Caller, quote: &Quote, model: &Model) -> Result<(), Refusal> {

@@ -40,7 +40,7 @@ mod work;
 pub use abandoned::Abandoned;
 pub use admit::{find, may_begin, needs_topup};
 pub use ask::CallRequest;
-pub use begin::OVER_CONFIRMED;
+pub use begin::{OVER_CONFIRMED, would_begin};
 pub use begun::{Begun, Started, WholeAnswer};
 pub use complete::{Completed, Completion};
 pub use cover::Covered;
@@ -133,6 +133,9 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
         call.close(work.ending(&refusal).unwrap_or(Ending::Refused), refusal.code.status(), refusal.code.code());
         return Err(refusal);
     }
+    if work.is_under_way() && held.durable().await.is_err() {
+        return Err(unconfirmed(&mut call));
+    }
     let cut = call.till.shutdown.cut.clone();
     let begun = tokio::select! {
         biased;
@@ -155,12 +158,7 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
         call.note_answer(&whole.content_type, &whole.body);
     }
     if held.durable().await.is_err() {
-        call.close_free(Ending::UpstreamFault, Code::LedgerUnavailable.status(), "hold_not_durable");
-        return Err(Refusal::new(
-            Code::LedgerUnavailable,
-            "The hold for this call could not be made durable; nothing was charged.",
-        )
-        .after(2));
+        return Err(unconfirmed(&mut call));
     }
     Ok(match begun {
         Begun::Whole(whole) => {
@@ -170,6 +168,13 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
         Begun::Passing(passed) => reply::passing(call, *passed),
         Begun::Stream(started) => reply::stream(call, *started),
     })
+}
+
+/// The ledger did not say in time that the hold would survive a crash.
+fn unconfirmed(call: &mut Call) -> Refusal {
+    call.close_free(Ending::UpstreamFault, Code::LedgerUnavailable.status(), "hold_not_durable");
+    let text = "The hold for this call could not be made durable; nothing was charged.";
+    Refusal::new(Code::LedgerUnavailable, text).after(2)
 }
 
 /// An answer in one piece goes out when its last step is taken, or says that it is not.

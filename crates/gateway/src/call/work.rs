@@ -37,6 +37,11 @@ pub trait Work: Send + Sync + 'static {
     fn once(&self) -> bool {
         false
     }
+    /// A part of its request is with a provider already, and the rest of it may go only when the hold
+    /// would survive a crash.
+    fn is_under_way(&self) -> bool {
+        false
+    }
     /// It is made, and billed by its provider, whether or not anybody waits for it: a client that
     /// leaves does not end it, and what comes is read to its end, within bounds.
     fn goes_on(&self, _: &Serving, _: &Model) -> bool {

@@ -5,6 +5,7 @@ pub mod bodies;
 mod connections;
 pub mod cors;
 pub mod counted;
+pub mod passing;
 pub mod peer;
 pub mod server;
 pub mod spool;

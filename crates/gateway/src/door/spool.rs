@@ -6,6 +6,7 @@
 //! steps: pieces are gathered for them as they came, and not copied.
 
 use super::bodies::{Bodies, BodyShare, SMALL, Whose};
+use super::passing::{PASSING, PassWay, PassingFile, too_long};
 use crate::refusal::Refusal;
 use bytes::{Bytes, BytesMut};
 use std::fs::{File, Permissions};
@@ -13,7 +14,7 @@ use std::io::{self, IoSlice, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tollgate_upstream::SpooledFile;
+use tollgate_upstream::{PassingUpload, SpooledFile};
 use tollgate_wire::error::Code;
 
 /// Files up to this size stay in memory.
@@ -118,10 +119,7 @@ impl<W: FileWatch> Spooling<W> {
     /// The next piece of the file.
     pub async fn push(&mut self, piece: &Bytes) -> Result<(), Refusal> {
         self.length += piece.len() as u64;
-        if self.length > self.terms.most {
-            let text = format!("The file is larger than {} bytes.", self.terms.most);
-            return Err(Refusal::new(Code::BodyTooLarge, text));
-        }
+        too_long(self.length, self.terms.most)?;
         if self.watch.is_some() {
             let length = self.held.len() + piece.len();
             let stays = length <= self.terms.in_memory && self.makes_room(length);
@@ -136,6 +134,17 @@ impl<W: FileWatch> Spooling<W> {
         on_disk.waiting += piece.len();
         on_disk.gathered.push(piece.clone());
         if on_disk.waiting >= on_disk.most { self.write().await } else { Ok(()) }
+    }
+
+    /// From now on it passes; the same again where it is on disk already, or where there is no memory
+    /// for what is under way.
+    pub async fn pass(mut self, way: PassWay, upload: Box<PassingUpload>) -> Result<PassingFile<W>, Spooling<W>> {
+        let fits = self.watch.is_some() && self.makes_room(PASSING);
+        let Some(watch) = self.watch.take_if(|_| fits) else { return Err(self) };
+        let start = self.held.freeze();
+        let mut file = PassingFile::new(way, upload, watch, (self.length, self.terms.most), self.room);
+        file.start(start).await;
+        Ok(file)
     }
 
     /// Whether there is memory for so many bytes at once; where there is none the disk will do.

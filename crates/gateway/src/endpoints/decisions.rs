@@ -2,7 +2,7 @@
 //! System One's SDK packs its bodies with zstd and sends pictures as parts of a form. Those are
 //! spooled, and become data in a JSON body while that is sent.
 
-use super::form::{self, FirstBytes, FormField, FormFile, FormRules, TakeFile};
+use super::form::{self, FirstBytes, FormField, FormFile, FormRest, FormRules, TakeFile};
 use super::openapi::shapes::{idempotency, named, text};
 use super::row::{Access, Family, Row};
 use super::{chat, reading};
@@ -101,9 +101,9 @@ async fn of_form(
     parts: &Parts,
     body: Body,
 ) -> Result<(DecisionCall, Option<Idem>), Refusal> {
-    let take = |head: &PartHead, _: &[FormField]| {
+    let take = |head: &PartHead, _: &[FormField], _: Option<FormRest>| {
         let most = (head.name == REQUEST).then_some(RULES.field_bytes);
-        Ok(TakeFile { watch: FirstBytes::default(), most })
+        Ok(TakeFile::spooled(FirstBytes::default(), most))
     };
     let form = form::read(app, caller, parts, body, RULES, take).await?;
     let idem = reading::idempotency(&parts.headers, DecisionForm::SystemOne.path(), &form.print)?;
@@ -116,6 +116,7 @@ async fn of_form(
     }
     let (mut pictures, mut files, mut room) = (Vec::new(), Vec::new(), form.room);
     for FormFile { name, file, watch } in form.files {
+        let file = file.into_spooled()?;
         if name == REQUEST && request.is_none() {
             room.grow(room.bytes() + usize::try_from(file.length()).unwrap_or(usize::MAX)).await?;
             request = Some(read_whole(&file).await?);

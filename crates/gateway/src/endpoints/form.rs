@@ -1,5 +1,5 @@
 //! Reads a form with files within limits of size and time: small fields as text, files into the
-//! spool, watched while they arrive. What an Idempotency-Key stands for, where there is one, is
+//! spool or past it to a provider, watched while they arrive. What an Idempotency-Key stands for, where there is one, is
 //! made on the way, of names, values and contents in their order; the boundary, which is drawn
 //! anew for each try, has no part in it.
 
@@ -7,6 +7,7 @@ use super::reading;
 use super::unpack::Unpacking;
 use crate::app::App;
 use crate::door::bodies::{BodyShare, SMALL, Whose};
+use crate::door::passing::{MayPass, PassLook, PassWay, PassingFile, UploadedFile};
 use crate::door::spool::{FileWatch, IN_MEMORY, SpoolTerms, Spooling};
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
@@ -16,8 +17,9 @@ use http::header;
 use http::request::Parts;
 use http_body_util::BodyExt as _;
 use sha2::{Digest, Sha256};
+use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
-use tollgate_upstream::SpooledFile;
+use tollgate_upstream::PassingUpload;
 use tollgate_wire::error::Code;
 use tollgate_wire::multipart::{Bad, FormEvent, FormLimits, FormPart, FormReader, PartHead, whole_form};
 
@@ -45,7 +47,7 @@ pub struct FormField {
 pub struct FormFile<W> {
     /// The name of the field.
     pub name: String,
-    pub file: SpooledFile,
+    pub file: UploadedFile,
     /// What watched it pass.
     pub watch: W,
 }
@@ -65,6 +67,24 @@ pub struct TakeFile<W> {
     pub watch: W,
     /// The most bytes, where the model allows fewer than the endpoint.
     pub most: Option<u64>,
+    /// Who decides by its beginning that it passes; none: it is spooled.
+    pub pass: Option<Box<dyn MayPass>>,
+}
+
+impl<W> TakeFile<W> {
+    pub fn spooled(watch: W, most: Option<u64>) -> TakeFile<W> {
+        TakeFile { watch, most, pass: None }
+    }
+}
+
+/// What can still come of a form when a file of it begins, where the file may pass: the form says
+/// its length, it is more than memory would hold, and its account seems able to pay.
+#[derive(Clone, Copy, Debug)]
+pub struct FormRest {
+    /// The most bytes that the file can have.
+    pub most: u64,
+    /// The length of the form's last boundary, with the line end and all four dashes.
+    pub closing: usize,
 }
 
 /// The first bytes of a file, which say what it is.
@@ -132,7 +152,7 @@ pub async fn read<W: FileWatch>(
     parts: &Parts,
     body: Body,
     rules: FormRules,
-    begin: impl FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refusal>,
+    begin: impl FnMut(&PartHead, &[FormField], Option<FormRest>) -> Result<TakeFile<W>, Refusal>,
 ) -> Result<ReadForm<W>, Refusal> {
     if !is_form(parts) {
         let text = "The body must be a form with `Content-Type: multipart/form-data`.";
@@ -157,6 +177,8 @@ pub async fn read<W: FileWatch>(
         whose: None,
         room: app.bodies.room(Whose::Penniless, 0).await?,
         taken: 0,
+        declared: declared.map(|length| length as u64),
+        sending: Duration::ZERO,
         print: Sha256::new(),
         open: None,
         fields: Vec::new(),
@@ -174,7 +196,8 @@ pub async fn read<W: FileWatch>(
 /// A part that is being read.
 enum OpenPart<W> {
     Field(String, Vec<u8>),
-    File(String, Box<Spooling<Printed<W>>>),
+    File(String, Box<Spooling<Printed<W>>>, Option<Box<dyn MayPass>>),
+    Passing(String, Box<PassingFile<Printed<W>>>),
 }
 
 struct FormReading<'a, W, B> {
@@ -189,6 +212,10 @@ struct FormReading<'a, W, B> {
     room: BodyShare,
     /// Bytes of names and values.
     taken: usize,
+    /// How long the whole form is said to be.
+    declared: Option<u64>,
+    /// How long a provider was waited for: that is not the client's time.
+    sending: Duration,
     print: Sha256,
     open: Option<OpenPart<W>>,
     fields: Vec<FormField>,
@@ -197,7 +224,10 @@ struct FormReading<'a, W, B> {
     unpacking: Option<Unpacking>,
 }
 
-impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refusal>> FormReading<'_, W, B> {
+impl<W: FileWatch, B> FormReading<'_, W, B>
+where
+    B: FnMut(&PartHead, &[FormField], Option<FormRest>) -> Result<TakeFile<W>, Refusal>,
+{
     /// A long form may take its time, at the pace that the largest of other bodies must keep.
     async fn all(&mut self, mut reader: FormReader, mut body: Body, largest: usize) -> Result<(), Refusal> {
         let limits = &self.app.settings.limits;
@@ -205,7 +235,7 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
         let (mut came, mut total) = (0usize, 0usize);
         loop {
             let times = u32::try_from(came / limits.body_bytes.max(1)).unwrap_or(u32::MAX).saturating_add(1);
-            let until = began + limits.body_time.saturating_mul(times);
+            let until = began + self.sending + limits.body_time.saturating_mul(times);
             let frame = timeout_at(until, body.frame()).await.map_err(|_| reading::late_body())?;
             let Some(frame) = frame else { break };
             let Ok(piece) = frame.map_err(|_| reading::broken_body())?.into_data() else { continue };
@@ -256,7 +286,14 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
         }
         reader.push(piece);
         while let Some(event) = reader.event().map_err(|bad| self.bad(bad, reader))? {
-            self.take(event).await?;
+            match event {
+                FormEvent::Begin(head) => {
+                    let rest = self.rest(total.saturating_sub(reader.unread()), reader.closing());
+                    self.part(head, rest).await?;
+                }
+                FormEvent::Piece(piece) => self.of_part(piece).await?,
+                FormEvent::End => self.end().await?,
+            }
         }
         Ok(())
     }
@@ -269,29 +306,57 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
             if self.room.bytes() <= SMALL {
                 self.room.belongs_to(whose);
             }
-            if let Some(OpenPart::File(_, file)) = &mut self.open {
+            if let Some(OpenPart::File(_, file, _)) = &mut self.open {
                 file.belongs_to(whose);
             }
         }
         Ok(())
     }
 
-    async fn take(&mut self, event: FormEvent) -> Result<(), Refusal> {
-        match event {
-            FormEvent::Begin(head) => self.part(head).await,
-            FormEvent::Piece(piece) => match &mut self.open {
-                Some(OpenPart::Field(_, value)) => {
-                    value.extend_from_slice(&piece);
-                    self.count(piece.len()).await
-                }
-                Some(OpenPart::File(name, file)) => file.push(&piece).await.map_err(|refusal| named(refusal, name)),
-                None => Ok(()),
-            },
-            FormEvent::End => self.end().await,
+    /// What can follow here, where a file that begins may pass.
+    fn rest(&self, read: usize, closing: usize) -> Option<FormRest> {
+        let pays = matches!(self.whose, Some(Whose::Account(_))) && self.unpacking.is_none();
+        let left = self.declared.filter(|_| pays)?.checked_sub(read as u64)?;
+        let most = left.checked_sub(closing as u64).filter(|most| *most > IN_MEMORY as u64)?;
+        Some(FormRest { most, closing })
+    }
+
+    async fn of_part(&mut self, piece: Bytes) -> Result<(), Refusal> {
+        if let Some(OpenPart::File(_, _, pass @ Some(_))) = &mut self.open {
+            match pass.as_mut().map_or(PassLook::Spool, |pass| pass.look(&piece)) {
+                PassLook::More => {}
+                PassLook::Spool => *pass = None,
+                PassLook::Pass(way, upload) => self.passes(way, upload).await,
+            }
+        }
+        match &mut self.open {
+            Some(OpenPart::Field(_, value)) => {
+                value.extend_from_slice(&piece);
+                self.count(piece.len()).await
+            }
+            Some(OpenPart::File(name, file, _)) => file.push(&piece).await.map_err(|refusal| named(refusal, name)),
+            Some(OpenPart::Passing(name, file)) => {
+                let began = Instant::now();
+                let pushed = file.push(piece).await.map_err(|refusal| named(refusal, name));
+                self.sending += began.elapsed();
+                pushed
+            }
+            None => Ok(()),
         }
     }
 
-    async fn part(&mut self, head: PartHead) -> Result<(), Refusal> {
+    /// From here on the open file passes, if there is memory for what is under way.
+    async fn passes(&mut self, way: PassWay, upload: Box<PassingUpload>) {
+        self.open = match self.open.take() {
+            Some(OpenPart::File(name, file, _)) => Some(match file.pass(way, upload).await {
+                Ok(passing) => OpenPart::Passing(name, Box::new(passing)),
+                Err(file) => OpenPart::File(name, Box::new(file), None),
+            }),
+            other => other,
+        };
+    }
+
+    async fn part(&mut self, head: PartHead, rest: Option<FormRest>) -> Result<(), Refusal> {
         self.count(head.name.len()).await?;
         self.open = Some(if head.file_name.is_some() {
             if self.files.len() == self.rules.files {
@@ -301,11 +366,11 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
                 };
                 return Err(Refusal::about(Code::InvalidParameter, &head.name, text));
             }
-            let TakeFile { watch, most } = (self.begin)(&head, &self.fields)?;
+            let TakeFile { watch, most, pass } = (self.begin)(&head, &self.fields, rest)?;
             let most = most.unwrap_or(u64::MAX).min(self.rules.file_bytes);
             let terms = SpoolTerms { whose: self.whose, most, in_memory: self.in_memory };
             let watch = Printed { hash: reading::repeats(&self.parts.headers).then(Sha256::new), watch };
-            OpenPart::File(head.name, Box::new(self.app.spool.begin(terms, watch).await?))
+            OpenPart::File(head.name, Box::new(self.app.spool.begin(terms, watch).await?), pass)
         } else {
             OpenPart::Field(head.name, Vec::new())
         });
@@ -321,16 +386,23 @@ impl<W: FileWatch, B: FnMut(&PartHead, &[FormField]) -> Result<TakeFile<W>, Refu
                 self.prints(&name, 0, text.as_bytes());
                 self.fields.push(FormField { name, text });
             }
-            Some(OpenPart::File(name, file)) => {
+            Some(OpenPart::File(name, file, _)) => {
                 let spooled = file.finish().await.map_err(|refusal| named(refusal, &name))?;
-                let Printed { hash, watch } = spooled.watch;
-                let print = hash.map(|hash| hash.finalize().to_vec()).unwrap_or_default();
-                self.prints(&name, 1, &print);
-                self.files.push(FormFile { name, file: spooled.file, watch });
+                self.file(name, UploadedFile::Spooled(spooled.file), spooled.watch);
+            }
+            Some(OpenPart::Passing(name, file)) => {
+                let (passed, watch) = file.finish();
+                self.file(name, UploadedFile::Passed(passed), watch);
             }
             None => {}
         }
         Ok(())
+    }
+
+    fn file(&mut self, name: String, file: UploadedFile, Printed { hash, watch }: Printed<W>) {
+        let print = hash.map(|hash| hash.finalize().to_vec()).unwrap_or_default();
+        self.prints(&name, 1, &print);
+        self.files.push(FormFile { name, file, watch });
     }
 
     /// Each value after its length, so that no two forms come to the same bytes.

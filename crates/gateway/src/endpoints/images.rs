@@ -2,7 +2,7 @@
 //! with files; both say the same thing.
 
 use super::data_links::{self, LinkRules, LinkedBody, LinkedFile};
-use super::form::{self, FirstBytes, FormRules, TakeFile};
+use super::form::{self, FirstBytes, FormRest, FormRules, TakeFile};
 use super::openapi::shapes::{event, idempotency, named, text};
 use super::row::{Access, Family, Row};
 use super::{picture_file, reading};
@@ -203,13 +203,13 @@ fn is_picture(name: &str) -> bool {
 }
 
 async fn of_form(app: &App, caller: &Caller, parts: &Parts, body: Body) -> Result<Asked, Refusal> {
-    let begin = |head: &tollgate_wire::multipart::PartHead, _: &[form::FormField]| {
+    let begin = |head: &tollgate_wire::multipart::PartHead, _: &[form::FormField], _: Option<FormRest>| {
         let mask = head.name == "mask";
         if !mask && !is_picture(&head.name) {
             let text = format!("`{}` is no file of this endpoint: pictures are `image` and `mask`.", head.name);
             return Err(Refusal::about(Code::UnknownParameter, &head.name, text));
         }
-        Ok(TakeFile { watch: FirstBytes::default(), most: mask.then_some(MASK) })
+        Ok(TakeFile::spooled(FirstBytes::default(), mask.then_some(MASK)))
     };
     let form = form::read(app, caller, parts, body, RULES, begin).await?;
     let idem = reading::idempotency(&parts.headers, EDITS, &form.print)?;
@@ -221,7 +221,7 @@ async fn of_form(app: &App, caller: &Caller, parts: &Parts, body: Body) -> Resul
     let mut files = Vec::new();
     for file in form.files {
         let kind = picture_kind(&file.watch.0).ok_or_else(|| no_picture(&file.name))?;
-        files.push(PictureFile { file: file.file, kind });
+        files.push(PictureFile { file: file.file.into_spooled()?, kind });
         let source = PictureSource::File(files.len() - 1);
         match file.name == "mask" {
             true if request.mask.is_some() => return Err(Problem::wrong("mask", "one picture").into()),

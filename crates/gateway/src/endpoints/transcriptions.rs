@@ -1,16 +1,18 @@
 //! `POST /v1/audio/transcriptions` and `POST /v1/audio/translations`: a recording in a form, a
 //! transcript out. The recording is measured while it arrives.
 
-use super::form::{self, FormFile, FormRules, TakeFile};
+use super::form::{self, FormField, FormFile, FormRest, FormRules, TakeFile};
 use super::openapi::shapes::{event, idempotency, named, text};
 use super::row::{Access, Family, Row};
 use super::{reading, transcription_quote};
 use crate::app::App;
 use crate::call::{self, CallRequest};
+use crate::door::passing::MayPass;
 use crate::door::spool::FileWatch;
 use crate::refusal::Refusal;
 use crate::sale::recordings::ENDPOINT_TYPE;
-use crate::work::transcription::{AskedTranscription, TranscriptionCall};
+use crate::who::caller::Caller;
+use crate::work::transcription::{AskedTranscription, BegunForm, RecordingPass, TranscriptionCall};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -87,7 +89,8 @@ impl FileWatch for Listening {
 async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let caller = reading::caller(app, &parts).await?;
-    let begin = |head: &PartHead, fields: &[form::FormField]| take(app, head, fields);
+    let offer = Offer { app, caller: &caller, id, translate: endpoint == TRANSLATIONS };
+    let begin = |head: &PartHead, fields: &[FormField], rest: Option<FormRest>| offer.take(head, fields, rest);
     let read = Box::pin(form::read(app, &caller, &parts, body, RULES, begin)).await?;
     let idem = reading::idempotency(&parts.headers, endpoint, &read.print)?;
     let fields = read.fields.iter().map(|field| (field.name.as_str(), field.text.as_str()));
@@ -102,16 +105,40 @@ async fn handle(app: &Arc<App>, id: CallId, endpoint: &'static str, request: Req
     Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply())
 }
 
-/// How a file of the form is taken. Where the model is known already, so is its largest file.
-fn take(app: &App, head: &PartHead, fields: &[form::FormField]) -> Result<TakeFile<Listening>, Refusal> {
-    if head.name != "file" {
-        let text = format!("`{}` cannot be a file; only `file` can.", head.name);
-        return Err(Refusal::about(Code::InvalidParameter, &head.name, text));
+/// Who sends a form, and to where.
+struct Offer<'a> {
+    app: &'a App,
+    caller: &'a Caller,
+    id: CallId,
+    translate: bool,
+}
+
+impl Offer<'_> {
+    /// How a file of the form is taken. Where the model is known already, so is its largest file,
+    /// and the file may pass.
+    fn take(
+        &self,
+        head: &PartHead,
+        fields: &[FormField],
+        rest: Option<FormRest>,
+    ) -> Result<TakeFile<Listening>, Refusal> {
+        if head.name != "file" {
+            let text = format!("`{}` cannot be a file; only `file` can.", head.name);
+            return Err(Refusal::about(Code::InvalidParameter, &head.name, text));
+        }
+        let serving = self.app.serving.load();
+        let named = fields.iter().find(|field| field.name == "model");
+        let model = named.and_then(|field| serving.catalog.model(&field.text));
+        let most = model.and_then(|model| model.transcription.as_ref()?.max_bytes);
+        let pass = rest.and_then(|rest| self.passes(fields, rest)).map(|pass| Box::new(pass) as Box<dyn MayPass>);
+        Ok(TakeFile { watch: Listening::default(), most, pass })
     }
-    let serving = app.serving.load();
-    let model = fields.iter().find(|field| field.name == "model").and_then(|field| serving.catalog.model(&field.text));
-    let most = model.and_then(|model| model.transcription.as_ref()?.max_bytes);
-    Ok(TakeFile { watch: Listening::default(), most })
+
+    fn passes(&self, fields: &[FormField], FormRest { most, closing }: FormRest) -> Option<RecordingPass> {
+        let fields = fields.iter().map(|field| (field.name.as_str(), field.text.as_str()));
+        let request = TranscriptionRequest::read(fields, self.translate).ok()?;
+        RecordingPass::offered(&self.app.till, self.caller, BegunForm { call: self.id, request, most, closing })
+    }
 }
 
 fn schemas() -> Value {

@@ -70,6 +70,13 @@ impl Caller {
         found.would_hold(Money::from_nano(1), Money::from_nano(1), false, now).err()
     }
 
+    /// Whether so much could be held for this caller, by what is known here.
+    pub fn could_hold(&self, amount: Money, paid_only: bool, now: Millis) -> bool {
+        let found = KeyAndAccount { key: self.key.clone(), account: self.account.clone() };
+        let able = amount == Money::ZERO || self.seems_able_to_pay();
+        able && found.would_hold(amount, amount, paid_only, now).is_ok()
+    }
+
     pub fn works_at(&self, now: Millis) -> bool {
         // Revoked is revoked at once, whatever the clock of whoever did it says.
         self.key.revoked_at.is_none() && self.key.expires_at.is_none_or(|at| at > now)

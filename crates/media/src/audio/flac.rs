@@ -160,6 +160,10 @@ impl Format for Flac {
         }
     }
 
+    fn container(&self) -> Option<Container> {
+        Some(Container::Flac)
+    }
+
     fn end(mut self: Box<Self>, rest: &[u8]) -> Result<Measured, Unmeasured> {
         if matches!(self.at, At::Frames) {
             self.frames(rest, 1)?;

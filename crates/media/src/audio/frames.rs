@@ -156,6 +156,10 @@ impl Format for Adts {
         self.0.step(seen, &mut find)
     }
 
+    fn container(&self) -> Option<Container> {
+        (!self.0.tally.is_empty()).then_some(Container::Adts)
+    }
+
     fn end(mut self: Box<Self>, rest: &[u8]) -> Result<Measured, Unmeasured> {
         self.0.end(rest, &mut find)?;
         let length = self.0.tally.length();

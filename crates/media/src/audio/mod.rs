@@ -177,6 +177,12 @@ impl AudioMeter {
         seen.len()
     }
 
+    /// What it is, once the bytes so far make that certain. An MP4, WebM or Matroska file does not
+    /// say by its beginning what there is in it, so this never tells.
+    pub fn container(&self) -> Option<Container> {
+        self.format.as_ref().filter(|_| self.stopped.is_none())?.container()
+    }
+
     /// That was all of it.
     pub fn finish(mut self) -> Result<Measured, Unmeasured> {
         if self.format.is_none() && self.stopped.is_none() {
@@ -206,6 +212,11 @@ const MOST_NEED: usize = 4 << 20;
 trait Format: Send {
     /// `seen` has at least as many bytes as were asked for, and often many more.
     fn step(&mut self, seen: &[u8]) -> Result<Next, Unmeasured>;
+
+    /// Its container, where what was shown so far leaves no doubt about the whole file's.
+    fn container(&self) -> Option<Container> {
+        None
+    }
 
     /// The file has ended; `rest` was too little to be shown.
     fn end(self: Box<Self>, rest: &[u8]) -> Result<Measured, Unmeasured>;

@@ -60,6 +60,11 @@ impl Format for Mp3 {
         Ok(next)
     }
 
+    /// What nobody recognizes is looked through as MP3, so a frame has to be there.
+    fn container(&self) -> Option<Container> {
+        (!self.walk.tally.is_empty()).then_some(Container::Mp3)
+    }
+
     fn end(mut self: Box<Self>, rest: &[u8]) -> Result<Measured, Unmeasured> {
         let mut rest = rest;
         if self.first

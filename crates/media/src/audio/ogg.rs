@@ -70,6 +70,10 @@ impl Format for Ogg {
         }
     }
 
+    fn container(&self) -> Option<Container> {
+        Some(Container::Ogg)
+    }
+
     fn end(self: Box<Self>, _rest: &[u8]) -> Result<Measured, Unmeasured> {
         let longest = |link: usize| {
             let tracks = self.streams.iter().filter(|track| track.link == link);

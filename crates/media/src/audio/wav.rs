@@ -80,6 +80,10 @@ impl Format for Wav {
         }
     }
 
+    fn container(&self) -> Option<Container> {
+        self.samples.is_some().then_some(Container::Wav)
+    }
+
     fn end(self: Box<Self>, _rest: &[u8]) -> Result<Measured, Unmeasured> {
         let samples = self.samples.ok_or(Unmeasured::Broken)?;
         // A last chunk that is longer than the file was none.

@@ -10,7 +10,7 @@ mod spoken;
 mod transcript;
 
 pub use format::TranscriptFormat;
-pub use recording::{FileRules, Recording, UPLOAD_FORMATS, file_ending, media_type, what_is_wrong};
+pub use recording::{FileRules, Recording, UPLOAD_FORMATS, file_ending, media_type, named_by, what_is_wrong};
 pub use request::TranscriptionRequest;
 pub use rewrite::TranscriptRewrite;
 pub use shape::{HeardItem, TranscriptShape};

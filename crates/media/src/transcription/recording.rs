@@ -56,6 +56,16 @@ pub fn media_type(measured: &Measured) -> &'static str {
     }
 }
 
+/// The ending of the file's name and its type, where the container alone says both: before the
+/// whole file is there.
+pub fn named_by(container: Container) -> Option<(&'static str, &'static str)> {
+    if matches!(container, Container::Mp4 | Container::WebM | Container::Matroska) {
+        return None;
+    }
+    let measured = Measured { container, codec: AudioCodec::Other, length: Length::ZERO, video: false };
+    Some((file_ending(&measured), media_type(&measured)))
+}
+
 /// Why a file cannot be listened to.
 pub fn what_is_wrong(why: Unmeasured) -> Problem {
     let text = match why {

@@ -1,5 +1,5 @@
-//! A form, taken apart in the simplest way that is right: the beginning of one that is too long is
-//! enough, since its file comes last.
+//! A form, taken apart in the simplest way that is right: the beginning and the end of one that is
+//! too long are enough, since its file lies between them.
 
 use super::Heard;
 
@@ -30,7 +30,8 @@ impl Form {
         let mut rest = heard.body.strip_prefix(mark.as_bytes()).ok_or("the form does not begin with its boundary")?;
         let between = format!("\r\n{mark}");
         loop {
-            if rest == b"--\r\n" {
+            // Line ends may follow the last boundary: nobody reads them.
+            if rest.strip_prefix(b"--").is_some_and(|more| more.iter().all(|byte| matches!(byte, b'\r' | b'\n'))) {
                 return Ok(form);
             }
             rest = rest.strip_prefix(b"\r\n").ok_or("no line end behind a boundary")?;
@@ -41,16 +42,19 @@ impl Form {
             let name = quoted(&head, "name").ok_or("a part without a name")?;
             match (quoted(&head, "filename"), end) {
                 (Some(file_name), _) => {
-                    // The file comes last: behind it are the line end, the last boundary and two
-                    // dashes.
-                    let tail = between.len() + "--\r\n".len();
                     let before = heard.body.len() - rest.len();
-                    let length = end.unwrap_or_else(|| heard.length - before - tail);
+                    let behind = place(&heard.end, between.as_bytes());
+                    let length = match (end, behind) {
+                        (Some(end), _) => end,
+                        (None, Some(behind)) => heard.length - before - (heard.end.len() - behind),
+                        (None, None) => return Err("the file does not end".to_string()),
+                    };
                     let start = rest[..length.min(rest.len()).min(64)].to_vec();
                     let content_type = head.split("Content-Type: ").nth(1).unwrap_or_default().to_string();
                     form.file = Some(FilePart { field: name, name: file_name, content_type, start, length });
                     if end.is_none() {
-                        return Ok(form);
+                        rest = &heard.end[behind.unwrap_or_default() + between.len()..];
+                        continue;
                     }
                 }
                 (None, Some(end)) => {

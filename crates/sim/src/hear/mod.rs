@@ -6,8 +6,8 @@
 //! or behind a plus sign in the model's name, `scribe_v2+error500`. [`scenarios`] lists what there
 //! is. What is heard is how many bytes came: "sim heard 1234 bytes".
 //!
-//! Of a body above 4 MiB only the beginning is buffered, with the fields of the form; the rest is
-//! counted.
+//! Of a body above 4 MiB only the beginning and the end are buffered, with the fields of the form;
+//! what is between them is counted.
 
 mod dashscope;
 mod elevenlabs;
@@ -16,7 +16,7 @@ mod form;
 mod openai;
 mod scenario;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use http::Response;
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::Incoming;
@@ -33,6 +33,8 @@ pub use scenario::scenarios;
 
 /// Bodies up to this size are buffered.
 const BUFFERED: usize = 4 << 20;
+/// Of a longer one, so much of its end at least.
+const END: usize = 64 << 10;
 
 pub(crate) use files::Recordings;
 
@@ -58,6 +60,8 @@ struct Heard<'a> {
     parts: &'a http::request::Parts,
     /// All of the body, or its beginning.
     body: Bytes,
+    /// The end of a body of which there is only the beginning.
+    end: Bytes,
     /// Of the whole body.
     length: usize,
     /// Files that were put here, and what is done with them.
@@ -104,16 +108,25 @@ pub(crate) async fn answer(
     parts: &http::request::Parts,
     mut body: Incoming,
 ) -> Response<Outgoing> {
-    let (mut buffered, mut length) = (BytesMut::new(), 0);
+    let (mut buffered, mut end, mut length) = (BytesMut::new(), BytesMut::new(), 0);
     while let Some(frame) = body.frame().await {
         let Ok(frame) = frame else { return whole(400, &json!({"error": {"message": "the body did not arrive"}})) };
         let Ok(piece) = frame.into_data() else { continue };
         length += piece.len();
         let room = BUFFERED.saturating_sub(buffered.len()).min(piece.len());
         buffered.extend_from_slice(&piece[..room]);
+        if end.is_empty() && room < piece.len() {
+            // A boundary may lie across the two.
+            end.extend_from_slice(&buffered[BUFFERED - 256..]);
+        }
+        end.extend_from_slice(&piece[room..]);
+        if end.len() > 4 * END {
+            let over = end.len() - END;
+            end.advance(over);
+        }
     }
     let body = buffered.freeze();
-    let heard = Heard { parts, body: body.clone(), length, shelf: &world.recordings };
+    let heard = Heard { parts, body: body.clone(), end: end.freeze(), length, shelf: &world.recordings };
     let path = parts.uri.path();
     let act = maker(path).map_or_else(|| Act::refused(404, &json!({"detail": "Not Found"})), |answer| answer(&heard));
     // What is large is not remembered: tests send much of it.

@@ -22,6 +22,18 @@ impl FormPayload {
         FormPayload { boundary, parts: Vec::new(), text: BytesMut::new() }
     }
 
+    /// A form whose file still arrives. Its boundary is short, so that fields which the caller wrote
+    /// behind the file take no more room here than they did there.
+    pub(crate) fn passing(drawn: [u8; 16]) -> FormPayload {
+        let boundary = format!("tg{:016x}", u128::from_be_bytes(drawn) >> 64);
+        FormPayload { boundary, parts: Vec::new(), text: BytesMut::new() }
+    }
+
+    /// What follows the file of such a form.
+    pub(crate) fn behind_file(drawn: [u8; 16]) -> FormPayload {
+        FormPayload { text: BytesMut::from(&b"\r\n"[..]), ..FormPayload::passing(drawn) }
+    }
+
     #[must_use]
     pub fn field(mut self, name: &str, value: &str) -> FormPayload {
         self.head(name, None);
@@ -38,6 +50,19 @@ impl FormPayload {
         self.parts.push(file);
         self.text.extend_from_slice(b"\r\n");
         self
+    }
+
+    /// All up to the first byte of a file, which is the next to come.
+    pub(crate) fn up_to_file(mut self, name: &str, file_name: &str, content_type: &str) -> Bytes {
+        self.head(name, Some((file_name, content_type)));
+        self.text.freeze()
+    }
+
+    /// All that was written, and the last boundary without a line end.
+    pub(crate) fn end(mut self) -> Bytes {
+        let end = format!("--{}--", self.boundary);
+        self.text.extend_from_slice(end.as_bytes());
+        self.text.freeze()
     }
 
     fn head(&mut self, name: &str, file: Option<(&str, &str)>) {

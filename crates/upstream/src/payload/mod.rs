@@ -6,10 +6,12 @@
 //! [`UploadStream::part`] gives nothing any more.
 
 mod form;
+mod passing;
 mod sendfile;
 mod spooled;
 
 pub use form::FormPayload;
+pub use passing::{PassingForm, PassingUpload};
 pub(crate) use spooled::SpoolUnread;
 pub use spooled::{SpooledFile, SpooledPieces};
 
@@ -106,6 +108,7 @@ enum Inner {
     Bytes(Bytes),
     Upload(Taking),
     Spooled { pieces: SpooledPieces, base64: bool },
+    Passing(passing::PassingPieces),
 }
 
 impl From<Bytes> for PayloadPart {
@@ -120,6 +123,7 @@ impl PayloadPart {
             Inner::Bytes(bytes) => Some(bytes.len() as u64),
             Inner::Upload(upload) => upload.length,
             Inner::Spooled { pieces, base64 } => Some(pieces.length(*base64)),
+            Inner::Passing(pieces) => Some(pieces.length()),
         }
     }
 }
@@ -203,6 +207,7 @@ impl Streamed {
                 Inner::Upload(upload) => ready!(upload.poll_piece(cx)),
                 Inner::Spooled { pieces, base64: false } => ready!(pieces.poll_piece(cx)),
                 Inner::Spooled { pieces, base64: true } => ready!(pieces.poll_base64(cx)),
+                Inner::Passing(pieces) => ready!(pieces.poll_piece()),
             };
             if piece.is_some() {
                 return Poll::Ready(piece);

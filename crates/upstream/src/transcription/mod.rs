@@ -10,11 +10,11 @@ pub(crate) use report::LengthReport;
 pub use tasks::{RecordingStanding, StoreUpload, TranscriptionTasks};
 
 use crate::outgoing::outgoing;
-use crate::{Fault, FormPayload, Outgoing, Provider, SpooledFile, WholeReply, making};
+use crate::{Fault, FormPayload, Outgoing, PassingForm, Provider, SpooledFile, WholeReply, making};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, Method};
-use tollgate_media::audio::Measured;
+use tollgate_media::audio::{Container, Measured};
 use tollgate_media::transcription::{
     TranscriptFacts, TranscriptFormat, TranscriptShape, TranscriptTarget, TranscriptionRequest,
 };
@@ -24,6 +24,17 @@ use tollgate_wire::Problem;
 pub trait Transcriber: Sync + std::fmt::Debug {
     /// `None` when there is no address for it.
     fn request(&self, provider: &Provider, ask: &TranscriptionAsk<'_>) -> Option<Outgoing>;
+
+    /// The beginning of a form whose file passes while it arrives; `None` where it takes whole files
+    /// only.
+    fn pass(&self, _: &Provider, _: &PassingAsk<'_>) -> Option<PassingForm> {
+        None
+    }
+
+    /// What follows the file in such a form, by all that is known at its end.
+    fn pass_end(&self, _: &TranscriptionAsk<'_>) -> Option<Bytes> {
+        None
+    }
 
     /// The formats that it, or we from what it says, can give.
     fn formats(&self) -> &'static [TranscriptFormat];
@@ -85,11 +96,26 @@ pub struct TranscriptionAsk<'a> {
     /// The provider's name for the model.
     pub model: &'a str,
     pub request: &'a TranscriptionRequest,
-    pub file: &'a SpooledFile,
+    /// `None` where it has passed already.
+    pub file: Option<&'a SpooledFile>,
     pub measured: &'a Measured,
     /// Events are wanted, and the model has them.
     pub stream: bool,
     /// Random, for the boundary of a form.
+    pub drawn: [u8; 16],
+}
+
+/// What is asked of a provider before all of it is there.
+#[derive(Clone, Copy, Debug)]
+pub struct PassingAsk<'a> {
+    pub call_id: &'a str,
+    pub model: &'a str,
+    /// By the fields before the file; others may follow it.
+    pub request: &'a TranscriptionRequest,
+    pub container: Container,
+    /// The most bytes that the file can have. Where it has fewer, fields follow it that take no less
+    /// room than the difference.
+    pub most: u64,
     pub drawn: [u8; 16],
 }
 
@@ -131,13 +157,19 @@ const CALL_ID: HeaderName = HeaderName::from_static("x-client-request-id");
 
 /// A form to this path, with everything but the key.
 pub(crate) fn upload(provider: &Provider, path: &str, form: FormPayload, call_id: &str) -> Option<Outgoing> {
+    let mut request = without_body(provider, path, form.content_type(), call_id)?;
+    *request.body_mut() = form.payload();
+    Some(request)
+}
+
+/// The same before its body is there.
+pub(crate) fn without_body(provider: &Provider, path: &str, kind: HeaderValue, call_id: &str) -> Option<Outgoing> {
     let uri = provider.base_url.join(path).ok()?;
     let mut request = outgoing(Method::POST, uri, "application/json, text/plain, text/event-stream", Bytes::new());
     let headers = request.headers_mut();
-    headers.insert(CONTENT_TYPE, form.content_type());
+    headers.insert(CONTENT_TYPE, kind);
     if let Ok(value) = HeaderValue::try_from(call_id) {
         headers.insert(CALL_ID, value);
     }
-    *request.body_mut() = form.payload();
     Some(request)
 }

@@ -5,6 +5,7 @@ mod client;
 mod faults;
 mod fetch;
 mod media_requests;
+mod passing;
 mod providers;
 mod upgrades;
 mod uploads;

@@ -99,7 +99,7 @@ fn transcript(provider: &Provider) -> Outgoing {
         call_id: "call_1",
         model: "m",
         request: &request,
-        file,
+        file: Some(file),
         measured,
         stream: false,
         drawn: [0; 16],

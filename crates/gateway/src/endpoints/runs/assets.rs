@@ -5,7 +5,7 @@ use super::replied;
 use crate::app::App;
 use crate::door::bodies::Whose;
 use crate::door::spool::{IN_MEMORY, SpoolTerms};
-use crate::endpoints::form::{self, FormRules, TakeFile};
+use crate::endpoints::form::{self, FormRest, FormRules, TakeFile};
 use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::reading;
 use crate::endpoints::row::{Access, Row};
@@ -25,6 +25,7 @@ use std::sync::Arc;
 use tollgate_store::AccountId;
 use tollgate_upstream::{ByteBudget, SpooledFile};
 use tollgate_wire::error::Code;
+use tollgate_wire::multipart::PartHead;
 
 /// A form has one file and nothing else.
 const RULES: FormRules = FormRules { parts: 4, field_bytes: 1_024, files: 1, file_bytes: 100 << 20, packed: false };
@@ -60,8 +61,8 @@ async fn upload(State(app): State<Arc<App>>, request: Request) -> Response {
             let stored = linked(&app, &caller, &parts, body).await?;
             return Ok(shown(&app, &parts, &stored));
         }
-        let take = |head: &tollgate_wire::multipart::PartHead, _: &[form::FormField]| match head.name.as_str() {
-            "file" => Ok(TakeFile { watch: RunFileWatch::default(), most: None }),
+        let take = |head: &PartHead, _: &[form::FormField], _: Option<FormRest>| match head.name.as_str() {
+            "file" => Ok(TakeFile::spooled(RunFileWatch::default(), None)),
             other => {
                 let text = format!("`{other}` cannot be a file; only `file` can.");
                 Err(Refusal::about(Code::InvalidParameter, other, text))
@@ -71,7 +72,7 @@ async fn upload(State(app): State<Arc<App>>, request: Request) -> Response {
         let missing = || Refusal::about(Code::MissingParameter, "file", "`file` is required.");
         let file = read.files.into_iter().next().ok_or_else(missing)?;
         let (bytes, account) = (file.file.length(), caller.account.id);
-        let name = shelve(&app, account, file.file, file.watch).await?;
+        let name = shelve(&app, account, file.file.into_spooled()?, file.watch).await?;
         Ok(shown(&app, &parts, &Asset { name, bytes }))
     };
     replied(&app, work).await

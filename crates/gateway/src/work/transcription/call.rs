@@ -4,6 +4,7 @@ use super::asked::AskedTranscription;
 use super::passing::{LargeTranscript, Streaming};
 use crate::call::{Begun, Call, Meter, Passed, Priced, Till, WholeAnswer, Work};
 use crate::door::bodies::BodyShare;
+use crate::door::passing::{PassedFile, UploadedFile};
 use crate::door::spool::SpoolDisk;
 use crate::sale::Serving;
 use bytes::BytesMut;
@@ -15,7 +16,7 @@ use tollgate_catalog::{Model, Route};
 use tollgate_media::audio::Measured;
 use tollgate_store::Counters;
 use tollgate_upstream::transcription::{Transcriber, TranscriptEvents, TranscriptionAsk, TranscriptionUsage};
-use tollgate_upstream::{Blame, Client, Fault, HeldReply, Provider, ReplyBody, SpooledFile, WholeReply, is_encoded};
+use tollgate_upstream::{Blame, Client, Fault, HeldReply, Provider, ReplyBody, WholeReply, is_encoded};
 use tollgate_wire::Dropped;
 
 /// Replies up to this size are held and read as a whole.
@@ -27,7 +28,7 @@ const DIFFERS_MS: u64 = 2_000;
 /// The call.
 pub struct TranscriptionCall {
     pub asked: AskedTranscription,
-    pub file: SpooledFile,
+    pub file: UploadedFile,
     pub measured: Measured,
     /// Where replies lie while they are rewritten.
     pub spool: Arc<SpoolDisk>,
@@ -82,6 +83,13 @@ impl TranscriptionCall {
             provider: provider.name.clone(),
             upstream_model: call.upstream_model.clone(),
         }
+    }
+
+    /// The file, where it has passed along this route; an error, where it has passed along another.
+    fn passed(&self, provider: &Provider, route: &Route) -> Result<Option<&PassedFile>, Fault> {
+        let UploadedFile::Passed(passed) = &self.file else { return Ok(None) };
+        let way = (&passed.way.provider, &passed.way.upstream_model);
+        if way == (&provider.name, &route.upstream_model) { Ok(Some(passed)) } else { Err(Fault::way_gone()) }
     }
 
     /// Reads a reply that is not streamed.
@@ -162,6 +170,10 @@ impl Work for TranscriptionCall {
         true
     }
 
+    fn is_under_way(&self) -> bool {
+        matches!(self.file, UploadedFile::Passed(_))
+    }
+
     /// A task goes on, and is billed, for whoever left.
     fn goes_on(&self, serving: &Serving, model: &Model) -> bool {
         let tasks = |route: &Route| {
@@ -187,14 +199,23 @@ impl Work for TranscriptionCall {
         let mut drawn = [0; 16];
         call.till.world.fill(&mut drawn);
         let call_id = call.id.to_string();
-        let (model, file, measured) = (route.upstream_model.as_str(), &self.file, &self.measured);
+        let passed = self.passed(provider, route)?;
+        if let Some(passed) = passed {
+            drawn = passed.way.drawn;
+        }
+        let (model, file, measured) = (route.upstream_model.as_str(), self.file.spooled(), &self.measured);
         let ask = TranscriptionAsk { call_id: &call_id, model, request, file, measured, stream, drawn };
         maker.takes(&ask).map_err(Fault::refusal)?;
         if let Some(tasks) = maker.tasks() {
             return self.by_task(call, &Way { maker, provider, ask }, tasks).await;
         }
-        let outgoing = maker.request(provider, &ask).ok_or_else(unable)?;
-        let reply = call.till.client.send(provider, outgoing).await?;
+        let reply = match passed {
+            Some(passed) => passed.release(maker.pass_end(&ask).ok_or_else(unable)?).await?,
+            None => {
+                let outgoing = maker.request(provider, &ask).ok_or_else(unable)?;
+                call.till.client.send(provider, outgoing).await?
+            }
+        };
         if !reply.status().is_success() {
             return Err(maker.fault(&call.till.client.refused(provider, reply).await));
         }

@@ -6,9 +6,11 @@
 
 mod asked;
 mod call;
+mod pass;
 mod passing;
 mod rewriting;
 mod task;
 
 pub use asked::AskedTranscription;
 pub use call::TranscriptionCall;
+pub use pass::{BegunForm, RecordingPass};

@@ -26,6 +26,7 @@ use crate::people::{issuers, mail, passkeys, sessions as sign_ins, smtp, trial};
 use crate::tls;
 use crate::v1::client_secrets;
 use crate::v1::realtime::{closes, limits, money, turns};
+use crate::v1::transcriptions::passing;
 use crate::v1::workflow_runs::money as runs;
 use crate::v1::workflow_runs::room;
 use reqwest::Response;
@@ -70,6 +71,8 @@ cases! {
         the_client_listens_until_its_time_is_up;
     recordings: a_recording_breaks_off, no_room_for_a_recording, a_reply_that_is_no_transcript, a_transcript_breaks_off,
         the_client_leaves_a_transcript, a_large_transcript, a_task_of_a_recording_is_lost, the_client_leaves_a_task;
+    passing: an_upload_that_passes_is_refused_at_its_end, the_client_leaves_an_upload_that_passes,
+        the_provider_breaks_off_an_upload_that_passes, the_provider_answers_before_an_upload_has_passed;
     images: the_client_leaves_in_mid_picture, the_provider_dies_in_mid_picture, an_answer_with_pictures_is_too_large,
         an_answer_with_pictures_is_lost, a_task_of_pictures_is_never_over, a_stream_of_pictures_breaks,
         a_picture_cannot_be_stored;
@@ -111,7 +114,7 @@ cases! {
 }
 
 /// Rows of the table.
-const ROWS: usize = 168;
+const ROWS: usize = 173;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 0] = [];

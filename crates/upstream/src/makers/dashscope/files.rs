@@ -109,7 +109,8 @@ impl TranscriptionTasks for DashScopeFiles {
         let data = &object["data"];
         let text = |name: &str| data[name].as_str().filter(|text| !text.is_empty() && text.len() <= LONGEST_LINK);
         let needed = |name: &str| text(name).ok_or_else(Fault::garbage);
-        if let Some(most) = data["max_file_size_mb"].as_u64().filter(|most| ask.file.length() > most << 20) {
+        let file = ask.file.ok_or_else(Fault::unreachable)?;
+        if let Some(most) = data["max_file_size_mb"].as_u64().filter(|most| file.length() > most << 20) {
             let text = format!("`file` is larger than this model's provider stores: {most} MB.");
             return Err(Fault::refusal(Problem::unsupported("file", text)));
         }
@@ -126,7 +127,7 @@ impl TranscriptionTasks for DashScopeFiles {
             .field("x-oss-forbid-overwrite", text("x_oss_forbid_overwrite").unwrap_or("true"))
             .field("key", &key)
             .field("success_action_status", "200")
-            .file("file", &name, media_type(ask.measured), ask.file.part());
+            .file("file", &name, media_type(ask.measured), file.part());
         let mut request = outgoing(Method::POST, uri, "*/*", Bytes::new());
         request.headers_mut().insert(CONTENT_TYPE, form.content_type());
         *request.body_mut() = form.payload();

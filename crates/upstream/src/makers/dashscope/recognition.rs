@@ -37,7 +37,7 @@ impl Transcriber for DashScopeRecognition {
         let after = format!("\"}}}}]}}],\"asr_options\":{options},\"stream\":false}}");
         let text = |text: String| PayloadPart::from(Bytes::from(text));
         let mut request = post(uri, Bytes::new(), ask.call_id);
-        *request.body_mut() = Payload::of_parts([text(before), ask.file.base64_part(), text(after)]);
+        *request.body_mut() = Payload::of_parts([text(before), ask.file?.base64_part(), text(after)]);
         bearer(&mut request, provider);
         Some(request)
     }
@@ -51,7 +51,7 @@ impl Transcriber for DashScopeRecognition {
     }
 
     fn takes(&self, ask: &TranscriptionAsk<'_>) -> Result<(), Problem> {
-        if ask.file.base64_length() > MOST {
+        if ask.file.is_some_and(|file| file.base64_length() > MOST) {
             let text = format!("`file` is larger than this model's provider takes: {MOST} bytes in base64.");
             return Err(Problem::unsupported("file", text));
         }

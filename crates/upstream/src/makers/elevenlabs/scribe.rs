@@ -33,7 +33,7 @@ impl Transcriber for Scribe {
             form = form.field("temperature", temperature);
         }
         let name = format!("audio.{}", file_ending(ask.measured));
-        let form = form.file("file", &name, media_type(ask.measured), ask.file.part());
+        let form = form.file("file", &name, media_type(ask.measured), ask.file?.part());
         let mut request = upload(provider, "/v1/speech-to-text", form, ask.call_id)?;
         key_in(&mut request, "xi-api-key", provider);
         Some(request)

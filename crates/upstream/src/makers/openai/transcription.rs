@@ -3,12 +3,16 @@
 
 use crate::chat::bearer;
 use crate::transcription::{
-    Heard, HeardFacts, LengthReport, Transcriber, TranscriptionAsk, TranscriptionUsage, upload,
+    Heard, HeardFacts, LengthReport, PassingAsk, Transcriber, TranscriptionAsk, TranscriptionUsage, upload,
+    without_body,
 };
-use crate::{Fault, FormPayload, Outgoing, Provider, WholeReply, making};
+use crate::{Fault, FormPayload, Outgoing, PassingForm, Provider, WholeReply, making};
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
-use tollgate_media::transcription::{TranscriptFacts, TranscriptFormat, TranscriptShape, file_ending, media_type};
+use tollgate_media::transcription::{
+    TranscriptFacts, TranscriptFormat, TranscriptShape, TranscriptionRequest, file_ending, media_type, named_by,
+};
 use tollgate_wire::UpstreamError;
 
 #[derive(Clone, Copy, Debug)]
@@ -19,25 +23,28 @@ const SHOWN: &[&str] = &["text", "task", "language", "languages", "duration", "s
 
 impl Transcriber for OpenAiTranscriber {
     fn request(&self, provider: &Provider, ask: &TranscriptionAsk<'_>) -> Option<Outgoing> {
-        let path = if ask.request.translate { "/audio/translations" } else { "/audio/transcriptions" };
-        // Of a text alone everybody has the JSON form, and it brings the report of usage.
-        let format = match ask.request.format {
-            TranscriptFormat::Text => TranscriptFormat::Json,
-            other => other,
-        };
-        let mut form = FormPayload::new(ask.drawn).field("model", ask.model).field("response_format", format.name());
-        for (name, text) in &ask.request.others {
-            form = form.field(name, text);
-        }
-        if ask.stream {
-            form = form.field("stream", "true");
-        }
+        let form = with_fields(FormPayload::new(ask.drawn).field("model", ask.model), ask.request, ask.stream);
         // Providers go by the name's ending, and callers send `blob` or `upload`.
         let name = format!("audio.{}", file_ending(ask.measured));
-        let form = form.file("file", &name, media_type(ask.measured), ask.file.part());
-        let mut request = upload(provider, path, form, ask.call_id)?;
+        let form = form.file("file", &name, media_type(ask.measured), ask.file?.part());
+        let mut request = upload(provider, path(ask.request), form, ask.call_id)?;
         bearer(&mut request, provider);
         Some(request)
+    }
+
+    /// Fields may stand behind the caller's file, so all but the model stand behind it here.
+    fn pass(&self, provider: &Provider, ask: &PassingAsk<'_>) -> Option<PassingForm> {
+        let (ending, kind) = named_by(ask.container)?;
+        let form = FormPayload::passing(ask.drawn).field("model", ask.model);
+        let mut request = without_body(provider, path(ask.request), form.content_type(), ask.call_id)?;
+        bearer(&mut request, provider);
+        let before = form.up_to_file("file", &format!("audio.{ending}"), kind);
+        let end = with_fields(FormPayload::behind_file(ask.drawn), ask.request, ask.request.stream).end();
+        Some(PassingForm { request, before, length: ask.most.checked_add(end.len() as u64)? })
+    }
+
+    fn pass_end(&self, ask: &TranscriptionAsk<'_>) -> Option<Bytes> {
+        Some(with_fields(FormPayload::behind_file(ask.drawn), ask.request, ask.stream).end())
     }
 
     fn formats(&self) -> &'static [TranscriptFormat] {
@@ -73,6 +80,24 @@ impl Transcriber for OpenAiTranscriber {
         let (_, usage) = read(rest)?;
         Ok(HeardFacts { facts: TranscriptFacts { millis: usage.millis, language: None }, usage })
     }
+}
+
+fn path(request: &TranscriptionRequest) -> &'static str {
+    if request.translate { "/audio/translations" } else { "/audio/transcriptions" }
+}
+
+/// All fields but the model.
+fn with_fields(form: FormPayload, request: &TranscriptionRequest, stream: bool) -> FormPayload {
+    // Of a text alone everybody has the JSON form, and it brings the report of usage.
+    let format = match request.format {
+        TranscriptFormat::Text => TranscriptFormat::Json,
+        other => other,
+    };
+    let mut form = form.field("response_format", format.name());
+    for (name, text) in &request.others {
+        form = form.field(name, text);
+    }
+    if stream { form.field("stream", "true") } else { form }
 }
 
 /// A reply with a text, and what it reports.

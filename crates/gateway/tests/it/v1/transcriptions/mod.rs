@@ -4,6 +4,7 @@ mod faults;
 mod files;
 mod formats;
 pub mod long_files;
+pub mod passing;
 pub mod providers;
 mod streams;
 mod uploads;
