@@ -68,7 +68,7 @@ async fn an_operator_looks_at_an_account_and_changes_nothing_in_it() {
         assert_eq!(op.post("/api/session/view", why).await.status, 200);
         house.later(3_600_000 - 60_000).await;
         assert_eq!(op.get("/api/session").await.status, 200, "used within the hour");
-        house.later(60_000).await;
+        house.later(3_600_000).await;
         assert_eq!(op.get("/api/session").await.body["viewing"], Value::Null, "an hour is over");
         assert_eq!(reads(&mut op, "/api/account", account).await, 404);
         house.quiet().await;
