@@ -11,6 +11,7 @@ use tollgate_store::{Attribution, HouseRole, NewAdminKey};
 const ADMIN: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
 const DRAFT: &str = "/api/admin/catalog/draft";
 const LOCK: &str = "import.lock.toml";
+const PEOPLE: &str = "[people]\nenabled = true\n[people.mail]\nfolder = \"mail\"\n";
 
 async fn house(engine: &Engine, config: &str) -> House {
     let plan = Plan { database: engine.url.clone(), config: config.to_owned(), ..Plan::default() };
@@ -251,7 +252,8 @@ async fn what_cannot_be_drafted_is_refused_by_name() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_could_be_on_sale_is_shown_to_auditors_too() {
     let [sqlite, _] = Engine::both().await;
-    let house = house(&sqlite, "[provider.deepseek-2]\npreset = \"deepseek\"\nsecret_file = \"sim.key\"\n").await;
+    let known = "[provider.deepseek-2]\npreset = \"deepseek\"\nsecret_file = \"sim.key\"\n";
+    let house = house(&sqlite, &format!("{PEOPLE}{known}")).await;
     let shipped = get(&house, "/api/admin/catalog/shipped").await;
     let openai = shipped["data"].as_array().expect("rows").iter().find(|row| row["provider"] == "openai");
     let count = openai.expect("a row")["models"].as_u64();

@@ -34,7 +34,7 @@ resolutions = ["768P", "2K"]
 max_duration_seconds = 15
 supported_endpoint_types = ["openai-video"]
 billing_unit = "per_second"
-video = { variant = "d-native-audio" }
+video = { variant = "d-native-audio", one_price = ["resolution"] }
 price = { video_second = 69_500 }
 route = [{ provider = "makes-videos", upstream_model = "MiniMax-H3" }]
 "#;
@@ -51,7 +51,8 @@ async fn house(engine: &Engine) -> (House, Sim, Sim) {
         "[provider.makes-videos]\nkind = \"minimax\"\nbase_url = \"{}\"\nsecret_file = \"sim.key\"\npoll_every = \"40ms\"\n",
         good.video_url("minimax")
     );
-    let config = table("good", &good) + &table("refused", &refused) + &makes;
+    let people = "[people]\nenabled = true\n[people.mail]\nfolder = \"mail\"\n";
+    let config = [people, &table("good", &good), &table("refused", &refused), &makes].concat();
     let plan = Plan { database: engine.url.clone(), config, catalog: CATALOG, videos: true, ..Plan::default() };
     let house = House::with(plan).await;
     let new = NewAdminKey { name: "day shift".to_owned(), expires_at: None, done: Attribution::by("test", "a test") };
