@@ -282,6 +282,7 @@ mod tests {
             include_str!("sqlite/migrations/0008-usage-sums.sql"),
             include_str!("postgres/migrations/0008-usage-sums.sql"),
             include_str!("postgres/sums.sql"),
+            include_str!("postgres/migrations/0017-usage-blocks.sql"),
         ];
         for column in SUM_KEY.iter().chain(SUMS.iter()) {
             for file in &files[..2] {
@@ -293,10 +294,10 @@ mod tests {
             }
         }
         let days = [
-            include_str!("sqlite/migrations/0015-usage-days.sql"),
-            include_str!("postgres/migrations/0015-usage-days.sql"),
+            include_str!("sqlite/migrations/0017-usage-blocks.sql"),
+            include_str!("postgres/migrations/0017-usage-blocks.sql"),
         ];
-        for column in SUMS.iter().chain(&folded::HOUSE_KEY[1..]) {
+        for column in SUMS.iter().chain(&folded::HOUSE_KEY) {
             // Of the house, and of accounts.
             let times = |file: &str| file.matches(&format!("\n  {column} ")).count();
             assert_eq!(days.map(times), [2, 2], "{column}");

@@ -131,7 +131,7 @@ impl Apply<'_> {
         if self.sums.is_empty() {
             return Ok(());
         }
-        let folded = self.folded_until()?.saturating_mul(DAY);
+        let folded = self.folded_until()?;
         let mut touched = BTreeSet::new();
         let mut statement = self.statement(&UPSERT)?;
         for PendingSum { of, sum, .. } in self.sums.take() {
@@ -268,18 +268,18 @@ fn add_part(
     let by: String = query.by.iter().map(|column| format!(", {}", column.sql())).collect();
     let sums: String = SUMS.iter().map(|column| format!(", q.{column}")).collect();
     let join = if query.by.contains(&SumColumn::Groups) { "JOIN account a ON a.id = q.account_id" } else { "" };
-    let ((time, width), table) = (part.source.time(), part.source.table());
     let sql = format!(
-        "SELECT q.{time} * {width}{by}{sums} FROM {table} q {join} WHERE {of}{} q.{time} >= ? AND q.{time} < ?",
+        "SELECT q.quarter{by}{sums} FROM {} q {join} WHERE {of}{} q.quarter >= ? AND q.quarter < ?",
+        part.source.table(),
         part.source.condition()
     );
     let mut statement = conn.prepare_cached(&sql)?;
     let mut key = Vec::new();
     for (from, to) in &part.ranges {
-        let range = [from.div_euclid(width), to.div_euclid(width)].map(Value::Integer);
+        let range = [*from, *to].map(Value::Integer);
         let mut rows = statement.query(params_from_iter(values.iter().cloned().chain(range)))?;
         while let Some(r) = rows.next()? {
-            *left = left.checked_sub(1).ok_or_else(|| too_much_read(query))?;
+            *left = left.checked_sub(1).ok_or_else(|| too_much_read(query, false))?;
             group_key(query, r, &mut key)?;
             let mut sum = UsageSum::default();
             for (i, value) in sum.0.iter_mut().enumerate() {
