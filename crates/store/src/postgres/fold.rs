@@ -85,6 +85,8 @@ pub(super) const FOLDED: &str = "(SELECT until FROM usage_folded WHERE one = 1) 
      ARRAY(SELECT shift::bigint FROM usage_zone ORDER BY shift) AS shifts, \
      ARRAY(SELECT since FROM usage_zone ORDER BY shift) AS since, \
      ARRAY(SELECT until FROM usage_zone ORDER BY shift) AS zone_until";
+/// In rows that do not say it.
+pub(super) const NOT_FOLDED: &str = "NULL::bigint, NULL::bigint[], NULL::bigint[], NULL::bigint[], NULL::bigint[]";
 /// How many columns these are.
 pub(super) const FOLDED_COLUMNS: usize = 5;
 

@@ -9,7 +9,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::PostgresEngine;
-use super::fold::{FOLDED, FOLDED_COLUMNS, read_folded};
+use super::fold::{FOLDED, FOLDED_COLUMNS, NOT_FOLDED, read_folded};
 use super::records::{READ_TIME, SqlParam};
 use super::rows::{self, USAGE};
 use crate::call::UsageRow;
@@ -46,7 +46,8 @@ impl PostgresEngine {
         self.affordable(query, &folded).await?;
         for _ in 0..TRIES {
             let rows = self.groups(query, &folded, days).await?;
-            let now = rows.first().map(read_folded).transpose()?.unwrap_or_default();
+            let said = rows.iter().find(|r| matches!(r.try_get::<_, Option<i64>>(0), Ok(Some(_))));
+            let now = said.map(read_folded).transpose()?.unwrap_or_default();
             // A day was folded or touched since: what to read is another question then.
             if now.allows(&folded) {
                 return rows.iter().filter_map(|r| group(query, r).transpose()).collect();
@@ -165,8 +166,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// The groups of a question, each with what is folded of these days at the moment of the
-    /// answer; a row without a group where there is none.
+    /// The groups of a question, and what is folded of these days at the moment of the answer.
     fn of(query: &SumQuery, folded: &Folded, days: (i64, i64), adding: Adding) -> Self {
         let mut values: Vec<Owned> = vec![Box::new(days.0), Box::new(days.1)];
         // Of one span of time there is nothing to tell apart, and a database that is not made to
@@ -179,18 +179,23 @@ impl Asked {
             }
         };
         let by: String = query.by.iter().map(|column| format!(", {}", column.sql())).collect();
-        let sums = SUMS.iter().map(|column| match adding {
-            Adding::Plain => format!(", tollgate_sum(q.{column})"),
-            Adding::Bounded => format!(", least(sum(q.{column}), 9000000000000000000)::bigint"),
-        });
-        let sums: String = sums.collect();
+        let sum = |column: &str| match adding {
+            Adding::Plain => format!("tollgate_sum(q.{column})"),
+            Adding::Bounded => format!("least(sum(q.{column}), 9000000000000000000)::bigint"),
+        };
+        let sums: String = SUMS.iter().map(|column| format!(", {}", sum(column))).collect();
         let join = if query.by.contains(&SumColumn::Groups) { "JOIN account a ON a.id = q.account_id" } else { "" };
         let read: Vec<String> =
             query.parts(folded).iter().map(|part| branch(query, part, timed, &mut values)).collect();
+        // What is folded is said once, in a row without a group: with each group it would take as
+        // long as the groups.
+        let nothing: String = query.by.iter().map(|column| format!(", NULL::{}", postgres_type(*column))).collect();
         let sql = format!(
-            "SELECT f.*, g.* FROM (SELECT {FOLDED}) f LEFT JOIN (SELECT {span}{by}{sums} \
-             FROM ({}) q {join} GROUP BY 1{by} HAVING sum(q.requests) <> 0 LIMIT {}) g ON true",
+            "SELECT {FOLDED}, NULL::integer{nothing}{} UNION ALL SELECT {NOT_FOLDED}, g.* FROM (SELECT {span}{by}{sums} \
+             FROM ({}) q {join} GROUP BY 1{by} HAVING {} <> 0 LIMIT {}) g",
+            ", NULL::bigint".repeat(SUMS.len()),
             read.join(" UNION ALL "),
+            sum("requests"),
             MOST_GROUPS + 1
         );
         Self { sql, values }
@@ -217,6 +222,14 @@ impl Asked {
             })
             .collect();
         Self { sql: format!("SELECT {}", counts.join(" + ")), values }
+    }
+}
+
+fn postgres_type(column: SumColumn) -> &'static str {
+    match column {
+        SumColumn::Key | SumColumn::Account => "bytea",
+        SumColumn::Ending => "smallint",
+        _ => "text",
     }
 }
 

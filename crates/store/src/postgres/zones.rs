@@ -20,8 +20,8 @@ const MOST_ZONES: i64 = 8;
 const FORGOTTEN_MS: i64 = 31 * 86_400_000;
 const DAY_MS: i64 = 86_400_000;
 
-/// The next day of a zone that is over and not folded, and whether it is before those that are;
-/// `$1` is the quarter up to which all is folded. A zone that nobody asked for since `$2` comes first.
+/// A zone with a day that is over and not folded; `$1` is the quarter up to which all is. One that
+/// nobody asked for since `$2` comes first.
 const NEXT: &str = "SELECT shift::bigint, since, until, asked_at < $2 AS forgotten FROM usage_zone \
      WHERE asked_at < $2 OR EXISTS (SELECT 1 FROM usage_quarter) \
        AND (until + 96 <= $1 OR since > (SELECT min(quarter) FROM usage_quarter)) \
