@@ -6,6 +6,7 @@
 
 pub(crate) mod ask;
 pub(crate) mod folded;
+pub(crate) mod pending;
 mod report;
 pub(crate) mod spans;
 
@@ -77,20 +78,29 @@ impl UsageSum {
     /// What one row of the usage log adds.
     pub(crate) fn of(facts: &RowFacts<'_>, charge: i64, refunded: i64, write_off: i64) -> Self {
         let mut sum = Self::default();
-        sum.0[REQUESTS] = 1;
-        sum.0[ESTIMATED] = facts.estimated.into();
-        sum.0[CHARGE] = charge;
-        sum.0[REFUNDED] = refunded;
-        sum.0[WRITE_OFF] = write_off.clamp(0, MOST_MONEY);
-        sum.0[COST] = facts.cost.unwrap_or(0).clamp(0, MOST_MONEY);
-        sum.0[COST_UNKNOWN] = (charge > 0 && facts.cost.is_none()).into();
-        sum.0[DURATION] = facts.ended_at.saturating_sub(facts.at).clamp(0, MOST_COUNTED);
-        sum.0[FIRST_BYTES] = facts.first_byte_ms.is_some().into();
-        sum.0[FIRST_BYTE] = facts.first_byte_ms.unwrap_or(0).clamp(0, MOST_COUNTED);
-        for (place, counter) in sum.0[FIXED.len()..].iter_mut().zip(facts.counters) {
-            *place = counter.clamp(0, MOST_COUNTED);
-        }
+        sum.add_row(facts, charge, refunded, write_off);
         sum
+    }
+
+    /// Adds what one row of the usage log adds.
+    pub(crate) fn add_row(&mut self, facts: &RowFacts<'_>, charge: i64, refunded: i64, write_off: i64) {
+        let mut plus = |column: usize, value: i64| self.0[column] = self.0[column].saturating_add(value);
+        plus(REQUESTS, 1);
+        plus(ESTIMATED, facts.estimated.into());
+        plus(CHARGE, charge);
+        plus(REFUNDED, refunded);
+        plus(WRITE_OFF, write_off.clamp(0, MOST_MONEY));
+        plus(COST, facts.cost.unwrap_or(0).clamp(0, MOST_MONEY));
+        plus(COST_UNKNOWN, (charge > 0 && facts.cost.is_none()).into());
+        plus(DURATION, facts.ended_at.saturating_sub(facts.at).clamp(0, MOST_COUNTED));
+        plus(FIRST_BYTES, facts.first_byte_ms.is_some().into());
+        plus(FIRST_BYTE, facts.first_byte_ms.unwrap_or(0).clamp(0, MOST_COUNTED));
+        for (column, counter) in facts.counters.iter().enumerate() {
+            // Most counters of a call are zero.
+            if *counter > 0 {
+                plus(FIXED.len() + column, (*counter).min(MOST_COUNTED));
+            }
+        }
     }
 
     /// What a refund adds to the sum of its call.
@@ -272,6 +282,7 @@ mod tests {
             include_str!("sqlite/migrations/0008-usage-sums.sql"),
             include_str!("postgres/migrations/0008-usage-sums.sql"),
             include_str!("postgres/sums.sql"),
+            include_str!("postgres/migrations/0017-usage-blocks.sql"),
         ];
         for column in SUM_KEY.iter().chain(SUMS.iter()) {
             for file in &files[..2] {
@@ -283,10 +294,10 @@ mod tests {
             }
         }
         let days = [
-            include_str!("sqlite/migrations/0015-usage-days.sql"),
-            include_str!("postgres/migrations/0015-usage-days.sql"),
+            include_str!("sqlite/migrations/0017-usage-blocks.sql"),
+            include_str!("postgres/migrations/0017-usage-blocks.sql"),
         ];
-        for column in SUMS.iter().chain(&folded::HOUSE_KEY[1..]) {
+        for column in SUMS.iter().chain(&folded::HOUSE_KEY) {
             // Of the house, and of accounts.
             let times = |file: &str| file.matches(&format!("\n  {column} ")).count();
             assert_eq!(days.map(times), [2, 2], "{column}");

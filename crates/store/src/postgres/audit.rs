@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row, Transaction};
 
 use super::PostgresEngine;
-use super::fold::FOLDED;
+use super::fold::{FOLDED, read_folded};
 use super::rows::{counters, id, used};
 use crate::call::counters::{COUNTERS, Counter, Counters};
 use crate::call::row_hash::{Decided, RowFacts, RowSeal, seal};
@@ -20,7 +20,7 @@ use crate::ledger::Pots;
 use crate::ledger::chain::{ChainLink, Content};
 use crate::ledger::entries::{Entry, EntryPage};
 use crate::report::AuditReport;
-use crate::sums::folded::{Folded, SumSource};
+use crate::sums::folded::SumSource;
 use crate::sums::{SUM_KEY, SUMS, SumKeyRef, SummedUntil, UsageSum};
 use crate::verify::{
     ACCOUNT, AccountRow, Audited, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS,
@@ -79,9 +79,10 @@ impl PostgresEngine {
         let columns: Vec<&str> = SUM_KEY.iter().chain(SUMS.iter()).copied().collect();
         let all = format!("SELECT {} FROM usage_quarter", columns.join(", "));
         let state = snapshot.query_one(&format!("SELECT {FOLDED}"), &[&i64::MIN, &i64::MAX]).await?;
-        auditor.folded = Folded { until: state.try_get(0)?, touched: state.try_get(1)? };
+        auditor.folded = read_folded(&state)?;
         each(&snapshot, &all, &[], |r| stored_sum(&r, |of, sum| auditor.sum(of, sum))).await?;
-        for source in [SumSource::Days, SumSource::HouseQuarters, SumSource::HouseDays] {
+        let zones: Vec<SumSource> = auditor.folded.zones.iter().map(|zone| SumSource::Days(zone.shift)).collect();
+        for source in SumSource::FOLDED.into_iter().chain(zones) {
             let folded = |r: Row| stored_sum(&r, |of, sum| auditor.folded_sum(source, of, sum));
             each(&snapshot, &source.all(), &[], folded).await?;
         }

@@ -35,6 +35,7 @@ mod tls;
 mod trust;
 mod watch;
 mod workflow_runs;
+mod zones;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;

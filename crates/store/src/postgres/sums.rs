@@ -5,10 +5,11 @@
 use std::sync::atomic::Ordering;
 
 use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::PostgresEngine;
-use super::fold::FOLDED;
+use super::fold::{FOLDED, FOLDED_COLUMNS, NOT_FOLDED, read_folded};
 use super::records::{READ_TIME, SqlParam};
 use super::rows::{self, USAGE};
 use crate::call::UsageRow;
@@ -39,29 +40,53 @@ impl PostgresEngine {
 
     pub async fn usage_sums(&self, query: &SumQuery) -> Result<Vec<SumGroup>, StoreError> {
         self.catch_up().await;
-        self.affordable(query).await?;
         let days = (query.from.div_euclid(DAY), query.to.div_euclid(DAY) + 1);
+        let mut folded = self.folded(days.0, days.1).await?;
+        self.ask_zones(query).await?;
+        self.affordable(query, &folded).await?;
         for _ in 0..TRIES {
-            let folded = self.folded(days.0, days.1).await?;
-            let asked = Asked::of(query, &folded, days);
-            let rows = self.summed(&asked.sql, &params(&asked.values)).await?;
+            let rows = self.groups(query, &folded, days).await?;
+            let said = rows.iter().find(|r| matches!(r.try_get::<_, Option<i64>>(0), Ok(Some(_))));
+            let now = said.map(read_folded).transpose()?.unwrap_or_default();
             // A day was folded or touched since: what to read is another question then.
-            if still(&rows, &folded)? {
+            if now.allows(&folded) {
                 return rows.iter().filter_map(|r| group(query, r).transpose()).collect();
             }
+            folded = now;
         }
         // Quarters are right at any moment.
-        let asked = Asked::of(query, &Folded::default(), days);
-        let rows = self.summed(&asked.sql, &params(&asked.values)).await?;
+        let rows = self.groups(query, &Folded::default(), days).await?;
         rows.iter().filter_map(|r| group(query, r).transpose()).collect()
     }
 
-    /// Refuses a question that reads too much, also once all days are folded that are over.
-    async fn affordable(&self, query: &SumQuery) -> Result<(), StoreError> {
-        let asked = Asked::counting(query, over(self.now()));
+    /// The rows of an answer. Sums that are too large for their columns are added up once more, in
+    /// numbers without bounds, and cut.
+    async fn groups(&self, query: &SumQuery, folded: &Folded, days: (i64, i64)) -> Result<Vec<Row>, StoreError> {
+        let link = self.connector.summer().await?;
+        for adding in [Adding::Plain, Adding::Bounded] {
+            self.shared.queries.fetch_add(1, Ordering::Relaxed);
+            let asked = Asked::of(query, folded, days, adding);
+            let values = params(&asked.values);
+            let answer = tokio::time::timeout(READ_TIME, link.client.query(&asked.sql, &values)).await;
+            match answer.map_err(|_| StoreError::away("the database does not answer"))? {
+                Err(error) if error.code() == Some(&SqlState::NUMERIC_VALUE_OUT_OF_RANGE) => {}
+                other => return Ok(other?),
+            }
+        }
+        Err(StoreError::broken("sums are out of all bounds"))
+    }
+
+    /// Refuses a question that reads too much, also once all is folded that is over. Days of other
+    /// zones count as they are.
+    async fn affordable(&self, query: &SumQuery, folded: &Folded) -> Result<(), StoreError> {
+        let asked = Asked::counting(query, self.soon(folded));
         let rows = self.summed(&asked.sql, &params(&asked.values)).await?;
         let read: i64 = rows.first().map_or(Ok(0), |r| r.try_get(0))?;
-        if usize::try_from(read).unwrap_or(0) > query.most_read { Err(too_much_read(query)) } else { Ok(()) }
+        if usize::try_from(read).unwrap_or(0) > query.most_read { Err(too_much_read(query, true)) } else { Ok(()) }
+    }
+
+    fn soon(&self, folded: &Folded) -> Folded {
+        Folded { until: over(self.now()), touched: Vec::new(), zones: folded.zones.clone() }
     }
 
     /// Statements for sums, one after the other on a connection of their own.
@@ -83,7 +108,7 @@ impl PostgresEngine {
         let process = self.summed("SELECT pg_backend_pid()", &[]).await?;
         let process: i32 = process.first().map_or(Ok(0), |r| r.try_get(0))?;
         let mut lines = vec![format!("Process: {process}")];
-        for asked in [Asked::counting(query, over(self.now())), Asked::of(query, &folded, days)] {
+        for asked in [Asked::counting(query, self.soon(&folded)), Asked::of(query, &folded, days, Adding::Plain)] {
             let sql = format!("EXPLAIN (ANALYZE, BUFFERS) {}", asked.sql);
             for row in self.summed(&sql, &params(&asked.values)).await? {
                 lines.push(row.try_get(0)?);
@@ -127,6 +152,13 @@ pub(super) fn conditions(table: &str, filter: &UsageFilter, values: &mut Vec<Own
     text
 }
 
+/// How numbers are added up: those that fit into a column, or any.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Adding {
+    Plain,
+    Bounded,
+}
+
 /// A statement and its values.
 struct Asked {
     sql: String,
@@ -134,9 +166,8 @@ struct Asked {
 }
 
 impl Asked {
-    /// The groups of a question, each with what is folded of these days at the moment of the
-    /// answer; a row without a group where there is none.
-    fn of(query: &SumQuery, folded: &Folded, days: (i64, i64)) -> Self {
+    /// The groups of a question, and what is folded of these days at the moment of the answer.
+    fn of(query: &SumQuery, folded: &Folded, days: (i64, i64), adding: Adding) -> Self {
         let mut values: Vec<Owned> = vec![Box::new(days.0), Box::new(days.1)];
         // Of one span of time there is nothing to tell apart, and a database that is not made to
         // expects the groups that there are: it adds up in memory instead of sorting all sums.
@@ -148,25 +179,33 @@ impl Asked {
             }
         };
         let by: String = query.by.iter().map(|column| format!(", {}", column.sql())).collect();
-        let sums: String =
-            SUMS.iter().map(|column| format!(", least(sum(q.{column}), 9000000000000000000)::bigint")).collect();
+        let sum = |column: &str| match adding {
+            Adding::Plain => format!("tollgate_sum(q.{column})"),
+            Adding::Bounded => format!("least(sum(q.{column}), 9000000000000000000)::bigint"),
+        };
+        let sums: String = SUMS.iter().map(|column| format!(", {}", sum(column))).collect();
         let join = if query.by.contains(&SumColumn::Groups) { "JOIN account a ON a.id = q.account_id" } else { "" };
         let read: Vec<String> =
             query.parts(folded).iter().map(|part| branch(query, part, timed, &mut values)).collect();
+        // What is folded is said once, in a row without a group: with each group it would take as
+        // long as the groups.
+        let nothing: String = query.by.iter().map(|column| format!(", NULL::{}", postgres_type(*column))).collect();
         let sql = format!(
-            "SELECT f.until, f.touched, g.* FROM (SELECT {FOLDED}) f LEFT JOIN (SELECT {span}{by}{sums} \
-             FROM ({}) q {join} GROUP BY 1{by} HAVING sum(q.requests) <> 0 LIMIT {}) g ON true",
+            "SELECT {FOLDED}, NULL::integer{nothing}{} UNION ALL SELECT {NOT_FOLDED}, g.* FROM (SELECT {span}{by}{sums} \
+             FROM ({}) q {join} GROUP BY 1{by} HAVING {} <> 0 LIMIT {}) g",
+            ", NULL::bigint".repeat(SUMS.len()),
             read.join(" UNION ALL "),
+            sum("requests"),
             MOST_GROUPS + 1
         );
         Self { sql, values }
     }
 
-    /// How many sums a question reads once all days before one are folded, up to the bound and one.
-    fn counting(query: &SumQuery, until: i64) -> Self {
+    /// How many sums a question reads once this is folded, up to the bound and one.
+    fn counting(query: &SumQuery, folded: Folded) -> Self {
         let mut values: Vec<Owned> = Vec::new();
         let counts: Vec<String> = query
-            .parts(&Folded { until, touched: Vec::new() })
+            .parts(&folded)
             .iter()
             .map(|part| {
                 let mut account = String::new();
@@ -186,19 +225,26 @@ impl Asked {
     }
 }
 
+fn postgres_type(column: SumColumn) -> &'static str {
+    match column {
+        SumColumn::Key | SumColumn::Account => "bytea",
+        SumColumn::Ending => "smallint",
+        _ => "text",
+    }
+}
+
 /// The time of a part, as a condition on its table `t`.
 fn within(part: &SumPart, values: &mut Vec<Owned>) -> String {
-    let (time, _) = part.source.time();
     let of = part.source.condition();
     let at = values.len();
     match part.range() {
         Some((from, to)) => {
             values.extend([from, to].map(|value| Box::new(value) as Owned));
-            format!("{of}t.{time} >= ${} AND t.{time} < ${}", at + 1, at + 2)
+            format!("{of}t.quarter >= ${} AND t.quarter < ${}", at + 1, at + 2)
         }
         None => {
             values.push(Box::new(part.values()));
-            format!("{of}t.{time} = ANY(${}::bigint[])", at + 1)
+            format!("{of}t.quarter = ANY(${}::bigint[])", at + 1)
         }
     }
 }
@@ -207,8 +253,7 @@ fn within(part: &SumPart, values: &mut Vec<Owned>) -> String {
 fn branch(query: &SumQuery, part: &SumPart, timed: bool, values: &mut Vec<Owned>) -> String {
     let mut columns: Vec<String> = Vec::new();
     if timed {
-        let (time, width) = part.source.time();
-        columns.push(format!("t.{time} * {width}::bigint AS quarter"));
+        columns.push("t.quarter".to_owned());
     }
     for column in &query.by {
         let name = match column {
@@ -228,14 +273,8 @@ fn params(values: &[Owned]) -> Vec<SqlParam<'_>> {
     values.iter().map(|value| value.as_ref() as SqlParam<'_>).collect()
 }
 
-/// Whether an answer was read while this was folded.
-fn still(rows: &[Row], folded: &Folded) -> Result<bool, StoreError> {
-    let Some(row) = rows.first() else { return Ok(false) };
-    Ok((row.try_get::<_, i64>(0)?, row.try_get::<_, Vec<i64>>(1)?) == (folded.until, folded.touched.clone()))
-}
-
 /// Where the columns of a group begin.
-const GROUP: usize = 2;
+const GROUP: usize = FOLDED_COLUMNS;
 
 fn group(query: &SumQuery, r: &Row) -> Result<Option<SumGroup>, StoreError> {
     let Some(bucket) = r.try_get::<_, Option<i32>>(GROUP)? else { return Ok(None) };

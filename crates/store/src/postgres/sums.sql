@@ -1,3 +1,5 @@
+-- Adds up as columns do: beyond their bounds it fails. sum() makes numbers without bounds, which take as long again as everything else.
+CREATE OR REPLACE AGGREGATE tollgate_sum(bigint) (SFUNC = int8pl, STYPE = bigint);
 -- Adds the next rows of the usage log to their sums, those from before there were sums. Nobody changes the log meanwhile; a step is short.
 -- Answers whether there is more to do. The words are those of usage_quarter_count in migrations/0008-usage-sums.sql.
 CREATE OR REPLACE FUNCTION tollgate_fill_sums(v_most bigint) RETURNS boolean LANGUAGE plpgsql SET lock_timeout = '2s' AS $$

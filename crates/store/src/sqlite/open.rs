@@ -52,7 +52,8 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0014-catalog-jobs-trial", include_str!("migrations/0014-catalog-jobs-trial.sql")),
     Migration::new("0015-usage-days", include_str!("migrations/0015-usage-days.sql")),
     Migration::new("0016-passkeys", include_str!("migrations/0016-passkeys.sql")),
-    Migration::new("0017-session-roles", include_str!("migrations/0017-session-roles.sql")),
+    Migration::new("0017-usage-blocks", include_str!("migrations/0017-usage-blocks.sql")),
+    Migration::new("0018-session-roles", include_str!("migrations/0018-session-roles.sql")),
 ];
 
 impl SqliteEngine {

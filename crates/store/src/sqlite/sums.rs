@@ -20,9 +20,10 @@ use crate::ids::{AccountId, CallId, KeyId};
 use crate::margin::first_id;
 use crate::store::sums::{ExportPage, too_many_groups, too_much_read};
 use crate::sums::folded::{DAY, SumPart, over};
+use crate::sums::pending::{PendingSum, PendingSums};
 use crate::sums::{
-    MOST_GROUPS, SUM_COLUMNS, SUM_KEY, SUMS, SumColumn, SumGroup, SumKey, SumKeyRef, SumQuery, SummedUntil,
-    UsageFilter, UsageSum, Wanted, quarter,
+    MOST_GROUPS, SUM_COLUMNS, SUM_KEY, SUMS, SumColumn, SumGroup, SumKeyRef, SumQuery, SummedUntil, UsageFilter,
+    UsageSum, Wanted, quarter,
 };
 
 static UPSERT: LazyLock<String> = LazyLock::new(|| {
@@ -66,8 +67,7 @@ impl Apply<'_> {
         (charge, write_off): (i64, i64),
     ) -> rusqlite::Result<()> {
         if self.is_summed(account, call)? {
-            let of = SumKeyRef::of(facts, &key.0).owned(account, key);
-            self.sums.entry(of).or_default().add(&UsageSum::of(facts, charge, 0, write_off));
+            self.sums.of(&SumKeyRef::of(facts, &key.0), account, key).add_row(facts, charge, 0, write_off);
         }
         Ok(())
     }
@@ -79,21 +79,22 @@ impl Apply<'_> {
         }
         let sql = "SELECT key_id, model, endpoint, ending, coalesce(provider, ''), coalesce(upstream_model, '') \
                    FROM usage WHERE account_id = ?1 AND call_id = ?2";
-        let of = self.statement(sql)?.query_row(params![account.0, call.0], |r| {
-            Ok(SumKey {
-                account,
-                quarter: quarter(call),
-                key: KeyId(r.get(0)?),
-                model: r.get(1)?,
-                endpoint: r.get(2)?,
-                ending: r.get(3)?,
-                provider: r.get(4)?,
-                upstream_model: r.get(5)?,
-            })
-        });
-        if let Some(of) = of.optional()? {
-            self.sums.entry(of).or_default().add(&UsageSum::refund(amount));
-        }
+        let mut statement = self.statement(sql)?;
+        let mut rows = statement.query(params![account.0, call.0])?;
+        let Some(r) = rows.next()? else { return Ok(()) };
+        let key = KeyId(r.get(0)?);
+        let text = |i: usize| r.get_ref(i)?.as_str().map_err(rusqlite::Error::from);
+        let of = SumKeyRef {
+            account: &account.0,
+            quarter: quarter(call),
+            key: &key.0,
+            model: text(1)?,
+            endpoint: text(2)?,
+            ending: r.get(3)?,
+            provider: text(4)?,
+            upstream_model: text(5)?,
+        };
+        self.sums.of(&of, account, key).add(&UsageSum::refund(amount));
         Ok(())
     }
 
@@ -109,10 +110,7 @@ impl Apply<'_> {
         let mut rows = statement.query(params![account.unwrap_or_default(), call.unwrap_or_default(), most])?;
         let (mut count, mut last) = (0, None);
         while let Some(r) = rows.next()? {
-            let (of, sum) = summed(r)?;
-            let call = CallId(r.get(1)?);
-            last = Some((of.account, call));
-            self.sums.entry(of).or_default().add(&sum);
+            last = Some(add_stored(r, &mut self.sums)?);
             count += 1;
         }
         drop(rows);
@@ -133,10 +131,10 @@ impl Apply<'_> {
         if self.sums.is_empty() {
             return Ok(());
         }
-        let folded = self.folded_until()?.saturating_mul(DAY);
+        let folded = self.folded_until()?;
         let mut touched = BTreeSet::new();
         let mut statement = self.statement(&UPSERT)?;
-        for (of, sum) in self.sums.drain() {
+        for PendingSum { of, sum, .. } in self.sums.take() {
             if of.quarter < folded {
                 touched.insert(of.quarter.div_euclid(DAY));
             }
@@ -161,8 +159,8 @@ impl Apply<'_> {
     }
 }
 
-/// A row of the log as a part of its sum.
-fn summed(r: &Row<'_>) -> rusqlite::Result<(SumKey, UsageSum)> {
+/// Adds a row of the log to its sum.
+fn add_stored(r: &Row<'_>, sums: &mut PendingSums) -> rusqlite::Result<(AccountId, CallId)> {
     let (account, call, key) = (AccountId(r.get(0)?), CallId(r.get(1)?), KeyId(r.get(2)?));
     let text = |i: usize| r.get_ref(i)?.as_str_or_null().map_err(rusqlite::Error::from);
     let facts = RowFacts {
@@ -181,8 +179,9 @@ fn summed(r: &Row<'_>) -> rusqlite::Result<(SumKey, UsageSum)> {
         counters: read::counters(r, SUMMED_COLUMNS)?,
         ..RowFacts::default()
     };
-    let sum = UsageSum::of(&facts, r.get(11)?, r.get(12)?, r.get(13)?);
-    Ok((SumKeyRef::of(&facts, &key.0).owned(account, key), sum))
+    let sum = sums.of(&SumKeyRef::of(&facts, &key.0), account, key);
+    sum.add_row(&facts, r.get(11)?, r.get(12)?, r.get(13)?);
+    Ok((account, call))
 }
 
 impl SqliteEngine {
@@ -269,18 +268,18 @@ fn add_part(
     let by: String = query.by.iter().map(|column| format!(", {}", column.sql())).collect();
     let sums: String = SUMS.iter().map(|column| format!(", q.{column}")).collect();
     let join = if query.by.contains(&SumColumn::Groups) { "JOIN account a ON a.id = q.account_id" } else { "" };
-    let ((time, width), table) = (part.source.time(), part.source.table());
     let sql = format!(
-        "SELECT q.{time} * {width}{by}{sums} FROM {table} q {join} WHERE {of}{} q.{time} >= ? AND q.{time} < ?",
+        "SELECT q.quarter{by}{sums} FROM {} q {join} WHERE {of}{} q.quarter >= ? AND q.quarter < ?",
+        part.source.table(),
         part.source.condition()
     );
     let mut statement = conn.prepare_cached(&sql)?;
     let mut key = Vec::new();
     for (from, to) in &part.ranges {
-        let range = [from.div_euclid(width), to.div_euclid(width)].map(Value::Integer);
+        let range = [*from, *to].map(Value::Integer);
         let mut rows = statement.query(params_from_iter(values.iter().cloned().chain(range)))?;
         while let Some(r) = rows.next()? {
-            *left = left.checked_sub(1).ok_or_else(|| too_much_read(query))?;
+            *left = left.checked_sub(1).ok_or_else(|| too_much_read(query, false))?;
             group_key(query, r, &mut key)?;
             let mut sum = UsageSum::default();
             for (i, value) in sum.0.iter_mut().enumerate() {

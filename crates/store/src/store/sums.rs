@@ -31,8 +31,12 @@ pub(crate) fn too_many_groups() -> StoreError {
     ))
 }
 
-pub(crate) fn too_much_read(query: &SumQuery) -> StoreError {
+/// `zones`: days of its zone are being added up because it was asked.
+pub(crate) fn too_much_read(query: &SumQuery, zones: bool) -> StoreError {
     let mut less = vec!["a shorter time from `from` to `to`"];
+    if zones && !query.shifts().is_empty() {
+        less.insert(0, "the same again in some minutes, when the days of its zone are added up");
+    }
     if query.unit.is_some() && !query.of_the_house() {
         less.push("weeks, months or days of UTC");
     }

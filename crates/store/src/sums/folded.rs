@@ -1,37 +1,88 @@
-//! Days that are over are added up once more, by a worker: of the whole house by quarter of an hour
-//! and by day, and of each account and key by day. A question reads those instead of quarters of
-//! accounts wherever they say the same. Whoever changes a quarter of a day that was folded touches
-//! the day with it, in one transaction; until the day is folded again, its quarters are read. So an
-//! answer is exact at any moment. Days are those of UTC: a day of another zone is cut at its ends.
+//! Time that is over is added up once more, by a worker: of the whole house by quarter, hour and
+//! day, and of each account and key by six hours and by day. A question reads those instead of
+//! quarters of accounts wherever they say the same. Whoever changes a quarter that was folded
+//! touches its day with it, in one transaction; until the day is folded again, its quarters are
+//! read. So an answer is exact at any moment. Days are those of UTC, and on PostgreSQL also those
+//! of zones that are asked for (`postgres/zones.rs`). Days of other zones are cut at their ends.
 
+use super::spans::SumUnit;
 use super::{SUM_KEY, SUMS, SumColumn, SumQuery, UsageSum};
 use crate::ids::{AccountId, KeyId};
+use crate::route_health::QUARTER_MS;
 use crate::sums::SumKey;
 
 /// Quarters of a day.
 pub(crate) const DAY: i64 = 96;
-/// A day is folded so long after its end, when nearly all of its calls have ended.
+/// Quarters of a block: so much is folded at a time of a day that is not over.
+pub(crate) const BLOCK: i64 = 24;
+pub(crate) const HOUR: i64 = 4;
+/// A block is folded so long after its end, when nearly all of its calls have ended.
 const SETTLED_MS: i64 = 3_600_000;
 /// The most sums that a question reads: so many take a third of a second.
 pub(crate) const MOST_READ: usize = 300_000;
+/// Zones of one question that are not at the same time: two where clocks are changed.
+const MOST_SHIFTS: usize = 3;
 
-/// The day up to which days are over, by a clock.
+/// The quarter up to which blocks are over, by a clock.
 pub(crate) fn over(now_ms: i64) -> i64 {
-    now_ms.saturating_sub(SETTLED_MS).div_euclid(86_400_000)
+    now_ms.saturating_sub(SETTLED_MS).div_euclid(QUARTER_MS * BLOCK) * BLOCK
 }
 
-/// Which days are folded.
+/// What is folded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Folded {
-    /// Those before this one.
+    /// Quarters before this one, which is the first of a block. Of its day there are no sums by
+    /// day yet.
     pub until: i64,
-    /// But for these, in order.
+    /// But for these days, in order.
     pub touched: Vec<i64>,
+    /// Days that are not those of UTC.
+    pub zones: Vec<ZoneDays>,
+}
+
+/// Days that begin so many quarters before those of UTC, from one of them to before another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ZoneDays {
+    pub shift: i64,
+    pub since: i64,
+    pub until: i64,
+}
+
+impl ZoneDays {
+    /// Whether the day that begins with this quarter is one of them.
+    pub fn has(&self, begins: i64) -> bool {
+        (begins + self.shift).rem_euclid(DAY) == 0 && self.since <= begins && begins + DAY <= self.until
+    }
 }
 
 impl Folded {
-    pub fn has(&self, day: i64) -> bool {
-        day < self.until && self.touched.binary_search(&day).is_err()
+    /// Whether a quarter is.
+    pub fn has(&self, quarter: i64) -> bool {
+        quarter < self.until && self.touched.binary_search(&quarter.div_euclid(DAY)).is_err()
+    }
+
+    /// Whether an answer that was read while this was folded is right for who took that to be
+    /// folded. Days of zones only become more, until they are forgotten.
+    pub fn allows(&self, taken: &Folded) -> bool {
+        let zone = |was: &ZoneDays| {
+            self.zones.iter().any(|is| is.shift == was.shift && is.since <= was.since && was.until <= is.until)
+        };
+        self.until == taken.until && self.touched == taken.touched && taken.zones.iter().all(zone)
+    }
+
+    /// Whether the sums of a source are there that begin with this quarter.
+    pub fn has_sums(&self, source: SumSource, begins: i64) -> bool {
+        let last = begins + source.width() - 1;
+        match source {
+            SumSource::Quarters => true,
+            SumSource::Days(0) => begins.rem_euclid(DAY) == 0 && self.has(last),
+            SumSource::Days(shift) => {
+                self.zones.iter().any(|zone| zone.shift == shift && zone.has(begins))
+                    && self.has(begins)
+                    && self.has(last)
+            }
+            _ => begins.rem_euclid(source.width()) == 0 && self.has(last),
+        }
     }
 }
 
@@ -40,40 +91,47 @@ impl Folded {
 pub(crate) enum SumSource {
     /// `usage_quarter`
     Quarters,
-    /// `usage_house`, by quarter.
+    /// `usage_house_sum`, by quarter, hour and day of UTC.
     HouseQuarters,
-    /// `usage_house`, by day.
+    HouseHours,
     HouseDays,
-    /// `usage_day`
-    Days,
+    /// `usage_account_sum`, by six hours of UTC.
+    Blocks,
+    /// `usage_account_sum`, by days that begin so many quarters before those of UTC.
+    Days(i64),
 }
 
 impl SumSource {
-    pub const ALL: [Self; 4] = [Self::Quarters, Self::HouseQuarters, Self::HouseDays, Self::Days];
+    /// Those that are made of quarters of accounts.
+    pub const FOLDED: [Self; 5] = [Self::Days(0), Self::Blocks, Self::HouseQuarters, Self::HouseHours, Self::HouseDays];
 
     pub fn table(self) -> &'static str {
         match self {
             Self::Quarters => "usage_quarter",
-            Self::HouseQuarters | Self::HouseDays => "usage_house",
-            Self::Days => "usage_day",
+            Self::HouseQuarters | Self::HouseHours | Self::HouseDays => "usage_house_sum",
+            Self::Blocks | Self::Days(_) => "usage_account_sum",
         }
     }
 
-    /// The column of time, and how many quarters one of it is.
-    pub fn time(self) -> (&'static str, i64) {
+    /// How many quarters one of its rows is of.
+    pub fn width(self) -> i64 {
         match self {
-            Self::Days => ("day", DAY),
-            _ => ("quarter", 1),
+            Self::Quarters | Self::HouseQuarters => 1,
+            Self::HouseHours => HOUR,
+            Self::Blocks => BLOCK,
+            Self::HouseDays | Self::Days(_) => DAY,
         }
     }
 
-    /// Reads all of it, by the columns of [`SUM_KEY`]: those of the house have no account and key.
+    /// Those of the house have no account and key.
+    pub fn of_the_house(self) -> bool {
+        matches!(self, Self::HouseQuarters | Self::HouseHours | Self::HouseDays)
+    }
+
+    /// Reads all of it, by the columns of [`SUM_KEY`].
     pub fn all(self) -> String {
-        let (time, _) = self.time();
-        let house = matches!(self, Self::HouseQuarters | Self::HouseDays);
         let key = SUM_KEY.iter().map(|column| match *column {
-            "account_id" | "key_id" if house => format!("CAST(NULL AS bytea) AS {column}"),
-            "quarter" => time.to_owned(),
+            "account_id" | "key_id" if self.of_the_house() => format!("CAST(NULL AS bytea) AS {column}"),
             other => other.to_owned(),
         });
         let columns: Vec<String> = key.chain(SUMS.iter().map(|column| (*column).to_owned())).collect();
@@ -81,11 +139,12 @@ impl SumSource {
     }
 
     /// What rows of the table are of this source, with AND after it.
-    pub fn condition(self) -> &'static str {
+    pub fn condition(self) -> String {
         match self {
-            Self::HouseQuarters => "width = 1 AND ",
-            Self::HouseDays => "width = 96 AND ",
-            Self::Quarters | Self::Days => "",
+            Self::Quarters => String::new(),
+            Self::Blocks => format!("width = {BLOCK} AND shift = 0 AND "),
+            Self::Days(shift) => format!("width = {DAY} AND shift = {shift} AND "),
+            house => format!("width = {} AND ", house.width()),
         }
     }
 }
@@ -98,19 +157,16 @@ pub(crate) struct SumPart {
 }
 
 impl SumPart {
-    /// The values of the column of time that are read, where there are several stretches.
+    /// The quarters that its rows begin with, where there are several stretches.
     pub fn values(&self) -> Vec<i64> {
-        let (_, width) = self.source.time();
-        let step = if self.source == SumSource::HouseDays { DAY } else { width };
-        let all = self.ranges.iter().flat_map(|(from, to)| (*from..*to).step_by(usize::try_from(step).unwrap_or(1)));
-        all.map(|quarter| quarter.div_euclid(width)).collect()
+        let step = usize::try_from(self.source.width()).unwrap_or(1);
+        self.ranges.iter().flat_map(|(from, to)| (*from..*to).step_by(step)).collect()
     }
 
-    /// The one stretch of it, by its column of time.
+    /// The one stretch of it.
     pub fn range(&self) -> Option<(i64, i64)> {
-        let (_, width) = self.source.time();
         match self.ranges.as_slice() {
-            [(from, to)] => Some((from.div_euclid(width), to.div_euclid(width))),
+            [range] => Some(*range),
             _ => None,
         }
     }
@@ -125,65 +181,80 @@ impl SumQuery {
             && !self.by.iter().any(|column| apart.contains(column))
     }
 
-    /// From where the time of a question is read.
+    /// From where the time of a question is read: at each place from the widest sums that end
+    /// within its span.
     pub(crate) fn parts(&self, folded: &Folded) -> Vec<SumPart> {
-        let house = self.of_the_house();
-        let mut parts: Vec<SumPart> =
-            SumSource::ALL.into_iter().map(|source| SumPart { source, ranges: Vec::new() }).collect();
+        use SumSource::{Blocks, Days, HouseDays, HouseHours, HouseQuarters, Quarters};
+        let wide: Vec<SumSource> = if self.of_the_house() {
+            vec![HouseDays, HouseHours, HouseQuarters]
+        } else {
+            let zones = folded.zones.iter().map(|zone| Days(zone.shift));
+            std::iter::once(Days(0)).chain(zones).chain([Blocks]).collect()
+        };
+        let mut parts: Vec<SumPart> = Vec::new();
         let mut cuts = self.spans.iter().copied().peekable();
         let mut from = self.from;
         while from < self.to {
-            let day = from.div_euclid(DAY);
-            let (begins, ends) = (day * DAY, (day + 1) * DAY);
-            let to = ends.min(self.to);
-            while cuts.next_if(|cut| *cut <= begins).is_some() {}
-            let whole = from == begins && to == ends && cuts.peek().is_none_or(|cut| *cut >= ends);
-            let source = match (folded.has(day), house, whole) {
-                (true, true, true) => SumSource::HouseDays,
-                (true, true, false) => SumSource::HouseQuarters,
-                (true, false, true) => SumSource::Days,
-                _ => SumSource::Quarters,
-            };
-            for part in parts.iter_mut().filter(|part| part.source == source) {
-                match part.ranges.last_mut() {
+            while cuts.next_if(|cut| *cut <= from).is_some() {}
+            let end = cuts.peek().map_or(self.to, |cut| self.to.min(*cut));
+            let fits = |source: &&SumSource| from + source.width() <= end && folded.has_sums(**source, from);
+            let source = wide.iter().find(fits).copied().unwrap_or(Quarters);
+            let to = from + source.width();
+            match parts.iter_mut().find(|part| part.source == source) {
+                Some(part) => match part.ranges.last_mut() {
                     Some(last) if last.1 == from => last.1 = to,
                     _ => part.ranges.push((from, to)),
-                }
+                },
+                None => parts.push(SumPart { source, ranges: vec![(from, to)] }),
             }
             from = to;
         }
-        parts.retain(|part| !part.ranges.is_empty());
         parts
+    }
+
+    /// By how much days are ahead of those of UTC that this asks for of all accounts: sums by them
+    /// would spare it reading quarters.
+    pub(crate) fn shifts(&self) -> Vec<i64> {
+        let by_days = matches!(self.unit, Some(SumUnit::Day | SumUnit::Week | SumUnit::Month));
+        if !by_days || self.filter.account.is_some() || self.of_the_house() {
+            return Vec::new();
+        }
+        let mut shifts: Vec<i64> = Vec::new();
+        for begins in self.spans.iter().skip(1) {
+            let shift = (-begins).rem_euclid(DAY);
+            if shift != 0 && !shifts.contains(&shift) && shifts.len() < MOST_SHIFTS {
+                shifts.push(shift);
+            }
+        }
+        shifts
     }
 }
 
-/// One day of sums, added up.
+/// One day of sums, added up as far as it is over.
 #[derive(Debug, Default)]
 pub(crate) struct FoldedDay {
     pub day: i64,
     /// How often it had been touched when its quarters were read.
     pub times: i64,
-    /// By account and key; the quarter is the day's number.
-    pub days: Vec<(SumKey, UsageSum)>,
-    /// Of the house, by width and quarter.
-    pub house: Vec<(i64, SumKey, UsageSum)>,
+    pub sums: Vec<(SumSource, SumKey, UsageSum)>,
 }
 
 impl SumKey {
     /// The same for the whole house.
-    pub(crate) fn of_the_house(mut self, quarter: i64) -> Self {
-        (self.account, self.key, self.quarter) = (AccountId([0; 16]), KeyId([0; 16]), quarter);
+    pub(crate) fn of_the_house(mut self) -> Self {
+        (self.account, self.key) = (AccountId([0; 16]), KeyId([0; 16]));
+        self
+    }
+
+    /// The same for so many quarters of UTC.
+    pub(crate) fn widened(mut self, width: i64) -> Self {
+        self.quarter = self.quarter.div_euclid(width) * width;
         self
     }
 }
 
-/// The columns of a sum of the house, but for its width.
-pub(crate) const HOUSE_KEY: [&str; 6] = ["quarter", "model", "endpoint", "ending", "provider", "upstream_model"];
-
-/// [`SUM_KEY`] with another column of time.
-pub(crate) fn day_key() -> Vec<&'static str> {
-    SUM_KEY.iter().map(|column| if *column == "quarter" { "day" } else { column }).collect()
-}
+/// The columns of a sum of the house, but for its time.
+pub(crate) const HOUSE_KEY: [&str; 5] = ["model", "endpoint", "ending", "provider", "upstream_model"];
 
 #[cfg(test)]
 mod tests {
@@ -201,48 +272,108 @@ mod tests {
     const FIRST: i64 = 20_697;
     const Q: i64 = FIRST * DAY;
 
+    fn until(day: i64) -> Folded {
+        Folded { until: day * DAY, ..Folded::default() }
+    }
+
     #[test]
-    fn whole_days_are_read_as_days_and_the_rest_by_quarters() {
-        use SumSource::{Days, HouseDays, HouseQuarters, Quarters};
-        let all = Folded { until: FIRST + 10, touched: vec![] };
+    fn what_is_over_is_read_by_the_widest_sums_that_fit() {
+        use SumSource::{Blocks, Days, HouseDays, HouseHours, HouseQuarters, Quarters};
+        let all = until(FIRST + 10);
         assert_eq!(parts("", "UTC", &all), [(HouseDays, vec![(Q, Q + 4 * DAY)])]);
-        assert_eq!(parts("day,account", "UTC", &all), [(Days, vec![(Q, Q + 4 * DAY)])]);
-        // Of Nepal's days none is one of UTC; of the whole time the inner ones are.
-        assert_eq!(parts("day", "Asia/Kathmandu", &all), [(HouseQuarters, vec![(Q - 23, Q + 4 * DAY - 23)])]);
-        assert_eq!(parts("day,key", "Asia/Kathmandu", &all), [(Quarters, vec![(Q - 23, Q + 4 * DAY - 23)])]);
+        assert_eq!(parts("day,account", "UTC", &all), [(Days(0), vec![(Q, Q + 4 * DAY)])]);
+        assert_eq!(parts("hour", "UTC", &all), [(HouseHours, vec![(Q, Q + 4 * DAY)])]);
+        // Of Nepal's hours and days none is one of UTC; of the whole time the inner ones are.
+        assert_eq!(parts("hour", "Asia/Kathmandu", &all), [(HouseQuarters, vec![(Q - 23, Q + 4 * DAY - 23)])]);
         assert_eq!(
             parts("key", "Asia/Kathmandu", &all),
-            [(Quarters, vec![(Q - 23, Q), (Q + 3 * DAY, Q + 4 * DAY - 23)]), (Days, vec![(Q, Q + 3 * DAY)])]
-        );
-        // A day that was touched is one of the rest.
-        let week = parts("week,key", "Asia/Kathmandu", &Folded { until: FIRST + 10, touched: vec![FIRST + 1] });
-        assert_eq!(
-            week,
             [
-                (Quarters, vec![(Q - 23, Q), (Q + DAY, Q + 2 * DAY), (Q + 3 * DAY, Q + 4 * DAY - 23)]),
-                (Days, vec![(Q, Q + DAY), (Q + 2 * DAY, Q + 3 * DAY)])
+                (Quarters, vec![(Q - 23, Q), (Q + 3 * DAY + 72, Q + 3 * DAY + 73)]),
+                (Days(0), vec![(Q, Q + 3 * DAY)]),
+                (Blocks, vec![(Q + 3 * DAY, Q + 3 * DAY + 72)])
             ]
         );
-        // What is not folded, or was touched, is read by quarters of accounts.
-        let some = Folded { until: FIRST + 3, touched: vec![FIRST + 1] };
+        let day = &parts("day,model", "Asia/Kolkata", &all);
+        assert_eq!(day[0], (HouseQuarters, (0..=4).flat_map(|n| halves(Q + n * DAY - 22, n)).collect()));
+        // A day that was touched is one of the rest.
+        let touched = Folded { touched: vec![FIRST + 1], ..until(FIRST + 10) };
+        assert_eq!(
+            parts("week,key", "UTC", &touched),
+            [(Days(0), vec![(Q, Q + DAY), (Q + 2 * DAY, Q + 4 * DAY)]), (Quarters, vec![(Q + DAY, Q + 2 * DAY)])]
+        );
+        // Of the day that is not over, some blocks are.
+        let some = Folded { until: (FIRST + 3) * DAY + BLOCK, touched: vec![FIRST + 1], ..Folded::default() };
         assert_eq!(
             parts("model", "UTC", &some),
             [
-                (Quarters, vec![(Q + DAY, Q + 2 * DAY), (Q + 3 * DAY, Q + 4 * DAY)]),
-                (HouseDays, vec![(Q, Q + DAY), (Q + 2 * DAY, Q + 3 * DAY)])
+                (HouseDays, vec![(Q, Q + DAY), (Q + 2 * DAY, Q + 3 * DAY)]),
+                (Quarters, vec![(Q + DAY, Q + 2 * DAY), (Q + 3 * DAY + BLOCK, Q + 4 * DAY)]),
+                (HouseHours, vec![(Q + 3 * DAY, Q + 3 * DAY + BLOCK)])
             ]
         );
         assert_eq!(parts("model", "UTC", &Folded::default()), [(Quarters, vec![(Q, Q + 4 * DAY)])]);
     }
 
+    /// The half hours around a midnight of Kolkata; the first and the last have but one.
+    fn halves(midnight: i64, number: i64) -> Vec<(i64, i64)> {
+        match number {
+            0 => vec![(midnight, midnight + 2)],
+            4 => vec![(midnight - 2, midnight)],
+            _ => vec![(midnight - 2, midnight + 2)],
+        }
+    }
+
     #[test]
-    fn stretches_become_values_of_the_column_of_time() {
+    fn days_of_a_zone_are_read_where_they_are_folded() {
+        use SumSource::{Blocks, Days, Quarters};
+        let zone = ZoneDays { shift: 23, since: Q + DAY - 23, until: Q + 4 * DAY - 23 };
+        let nepal = Folded { zones: vec![zone], ..until(FIRST + 10) };
+        let first = Q - 23;
+        let found = parts("day,key", "Asia/Kathmandu", &nepal);
+        assert_eq!(found.last(), Some(&(Days(23), vec![(first + DAY, first + 4 * DAY)])));
+        assert_eq!(found[0], (Quarters, vec![(first, Q), (Q + 72, Q + 73)]), "the first is not folded yet");
+        assert_eq!(found[1], (Blocks, vec![(Q, Q + 72)]));
+        // A day of a zone has parts of two days of UTC, and is as good as both.
+        let touched = Folded { touched: vec![FIRST + 2], ..nepal.clone() };
+        let found = parts("day,key", "Asia/Kathmandu", &touched);
+        assert_eq!(found.last(), Some(&(Days(23), vec![(first + DAY, first + 2 * DAY)])));
+        // Others do not read them.
+        assert_eq!(parts("day,key", "UTC", &nepal), [(Days(0), vec![(Q, Q + 4 * DAY)])]);
+        assert!(!parts("day,key", "Asia/Kolkata", &nepal).iter().any(|(source, _)| *source == Days(23)));
+    }
+
+    #[test]
+    fn days_of_all_accounts_are_worth_a_fold_of_their_zone() {
+        let shifts = |by: &str, tz: &str, to: &str, account: Option<String>| {
+            let text = |text: &str| Some(text.to_owned());
+            let (from, to, tz, by) = (text("2026-10-01"), text(to), text(tz), text(by));
+            let ask = SumAsk { from, to, tz, by, account, ..SumAsk::default() };
+            ask.checked(SumViewer::Operator, 0).expect("a question").shifts()
+        };
+        assert_eq!(shifts("day,key", "Asia/Kathmandu", "2026-10-05", None), [23]);
+        assert_eq!(shifts("week,account", "America/New_York", "2026-10-30", None), [80]);
+        assert_eq!(shifts("day,group", "Europe/Berlin", "2026-11-05", None), [8, 4], "clocks change");
+        assert_eq!(shifts("day,key", "UTC", "2026-10-05", None), [0i64; 0]);
+        assert_eq!(shifts("hour,key", "Asia/Kathmandu", "2026-10-05", None), [0i64; 0]);
+        assert_eq!(shifts("day,model", "Asia/Kathmandu", "2026-10-05", None), [0i64; 0]);
+        let one = Some(AccountId([1; 16]).to_string());
+        assert_eq!(shifts("day,key", "Asia/Kathmandu", "2026-10-05", one), [0i64; 0]);
+    }
+
+    #[test]
+    fn stretches_become_the_quarters_that_rows_begin_with() {
         let part = |source, ranges| SumPart { source, ranges };
-        let days = part(SumSource::Days, vec![(Q, Q + DAY), (Q + 2 * DAY, Q + 4 * DAY)]);
-        assert_eq!((days.values(), days.range()), (vec![FIRST, FIRST + 2, FIRST + 3], None));
-        let house = part(SumSource::HouseDays, vec![(Q, Q + 2 * DAY), (Q + 3 * DAY, Q + 4 * DAY)]);
-        assert_eq!(house.values(), [Q, Q + DAY, Q + 3 * DAY]);
-        assert_eq!(part(SumSource::Days, vec![(Q, Q + 2 * DAY)]).range(), Some((FIRST, FIRST + 2)));
+        let days = part(SumSource::Days(0), vec![(Q, Q + DAY), (Q + 2 * DAY, Q + 4 * DAY)]);
+        assert_eq!((days.values(), days.range()), (vec![Q, Q + 2 * DAY, Q + 3 * DAY], None));
+        assert_eq!(part(SumSource::HouseHours, vec![(Q, Q + 8), (Q + 12, Q + 16)]).values(), [Q, Q + 4, Q + 12]);
+        assert_eq!(part(SumSource::Days(0), vec![(Q, Q + 2 * DAY)]).range(), Some((Q, Q + 2 * DAY)));
         assert_eq!(part(SumSource::Quarters, vec![(Q, Q + 2), (Q + 5, Q + 6)]).values(), [Q, Q + 1, Q + 5]);
+    }
+
+    #[test]
+    fn a_block_is_over_an_hour_after_its_end() {
+        let noon = (Q + 2 * BLOCK) * QUARTER_MS;
+        assert_eq!(over(noon + SETTLED_MS), Q + 2 * BLOCK);
+        assert_eq!(over(noon + SETTLED_MS - 1), Q + BLOCK);
     }
 }

@@ -1,4 +1,4 @@
-//! Days that were added up once more against the quarters they are of (I21), with memory for days.
+//! Sums that were added up once more against the quarters they are of (I21), with memory for days.
 //! As in `quarters`, what both sides say is taken off each other, and nothing may be left. Days
 //! that were touched since are read by quarters, and not compared.
 
@@ -7,65 +7,100 @@ use super::quarters::Quarters;
 use crate::sums::folded::{DAY, SumSource};
 use crate::sums::{SumKeyRef, UsageSum};
 
-/// What is left of one day, in each of its three forms.
+/// What is left of one day, in each of its forms.
 #[derive(Default)]
-pub(super) struct DayFolds {
-    accounts: Quarters,
-    house_quarters: Quarters,
-    house_day: Quarters,
-}
+pub(super) struct DayFolds(Vec<(SumSource, Quarters)>);
 
 impl DayFolds {
-    fn of(&mut self, source: SumSource) -> Option<&mut Quarters> {
-        match source {
-            SumSource::Days => Some(&mut self.accounts),
-            SumSource::HouseQuarters => Some(&mut self.house_quarters),
-            SumSource::HouseDays => Some(&mut self.house_day),
-            SumSource::Quarters => None,
-        }
+    fn of(&mut self, source: SumSource) -> &mut Quarters {
+        let place = self.0.iter().position(|(known, _)| *known == source).unwrap_or_else(|| {
+            self.0.push((source, Quarters::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[place].1
+    }
+}
+
+/// What is made of the sums of a source, but for days of zones.
+fn made_of(source: SumSource) -> &'static [SumSource] {
+    match source {
+        SumSource::Quarters => &[SumSource::Blocks, SumSource::HouseQuarters],
+        SumSource::Blocks => &[SumSource::Days(0)],
+        SumSource::HouseQuarters => &[SumSource::HouseHours],
+        SumSource::HouseHours => &[SumSource::HouseDays],
+        SumSource::HouseDays | SumSource::Days(_) => &[],
+    }
+}
+
+fn shown(source: SumSource) -> String {
+    match source {
+        SumSource::Days(0) => "of accounts".to_owned(),
+        SumSource::Days(shift) => format!("of accounts, beginning {shift} quarters earlier,"),
+        SumSource::Blocks => "of accounts by six hours".to_owned(),
+        SumSource::HouseQuarters => "of the house by quarter of an hour".to_owned(),
+        SumSource::HouseHours => "of the house by hour".to_owned(),
+        SumSource::HouseDays | SumSource::Quarters => "of the house".to_owned(),
     }
 }
 
 impl Auditor {
-    /// A sum of an account by quarter, as a part of the sums of its day.
+    /// A sum of an account by quarter, as a part of wider ones.
     pub(super) fn quarter_of_a_day(&mut self, of: &SumKeyRef<'_>, sum: &UsageSum) {
-        let day = of.quarter.div_euclid(DAY);
-        if !self.folded.has(day) {
-            return;
-        }
-        let house = SumKeyRef { account: &[], key: &[], ..*of };
-        let keys = [
-            (SumSource::Days, SumKeyRef { quarter: day, ..*of }),
-            (SumSource::HouseQuarters, house),
-            (SumSource::HouseDays, SumKeyRef { quarter: day * DAY, ..house }),
-        ];
-        let weight = self.weight();
-        let folds = self.folds.entry(day).or_default();
-        for (source, key) in keys {
-            folds.of(source).into_iter().for_each(|left| left.plus(sum, sum.print(key.digest(), weight)));
+        self.part_of_wider(SumSource::Quarters, of, sum);
+        for place in 0..self.folded.zones.len() {
+            let source = SumSource::Days(self.folded.zones[place].shift);
+            self.part_of(source, of, sum);
         }
     }
 
-    /// A sum of a day as it is stored; its time is that of the source's column.
+    fn part_of_wider(&mut self, source: SumSource, of: &SumKeyRef<'_>, sum: &UsageSum) {
+        for wider in made_of(source) {
+            self.part_of(*wider, of, sum);
+        }
+    }
+
+    fn part_of(&mut self, source: SumSource, of: &SumKeyRef<'_>, sum: &UsageSum) {
+        let shift = if let SumSource::Days(shift) = source { shift } else { 0 };
+        let begins = (of.quarter + shift).div_euclid(source.width()) * source.width() - shift;
+        if !self.folded.has_sums(source, begins) {
+            return;
+        }
+        let mut key = SumKeyRef { quarter: begins, ..*of };
+        if source.of_the_house() {
+            (key.account, key.key) = (&[], &[]);
+        }
+        let print = sum.print(key.digest(), self.weight());
+        self.folds.entry(begins.div_euclid(DAY)).or_default().of(source).plus(sum, print);
+    }
+
+    /// A sum as it is stored: against those it is made of, and as a part of wider ones.
     pub fn folded_sum(&mut self, source: SumSource, of: &SumKeyRef<'_>, sum: &UsageSum) {
-        let day = if source == SumSource::Days { of.quarter } else { of.quarter.div_euclid(DAY) };
-        if !self.folded.has(day) {
+        // What nobody reads is not compared. A sum that begins at a wrong quarter is.
+        let begins = of.quarter;
+        let read = match source {
+            SumSource::Days(0) | SumSource::HouseDays => self.folded.has((begins.div_euclid(DAY) + 1) * DAY - 1),
+            SumSource::Days(shift) => {
+                let within = self.folded.zones.iter().filter(|zone| zone.shift == shift);
+                let within = within.into_iter().any(|zone| (zone.since..zone.until).contains(&begins));
+                within && self.folded.has(begins) && self.folded.has(begins + DAY - 1)
+            }
+            _ => self.folded.has(begins),
+        };
+        if !read {
             return;
         }
         let print = sum.print(of.digest(), self.weight());
-        self.folds.entry(day).or_default().of(source).into_iter().for_each(|left| left.minus(sum, print));
+        self.folds.entry(begins.div_euclid(DAY)).or_default().of(source).minus(sum, print);
+        self.part_of_wider(source, of, sum);
     }
 
     /// Reports days of whose sums something is left.
     pub(super) fn folds_left(&mut self) {
         for (day, folds) in std::mem::take(&mut self.folds) {
-            for (what, left) in [
-                ("of accounts", folds.accounts),
-                ("of the house by quarter of an hour", folds.house_quarters),
-                ("of the house", folds.house_day),
-            ] {
+            for (source, left) in folds.0 {
                 if let Some(by) = left.difference() {
-                    let text = format!("day {day} since 1970: its sums {what} and those by quarter differ: {by}");
+                    let what = shown(source);
+                    let text = format!("day {day} since 1970: its sums {what} and those they are of differ: {by}");
                     self.breach("I21", text);
                 }
             }

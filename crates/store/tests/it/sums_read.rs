@@ -1,7 +1,7 @@
 //! How much PostgreSQL reads for an answer about usage: counted, not timed. A month of all accounts
 //! must not read a row for each account and quarter of an hour.
 
-use crate::common::House;
+use crate::common::{House, ask};
 use tollgate_store::testing::{PostgresServer, run_sql};
 use tollgate_store::{AccountId, SumAsk, SumViewer};
 
@@ -52,8 +52,19 @@ async fn a_sum_reads_few_rows() {
     let h = House::open(&url).await;
     let first = h.clock.now().div_euclid(DAY) - DAYS - 1;
     run_sql(&url, &sums(first)).await.expect("sums");
+    // Who asks for days of Nepal has them made.
+    let nepal = SumAsk {
+        from: Some(date(first)),
+        to: Some(date(first + DAYS)),
+        tz: Some("Asia/Kathmandu".to_owned()),
+        by: Some("day,account".to_owned()),
+        ..SumAsk::default()
+    };
+    let query = nepal.checked(SumViewer::Operator, h.clock.now()).expect("a question");
+    let before = h.store.usage_sums(&query).await.expect("added up");
     while h.store.fold_sums().await.expect("a step") {}
-    for table in ["usage_quarter", "usage_day", "usage_house"] {
+    assert_eq!(h.store.usage_sums(&query).await.expect("added up"), before);
+    for table in ["usage_quarter", "usage_account_sum", "usage_house_sum"] {
         run_sql(&url, &format!("VACUUM ANALYZE {table}")).await.expect("looked at");
     }
     let days = DAYS as usize;
@@ -61,14 +72,20 @@ async fn a_sum_reads_few_rows() {
     for (by, tz, account, most) in [
         ("", "UTC", None, days * MODELS),
         ("day,model", "UTC", None, days * MODELS),
-        ("hour", "UTC", None, days * 96 * MODELS),
-        ("day,model", "Asia/Kathmandu", None, days * 96 * MODELS),
-        ("week,route", "Asia/Kolkata", None, days * 96 * MODELS),
+        ("hour", "UTC", None, days * 24 * MODELS),
+        // Quarters of the house, or all of so small a table: hours and days stand in it too.
+        ("hour", "Asia/Kathmandu", None, days * (96 + 24 + 1) * MODELS),
+        ("day,model", "Asia/Kathmandu", None, days * (96 + 24 + 1) * MODELS),
+        ("week,route", "Asia/Kolkata", None, days * (96 + 24 + 1) * MODELS),
         ("account", "UTC", None, days * ACCOUNTS * MODELS),
         ("day,key", "UTC", None, days * ACCOUNTS * MODELS),
-        // The first and the last day are cut.
-        ("key,model", "Asia/Kathmandu", None, (days + 2 * 96) * ACCOUNTS * MODELS),
-        ("day,key", "Asia/Kathmandu", one.clone(), days * 96 * MODELS),
+        ("day,key", "Asia/Kathmandu", None, days * ACCOUNTS * MODELS),
+        ("week,account", "Asia/Kathmandu", None, days * ACCOUNTS * MODELS),
+        ("key,model", "Asia/Kathmandu", None, days * ACCOUNTS * MODELS),
+        // Nobody asked for these. Where a day is cut, so is a block of six hours.
+        ("key,model", "Asia/Kolkata", None, (days + 2 * 27) * ACCOUNTS * MODELS),
+        ("month,account", "America/St_Johns", None, (days + 3 * 27) * ACCOUNTS * MODELS),
+        ("day,key", "Asia/Kathmandu", one.clone(), days * MODELS),
         ("month,key", "UTC", one, days * MODELS),
     ] {
         // By the clocks of the zone, so that both ends are within a day of UTC.
@@ -84,13 +101,49 @@ async fn a_sum_reads_few_rows() {
         let answer = h.store.usage_sums(&query).await.expect("added up");
         let plan = h.store.explain_sums(&query).await.expect("a plan");
         let read = rows_read(&plan);
-        // Once to count them, once to add them up. Rows of days of the house stand among those of
-        // its quarters, and are read by themselves too. A few rows say which days are folded.
-        let most = 2 * (most + 2 * days * MODELS) + 10;
+        // Once to count them, once to add them up. A few rows say what is folded.
+        let most = 2 * (most + 2 * days * MODELS) + 20;
         assert!(read > 0 && read <= most, "by {by} in {tz}: {read} rows, not {most}\n{}", plan.join("\n"));
         assert!(answer["totals"]["requests"].as_i64() > Some(0), "{answer}");
     }
+    too_large_for_a_column(&h, &url, first).await;
+    zones_come_and_go(&h, &url, first).await;
     h.store.shut().await;
+}
+
+/// Numbers that no column holds are cut, and there is an answer.
+async fn too_large_for_a_column(h: &House, url: &str, first: i64) {
+    let large = format!(
+        "UPDATE usage_quarter SET input = 8000000000000000000 WHERE quarter >= {first} * 96 AND quarter < {first} * 96 + 2"
+    );
+    run_sql(url, &large).await.expect("changed");
+    run_sql(url, &format!("INSERT INTO usage_day_touched VALUES ({first})")).await.expect("touched");
+    let ask = SumAsk { from: Some(date(first)), to: Some(date(first + 1)), ..SumAsk::default() };
+    let query = ask.checked(SumViewer::Operator, h.clock.now()).expect("a question");
+    let answer = h.store.usage_sums(&query).await.expect("added up");
+    assert_eq!(answer["totals"]["usage"]["input"], 9_000_000_000_000_000_000i64);
+    assert_eq!(answer["totals"]["requests"], 96 * ACCOUNTS * MODELS);
+}
+
+/// Days of as many zones are made as there is a bound for, and of none that nobody asks for.
+async fn zones_come_and_go(h: &House, url: &str, first: i64) {
+    for hours in -11..=11 {
+        // The sign of these names is the other way round.
+        let ask = SumAsk {
+            from: Some(date(first)),
+            to: Some(date(first + 2)),
+            tz: Some(format!("Etc/GMT{hours:+}")),
+            by: Some("day,account".to_owned()),
+            ..SumAsk::default()
+        };
+        let query = ask.checked(SumViewer::Operator, h.clock.now()).expect("a question");
+        h.store.usage_sums(&query).await.expect("added up");
+    }
+    assert_eq!(ask(url, "SELECT count(*)::text FROM usage_zone").await, "8");
+    h.clock.advance(32 * DAY);
+    while h.store.fold_sums().await.expect("a step") {}
+    assert_eq!(ask(url, "SELECT count(*)::text FROM usage_zone").await, "0");
+    assert_eq!(ask(url, "SELECT count(*)::text FROM usage_account_sum WHERE shift > 0").await, "0");
 }
 
 /// A day since 1970 as its date.

@@ -64,7 +64,7 @@ pub(in crate::sqlite) fn audit(
     }
     auditor.folded = folded(&snapshot)?;
     sums(&snapshot, &mut auditor)?;
-    for source in [SumSource::Days, SumSource::HouseQuarters, SumSource::HouseDays] {
+    for source in SumSource::FOLDED {
         folded_sums(&snapshot, &mut auditor, source)?;
     }
     let mut of_account =

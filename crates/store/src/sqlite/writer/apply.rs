@@ -1,7 +1,7 @@
 //! One group of operations as one transaction: entries and usage rows are inserted one by one with
 //! prepared statements, balances are updated once per account and key.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use rusqlite::types::Null;
@@ -20,7 +20,8 @@ use crate::ledger::{self, EntryKind, Pots, op_id};
 use crate::sqlite::payments::MoneyDone;
 use crate::sqlite::writer::entries::ENTRY;
 use crate::sqlite::writer::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
-use crate::sums::{SumKey, SummedUntil, UsageSum};
+use crate::sums::SummedUntil;
+use crate::sums::pending::PendingSums;
 use crate::task::Webhook;
 
 /// The columns of a usage row but for its counters, which come after them.
@@ -84,7 +85,7 @@ pub(in crate::sqlite) struct Apply<'a> {
     /// What is free and what is held of trial credit that expires.
     pub(in crate::sqlite) lots: BTreeMap<(AccountId, CreditKey), (i64, i64)>,
     /// What the rows of this group add to the sums of the usage log.
-    pub(in crate::sqlite) sums: HashMap<SumKey, UsageSum>,
+    pub(in crate::sqlite) sums: PendingSums,
     /// Which rows are in the sums, once it was looked up; `Some(None)`: all of them.
     pub(in crate::sqlite) summed: Option<Option<SummedUntil>>,
     pub new_prices: Vec<[u8; 16]>,
@@ -112,7 +113,7 @@ impl<'a> Apply<'a> {
             accounts: IdMap::default(),
             keys: IdMap::default(),
             lots: BTreeMap::new(),
-            sums: HashMap::new(),
+            sums: PendingSums::default(),
             summed: None,
             new_prices: Vec::new(),
             holds: Vec::new(),
