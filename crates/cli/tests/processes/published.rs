@@ -1,6 +1,7 @@
 //! `tollgate catalog …` where the catalog lives in the database: commands change what is on sale
 //! and leave the folder alone, with a server and without one.
 
+use crate::postgres::Server;
 use crate::process::{HANG, Process, tollgate};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -10,10 +11,12 @@ use tempfile::TempDir;
 
 const PRICES: &str = r#"{"acme/m": {"litellm_provider": "acme", "mode": "chat", "max_input_tokens": 8000, "max_output_tokens": 1000, "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06}}"#;
 
-fn house() -> TempDir {
+fn house(database: &str) -> TempDir {
     let dir = tempfile::tempdir().expect("a folder");
-    let config = "listen = \"127.0.0.1:0\"\ncatalog_source = \"database\"\n\
-                  [provider.openai]\npreset = \"openai\"\nsecret_file = \"key\"\n";
+    let config = format!(
+        "listen = \"127.0.0.1:0\"\ndatabase = \"{database}\"\ncatalog_source = \"database\"\n\
+         [provider.openai]\npreset = \"openai\"\nsecret_file = \"key\"\n"
+    );
     std::fs::write(dir.path().join("tollgate.toml"), config).expect("written");
     std::fs::write(dir.path().join("key"), "secret\n").expect("written");
     std::fs::write(dir.path().join("prices.json"), PRICES).expect("written");
@@ -65,7 +68,14 @@ fn sold(dir: &Path) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_on_sale_is_changed_and_not_a_folder_that_nobody_reads() {
-    let house = house();
+    let server = Server::find();
+    for database in ["sqlite", &server.database("published").await] {
+        changed_and_left_alone(database).await;
+    }
+}
+
+async fn changed_and_left_alone(database: &str) {
+    let house = house(database);
     let dir = house.path();
     // Nothing was published yet: the folder is going to be the first version.
     let first = report(dir, &["catalog", "enable", "openai", "--model", "gpt-4.1", "--margin", "10%"]);
