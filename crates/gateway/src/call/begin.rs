@@ -103,9 +103,9 @@ async fn buy<B: Begins>(till: &Till, serving: &Serving, caller: Arc<Caller>, beg
     Ok(Bought { caller: caller.clone(), model, quote })
 }
 
-/// The model that a call like this would be sold now, if by what is known here it would be let in and
-/// its money held. For whoever has to know before all of a request is there; nothing is promised by
-/// it.
+/// The model that a call like this would be sold now, if by what is known here it would be let in
+/// and its money held. For whoever has to know before all of a request is there; nothing is
+/// promised by it.
 pub fn would_begin(till: &Till, serving: &Serving, caller: &Caller, priced: &dyn Priced) -> Option<Arc<Model>> {
     let (model, group) = admit::admit(till, serving, caller, priced).ok()?;
     let stream_hold = till.limits.stream_hold;

@@ -2,7 +2,8 @@
 //! quote, hold, dispatch, meter, settle or void. No endpoint bills by itself.
 //!
 //! What holds at every moment (docs/life-of-a-call.md tells it as a story):
-//! 1. Nothing is sent upstream before the hold was granted.
+//! 1. Nothing that a provider could begin with is sent before the hold was granted; of a large
+//!    recording all but its end may be there earlier (`Work::is_under_way`).
 //! 2. No byte of the answer reaches the client before the hold is durable.
 //! 3. The close (settle or void, with its usage row) is journalled before the last byte is handed
 //!    over.

@@ -37,8 +37,8 @@ pub trait Work: Send + Sync + 'static {
     fn once(&self) -> bool {
         false
     }
-    /// A part of its request is with a provider already, and the rest of it may go only when the hold
-    /// would survive a crash.
+    /// A part of its request is with a provider already, and the rest of it may go only when the
+    /// hold would survive a crash.
     fn is_under_way(&self) -> bool {
         false
     }

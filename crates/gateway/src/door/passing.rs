@@ -40,7 +40,7 @@ pub trait MayPass: Send {
 }
 
 /// A file while it passes.
-pub struct PassingFile<W> {
+pub struct ForwardedFile<W> {
     way: PassWay,
     upload: Box<PassingUpload>,
     watch: W,
@@ -64,7 +64,7 @@ pub enum UploadedFile {
     Passed(PassedFile),
 }
 
-impl<W: FileWatch> PassingFile<W> {
+impl<W: FileWatch> ForwardedFile<W> {
     /// `length` bytes of it have been watched already, and go on first.
     pub fn new(
         way: PassWay,
@@ -73,7 +73,7 @@ impl<W: FileWatch> PassingFile<W> {
         (length, most): (u64, u64),
         room: BodyShare,
     ) -> Self {
-        PassingFile { way, upload, watch, length, most, room }
+        ForwardedFile { way, upload, watch, length, most, room }
     }
 
     /// What came before it was known that the file passes.
@@ -91,7 +91,7 @@ impl<W: FileWatch> PassingFile<W> {
 
     /// That was all of it.
     pub fn finish(self) -> (PassedFile, W) {
-        let PassingFile { way, upload, watch, length, room, .. } = self;
+        let ForwardedFile { way, upload, watch, length, room, .. } = self;
         (PassedFile { way, length, upload: Mutex::new(Some(upload)), _room: room }, watch)
     }
 }

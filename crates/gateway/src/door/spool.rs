@@ -6,7 +6,7 @@
 //! steps: pieces are gathered for them as they came, and not copied.
 
 use super::bodies::{Bodies, BodyShare, SMALL, Whose};
-use super::passing::{PASSING, PassWay, PassingFile, too_long};
+use super::passing::{ForwardedFile, PASSING, PassWay, too_long};
 use crate::refusal::Refusal;
 use bytes::{Bytes, BytesMut};
 use std::fs::{File, Permissions};
@@ -136,13 +136,13 @@ impl<W: FileWatch> Spooling<W> {
         if on_disk.waiting >= on_disk.most { self.write().await } else { Ok(()) }
     }
 
-    /// From now on it passes; the same again where it is on disk already, or where there is no memory
-    /// for what is under way.
-    pub async fn pass(mut self, way: PassWay, upload: Box<PassingUpload>) -> Result<PassingFile<W>, Spooling<W>> {
+    /// From now on it passes; the same again where it is on disk already, or where there is no
+    /// memory for what is under way.
+    pub async fn pass(mut self, way: PassWay, upload: Box<PassingUpload>) -> Result<ForwardedFile<W>, Spooling<W>> {
         let fits = self.watch.is_some() && self.makes_room(PASSING);
         let Some(watch) = self.watch.take_if(|_| fits) else { return Err(self) };
         let start = self.held.freeze();
-        let mut file = PassingFile::new(way, upload, watch, (self.length, self.terms.most), self.room);
+        let mut file = ForwardedFile::new(way, upload, watch, (self.length, self.terms.most), self.room);
         file.start(start).await;
         Ok(file)
     }

@@ -1,13 +1,13 @@
 //! Reads a form with files within limits of size and time: small fields as text, files into the
-//! spool or past it to a provider, watched while they arrive. What an Idempotency-Key stands for, where there is one, is
-//! made on the way, of names, values and contents in their order; the boundary, which is drawn
-//! anew for each try, has no part in it.
+//! spool or past it to a provider, watched while they arrive. What an Idempotency-Key stands for,
+//! where there is one, is made on the way, of names, values and contents in their order; the
+//! boundary, which is drawn anew for each try, has no part in it.
 
 use super::reading;
 use super::unpack::Unpacking;
 use crate::app::App;
 use crate::door::bodies::{BodyShare, SMALL, Whose};
-use crate::door::passing::{MayPass, PassLook, PassWay, PassingFile, UploadedFile};
+use crate::door::passing::{ForwardedFile, MayPass, PassLook, PassWay, UploadedFile};
 use crate::door::spool::{FileWatch, IN_MEMORY, SpoolTerms, Spooling};
 use crate::refusal::Refusal;
 use crate::who::caller::Caller;
@@ -197,7 +197,7 @@ pub async fn read<W: FileWatch>(
 enum OpenPart<W> {
     Field(String, Vec<u8>),
     File(String, Box<Spooling<Printed<W>>>, Option<Box<dyn MayPass>>),
-    Passing(String, Box<PassingFile<Printed<W>>>),
+    Passing(String, Box<ForwardedFile<Printed<W>>>),
 }
 
 struct FormReading<'a, W, B> {

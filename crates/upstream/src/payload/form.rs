@@ -22,8 +22,8 @@ impl FormPayload {
         FormPayload { boundary, parts: Vec::new(), text: BytesMut::new() }
     }
 
-    /// A form whose file still arrives. Its boundary is short, so that fields which the caller wrote
-    /// behind the file take no more room here than they did there.
+    /// A form whose file still arrives. Its boundary is short, so that fields which the caller
+    /// wrote behind the file take no more room here than they did there.
     pub(crate) fn passing(drawn: [u8; 16]) -> FormPayload {
         let boundary = format!("tg{:016x}", u128::from_be_bytes(drawn) >> 64);
         FormPayload { boundary, parts: Vec::new(), text: BytesMut::new() }

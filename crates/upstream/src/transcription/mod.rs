@@ -25,8 +25,8 @@ pub trait Transcriber: Sync + std::fmt::Debug {
     /// `None` when there is no address for it.
     fn request(&self, provider: &Provider, ask: &TranscriptionAsk<'_>) -> Option<Outgoing>;
 
-    /// The beginning of a form whose file passes while it arrives; `None` where it takes whole files
-    /// only.
+    /// The beginning of a form whose file passes while it arrives; `None` where it takes whole
+    /// files only.
     fn pass(&self, _: &Provider, _: &PassingAsk<'_>) -> Option<PassingForm> {
         None
     }
@@ -113,8 +113,8 @@ pub struct PassingAsk<'a> {
     /// By the fields before the file; others may follow it.
     pub request: &'a TranscriptionRequest,
     pub container: Container,
-    /// The most bytes that the file can have. Where it has fewer, fields follow it that take no less
-    /// room than the difference.
+    /// The most bytes that the file can have. Where it has fewer, fields follow it that take no
+    /// more room here than they did in the caller's form.
     pub most: u64,
     pub drawn: [u8; 16],
 }

@@ -1,7 +1,7 @@
 //! Whether a recording passes to its provider while it arrives, or is spooled first
 //! (docs/decisions/0034-uploads-pass.md). This is the one place that decides it. What speaks
-//! against passing is never an error here: a recording that does not pass is spooled, and refused at
-//! its end if it has to be.
+//! against passing is never an error here: a recording that does not pass is spooled, and refused
+//! at its end if it has to be.
 
 use super::asked::AskedTranscription;
 use crate::call::{Till, would_begin};

@@ -349,6 +349,9 @@ async fn fields_behind_the_file_are_sent_on_and_padded() {
     }
 }
 
+/// What is odd about a form, its boundary, its fields and its file.
+type SpooledCase<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a [u8]);
+
 /// Half of a form is sent, and lies on disk: then it has not passed.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_could_not_be_sent_again_is_spooled() {
@@ -357,17 +360,17 @@ async fn what_could_not_be_sent_again_is_spooled() {
     let (file, boundary) = (wav(200_000), BOUNDARY);
     let m4a = [b"\0\0\0\x18ftypM4A \0\0\0\0M4A mp42", &file[..]].concat();
     let noise: Vec<u8> = file.iter().map(|_| 0x55).collect();
-    let cases: [(&str, &str, &str, &[(&str, &str)], &[u8]); 6] = [
-        ("the model behind the file", LONG, boundary, &[("file", ""), ("model", "raw-ears")], &file),
-        ("two routes", LONG, boundary, &[("model", "spare-ears"), ("file", "")], &file),
-        ("a short boundary", SHORT, "0123", &[("model", "raw-ears"), ("file", "")], &file),
-        ("no such model", LONG, boundary, &[("model", "no-ears"), ("file", "")], &file),
-        ("a container with its table at the end", LONG, boundary, &[("model", "raw-ears"), ("file", "")], &m4a),
-        ("no audio", LONG, boundary, &[("model", "raw-ears"), ("file", "")], &noise),
+    let cases: [SpooledCase<'_>; 6] = [
+        ("the model behind the file", boundary, &[("file", ""), ("model", "raw-ears")], &file),
+        ("two routes", boundary, &[("model", "spare-ears"), ("file", "")], &file),
+        ("a short boundary", "0123", &[("model", "raw-ears"), ("file", "")], &file),
+        ("no such model", boundary, &[("model", "no-ears"), ("file", "")], &file),
+        ("a container with its table at the end", boundary, &[("model", "raw-ears"), ("file", "")], &m4a),
+        ("no audio", boundary, &[("model", "raw-ears"), ("file", "")], &noise),
     ];
-    for (what, kind, boundary, fields, file) in cases {
-        let body = form_of(boundary, fields, file);
-        let mut client = ByHand::begin(&house, kind, body.len()).await;
+    for (what, boundary, fields, file) in cases {
+        let (body, kind) = (form_of(boundary, fields, file), format!("multipart/form-data; boundary={boundary}"));
+        let mut client = ByHand::begin(&house, &kind, body.len()).await;
         client.send(&body[..body.len() / 2]).await;
         while house.running().app.spool.budget.used() == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
