@@ -94,30 +94,8 @@ impl LetterAbout {
                 "登录",
                 "如果不是您本人操作，请立即重设密码。",
             ),
-            (LetterAbout::PasskeyAdded, false) => Words(
-                "A passkey was added",
-                "From now on a passkey that was added just now signs you in, without a password.",
-                "See your passkeys",
-                "If it was not you, sign in at once, remove it, end all other sessions and change your password.",
-            ),
-            (LetterAbout::PasskeyAdded, true) => Words(
-                "已添加通行密钥",
-                "刚刚添加了一个通行密钥，今后无需密码即可用它登录。",
-                "查看通行密钥",
-                "如果不是您本人操作，请立即登录，移除该通行密钥，结束其他所有会话并更改密码。",
-            ),
-            (LetterAbout::PasskeyRemoved, false) => Words(
-                "A passkey was removed",
-                "A passkey of yours was removed and signs nobody in any more.",
-                "See your passkeys",
-                "If it was not you, sign in at once, end all other sessions and change your password.",
-            ),
-            (LetterAbout::PasskeyRemoved, true) => Words(
-                "已移除通行密钥",
-                "您的一个通行密钥已被移除，不能再用它登录。",
-                "查看通行密钥",
-                "如果不是您本人操作，请立即登录，结束其他所有会话并更改密码。",
-            ),
+            (LetterAbout::PasskeyAdded, _) => passkey_words(true, chinese),
+            (LetterAbout::PasskeyRemoved, _) => passkey_words(false, chinese),
             (LetterAbout::Invite, false) => Words(
                 "You are invited",
                 "You are invited to",
@@ -152,6 +130,36 @@ impl LetterAbout {
                 "余额跌破阈值时只发送一次，回升后再次跌破才会再次发送。所有者可以更改阈值或关闭通知。",
             ),
         }
+    }
+}
+
+/// A passkey was added, or removed.
+fn passkey_words(added: bool, chinese: bool) -> Words {
+    match (added, chinese) {
+        (true, false) => Words(
+            "A passkey was added",
+            "From now on a passkey that was added just now signs you in, without a password.",
+            "See your passkeys",
+            "If it was not you, sign in at once, remove it, end all other sessions and change your password.",
+        ),
+        (true, true) => Words(
+            "已添加通行密钥",
+            "刚刚添加了一个通行密钥，今后无需密码即可用它登录。",
+            "查看通行密钥",
+            "如果不是您本人操作，请立即登录，移除该通行密钥，结束其他所有会话并更改密码。",
+        ),
+        (false, false) => Words(
+            "A passkey was removed",
+            "A passkey of yours was removed and signs nobody in any more.",
+            "See your passkeys",
+            "If it was not you, sign in at once, end all other sessions and change your password.",
+        ),
+        (false, true) => Words(
+            "已移除通行密钥",
+            "您的一个通行密钥已被移除，不能再用它登录。",
+            "查看通行密钥",
+            "如果不是您本人操作，请立即登录，结束其他所有会话并更改密码。",
+        ),
     }
 }
 

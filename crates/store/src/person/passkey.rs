@@ -51,7 +51,7 @@ pub struct NewPasskey {
 /// What became of a wish for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AddedPasskey {
-    Added(PasskeyRecord),
+    Added(Box<PasskeyRecord>),
     /// The ceremony has ended before.
     WayUsed,
     /// It is somebody's already.

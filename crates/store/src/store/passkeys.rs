@@ -100,7 +100,7 @@ impl Store {
         }
         let made = self.passkeys(person.id).await?.into_iter().find(|one| one.id == id);
         // It may have been removed a moment later.
-        Ok(made.map_or(AddedPasskey::Known, AddedPasskey::Added))
+        Ok(made.map_or(AddedPasskey::Known, |made| AddedPasskey::Added(Box::new(made))))
     }
 
     /// `false`: they have no such passkey.
