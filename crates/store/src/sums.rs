@@ -282,7 +282,7 @@ mod tests {
             include_str!("sqlite/migrations/0008-usage-sums.sql"),
             include_str!("postgres/migrations/0008-usage-sums.sql"),
             include_str!("postgres/sums.sql"),
-            include_str!("postgres/migrations/0017-usage-blocks.sql"),
+            include_str!("postgres/migrations/0016-usage-blocks.sql"),
         ];
         for column in SUM_KEY.iter().chain(SUMS.iter()) {
             for file in &files[..2] {
@@ -294,8 +294,8 @@ mod tests {
             }
         }
         let days = [
-            include_str!("sqlite/migrations/0017-usage-blocks.sql"),
-            include_str!("postgres/migrations/0017-usage-blocks.sql"),
+            include_str!("sqlite/migrations/0016-usage-blocks.sql"),
+            include_str!("postgres/migrations/0016-usage-blocks.sql"),
         ];
         for column in SUMS.iter().chain(&folded::HOUSE_KEY) {
             // Of the house, and of accounts.

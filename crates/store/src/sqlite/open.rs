@@ -51,7 +51,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0013-issuers", include_str!("migrations/0013-issuers.sql")),
     Migration::new("0014-catalog-jobs-trial", include_str!("migrations/0014-catalog-jobs-trial.sql")),
     Migration::new("0015-usage-days", include_str!("migrations/0015-usage-days.sql")),
-    Migration::new("0017-usage-blocks", include_str!("migrations/0017-usage-blocks.sql")),
+    Migration::new("0016-usage-blocks", include_str!("migrations/0016-usage-blocks.sql")),
 ];
 
 impl SqliteEngine {

@@ -24,7 +24,7 @@ const SQLITE: &str = concat!(
     include_str!("../../src/sqlite/migrations/0013-issuers.sql"),
     include_str!("../../src/sqlite/migrations/0014-catalog-jobs-trial.sql"),
     include_str!("../../src/sqlite/migrations/0015-usage-days.sql"),
-    include_str!("../../src/sqlite/migrations/0017-usage-blocks.sql")
+    include_str!("../../src/sqlite/migrations/0016-usage-blocks.sql")
 );
 const POSTGRES: &str = concat!(
     include_str!("../../src/postgres/schema.sql"),
@@ -42,10 +42,10 @@ const POSTGRES: &str = concat!(
     include_str!("../../src/postgres/migrations/0013-issuers.sql"),
     include_str!("../../src/postgres/migrations/0014-catalog-jobs-trial.sql"),
     include_str!("../../src/postgres/migrations/0015-usage-days.sql"),
-    include_str!("../../src/postgres/migrations/0017-usage-blocks.sql")
+    include_str!("../../src/postgres/migrations/0016-usage-blocks.sql")
 );
 /// Those of this version, and then the two below.
-const RAN: &str = "1 schema,2 0002-client-secrets,3 0003-client-secret-uses,4 0004-route-health,5 0005-workflow-runs,6 0006-usage-cost,7 0007-probes,8 0008-usage-sums,9 0009-people,10 0010-account-api,11 0011-money-in,12 0012-alerts,13 0013-issuers,14 0014-catalog-jobs-trial,15 0015-usage-days,16 0017-usage-blocks,17 0017-later,18 0018-later";
+const RAN: &str = "1 schema,2 0002-client-secrets,3 0003-client-secret-uses,4 0004-route-health,5 0005-workflow-runs,6 0006-usage-cost,7 0007-probes,8 0008-usage-sums,9 0009-people,10 0010-account-api,11 0011-money-in,12 0012-alerts,13 0013-issuers,14 0014-catalog-jobs-trial,15 0015-usage-days,16 0016-usage-blocks,17 0017-later,18 0018-later";
 /// Two migrations of a later version. The second goes on from what the first did.
 const FIRST: &str = "CREATE TABLE later (x integer); INSERT INTO later VALUES (1);";
 const SECOND: &str = "INSERT INTO later SELECT 10 * max(x) + 2 FROM later;";
@@ -184,7 +184,8 @@ const POSTGRES_SHAPE: &str = "SELECT string_agg(line, E'\n' ORDER BY line) FROM 
   UNION ALL SELECT concat_ws(' ', 'constraint', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
     WHERE connamespace = 'public'::regnamespace
   UNION ALL SELECT pg_get_triggerdef(t.oid) FROM pg_trigger t WHERE NOT tgisinternal
-  UNION ALL SELECT pg_get_functiondef(p.oid) FROM pg_proc p WHERE pronamespace = 'public'::regnamespace) shape";
+  UNION ALL SELECT CASE p.prokind WHEN 'a' THEN (SELECT concat_ws(' ', 'aggregate', aggfnoid, aggtransfn, aggtranstype) FROM pg_aggregate WHERE aggfnoid = p.oid)
+    ELSE pg_get_functiondef(p.oid) END FROM pg_proc p WHERE pronamespace = 'public'::regnamespace) shape";
 const POSTGRES_LATER: &str = "SELECT string_agg(x::text, ',' ORDER BY x) FROM later";
 const POSTGRES_RAN: &str = "SELECT string_agg(concat_ws(' ', number, name), ',' ORDER BY number) FROM migration";
 
