@@ -188,7 +188,8 @@ const POSTGRES_SHAPE: &str = "SELECT string_agg(line, E'\n' ORDER BY line) FROM 
   UNION ALL SELECT concat_ws(' ', 'constraint', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
     WHERE connamespace = 'public'::regnamespace
   UNION ALL SELECT pg_get_triggerdef(t.oid) FROM pg_trigger t WHERE NOT tgisinternal
-  UNION ALL SELECT pg_get_functiondef(p.oid) FROM pg_proc p WHERE pronamespace = 'public'::regnamespace) shape";
+  UNION ALL SELECT CASE p.prokind WHEN 'a' THEN (SELECT concat_ws(' ', 'aggregate', aggfnoid, aggtransfn, aggtranstype) FROM pg_aggregate WHERE aggfnoid = p.oid)
+    ELSE pg_get_functiondef(p.oid) END FROM pg_proc p WHERE pronamespace = 'public'::regnamespace) shape";
 const POSTGRES_LATER: &str = "SELECT string_agg(x::text, ',' ORDER BY x) FROM later";
 const POSTGRES_RAN: &str = "SELECT string_agg(concat_ws(' ', number, name), ',' ORDER BY number) FROM migration";
 
