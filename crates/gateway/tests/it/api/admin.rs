@@ -125,10 +125,9 @@ async fn every_verb_does_what_it_says() {
 async fn catalog(office: &Office) {
     let before = office.get("/api/admin/catalog?texts=true").await;
     let path = "/api/admin/catalog/publish";
-    let files = json!({ "note.toml": "# nothing on sale here\n" });
     let request = office.house.http.post(office.house.url(path)).bearer_auth(SECRET);
     let request = request.header("if-match", text(&before["etag"]));
-    let body = json!({ "files": files, "merge": true, "reason": "a note" });
+    let body = json!({ "files": { "note.toml": "# nothing on sale\n" }, "merge": true, "reason": "a note" });
     let reply = request.json(&body).send().await.expect("a reply");
     assert_eq!(reply.status(), 200);
     office.asked.lock().expect("a lock").insert("catalog_publish");
