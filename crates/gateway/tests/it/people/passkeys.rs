@@ -232,7 +232,8 @@ async fn an_answer_counts_once_over_all_replicas() {
         let mut both = [one.status, two.status];
         both.sort_unstable();
         assert_eq!(both, [200, 403], "{}: {} {}", engine.name, one.body, two.body);
-        for round in 0..3 {
+        // Two rounds: five attempts that fail are free, and no more than four fail here.
+        for round in 0..2 {
             let mut phone = Pocket::new(&house);
             let said = Saying { count: 0, ..passkey.get(&phone.begin("/sign-in").await) };
             let body = json!({ "credential": said.shown(&passkey) });
@@ -248,7 +249,7 @@ async fn an_answer_counts_once_over_all_replicas() {
         }
         let stored = house.running().app.store.passkeys(who.id).await.expect("read");
         assert_eq!((stored.len(), stored[0].suspected_at), (1, None), "a repetition is no copy");
-        assert_eq!(house.running().app.store.sessions(who.id).await.expect("read").len(), 4);
+        assert_eq!(house.running().app.store.sessions(who.id).await.expect("read").len(), 3);
         if let Some(other) = other {
             other.stop().await;
         }
