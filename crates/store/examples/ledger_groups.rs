@@ -6,18 +6,6 @@ use tollgate_store::{DataLocation, Options, Store, ids};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Commits until it is done.
-async fn stepped<T>(simulated: &Simulated, work: impl Future<Output = T>) -> T {
-    tokio::pin!(work);
-    loop {
-        tokio::select! {
-            biased;
-            done = &mut work => return done,
-            () = tokio::task::yield_now() => drop(simulated.commit()),
-        }
-    }
-}
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
     let mut numbers = std::env::args().skip(1).map(|word| word.parse::<u64>());
@@ -29,8 +17,8 @@ async fn main() -> Result<(), Failure> {
     let simulated = Simulated::new(dir.path());
     let options = Options { simulated: Some(simulated.clone()), ..Options::default() };
     let place = DataLocation { url: "sqlite".into(), data_dir: dir.path().into() };
-    let store = stepped(&simulated, Store::open(place, options, clock.world(1))).await?.store;
-    let load = stepped(&simulated, Load::prepare(&store, 50)).await?;
+    let store = simulated.stepped(Store::open(place, options, clock.world(1))).await?.store;
+    let load = simulated.stepped(Load::prepare(&store, 50)).await?;
     let maker = ids::Maker::new(clock.world(99));
     let mut commits = 0_u64;
     for n in 0..calls {

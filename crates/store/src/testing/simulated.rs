@@ -65,6 +65,18 @@ impl Simulated {
         lock(&self.writer).is_some()
     }
 
+    /// Commits until it is done.
+    pub async fn stepped<T>(&self, work: impl Future<Output = T>) -> T {
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                () = tokio::task::yield_now() => drop(self.commit()),
+            }
+        }
+    }
+
     /// One try to commit what has queued.
     pub fn commit(&self) -> StepDone {
         let mut writer = lock(&self.writer);

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::{Customer, House, idem, options, reply};
-use crate::power::{Planted, now, open, stepped};
+use crate::power::{Planted, now, open};
 use tollgate_store::testing::{Crash, Simulated, TestClock};
 use tollgate_store::{
     CallId, Close, EntryPage, ExportPage, Hold, HoldRefused, NewTask, Options, Receipted, StatementSpan, SumAsk,
-    SumViewer, TaskEnd, TaskState, UsagePage,
+    SumViewer, UsagePage,
 };
 
 /// What nobody asks for stays out of the database.
@@ -168,7 +168,7 @@ async fn held_after_a_crash(what: GivenBack, planted: Planted) -> Option<i64> {
     let dir = Arc::new(tempfile::tempdir().expect("a folder"));
     let clock = TestClock::default();
     let (h, simulated) = open(&dir, "0", &clock, (1 << 20, planted)).await;
-    let c = stepped(&simulated, h.customer(0, 1_000)).await;
+    let c = simulated.stepped(h.customer(0, 1_000)).await;
     give_back(&h, &simulated, &c, what).await;
     let mut held = h.store.hold(h.wish(&c, 1_000)).await.expect("the money is there in memory");
     let sync = simulated.begin_sync().expect("a record");
@@ -177,7 +177,7 @@ async fn held_after_a_crash(what: GivenBack, planted: Planted) -> Option<i64> {
     std::fs::create_dir(dir.path().join("1")).expect("a folder");
     simulated.disk.crash(Crash::PowerCut, &dir.path().join("1"), &mut |_| 0);
     let (after, simulated) = open(&dir, "1", &clock, (2 << 20, planted)).await;
-    let row = stepped(&simulated, after.store.usage_of(c.account, held.call)).await.expect("asked");
+    let row = simulated.stepped(after.store.usage_of(c.account, held.call)).await.expect("asked");
     durable.then(|| row.map_or(0, |row| row.hold.nano()))
 }
 
@@ -185,21 +185,13 @@ async fn give_back(h: &House, simulated: &Simulated, c: &Customer, what: GivenBa
     match what {
         GivenBack::Task => {
             let new = NewTask { plan: "{}".into(), webhook_url: None, lease_ms: 60_000 };
-            let begun = stepped(simulated, h.store.begin_task(h.wish(c, 1_000), new)).await.expect("a task");
-            let end = TaskEnd {
-                fence: begun.fence,
-                state: TaskState::Refused,
-                result: None,
-                failure: None,
-                forgiven: false,
-                webhook_url: None,
-                close: h.ending(c, begun.id.call(), 0),
-            };
+            let begun = simulated.stepped(h.store.begin_task(h.wish(c, 1_000), new)).await.expect("a task");
+            let end = h.refused_task(c, begun);
             assert!(now(h.store.finish_task(end)).await.is_none(), "it waits for the commit");
         }
         GivenBack::Expired => {
             let mut held = h.store.hold(h.wish(c, 1_000)).await.expect("a hold");
-            stepped(simulated, held.durable()).await.expect("durable");
+            simulated.stepped(held.durable()).await.expect("durable");
             h.clock.advance(70_000);
             assert!(now(h.store.sweep(h.clock.now())).await.is_none(), "it waits for the commit");
         }

@@ -10,9 +10,9 @@ use tempfile::TempDir;
 use tollgate_catalog::{Face, Money, Price, Uses};
 use tollgate_store::testing::{OtherVersion, TestClock, price};
 use tollgate_store::{
-    AccountId, CallId, Close, Counters, Credit, CreditKind, DataLocation, Ending, Extend, Held, Hold, HoldRefused,
-    Idem, Key, KeyId, Limits, Mark, NewAccount, NewKey, Options, Pot, Recovered, Store, StoreError, StoredReply,
-    UsageFacts, ids,
+    AccountId, BegunTask, CallId, Close, Counters, Credit, CreditKind, DataLocation, Ending, Extend, Held, Hold,
+    HoldRefused, Idem, Key, KeyId, Limits, Mark, NewAccount, NewKey, Options, Pot, Recovered, Store, StoreError,
+    StoredReply, TaskEnd, TaskState, UsageFacts, ids,
 };
 
 /// At this price 1,000 input tokens cost one nano-USD, so counters and money are the same number
@@ -215,6 +215,19 @@ impl House {
         let mut held = self.store.extend(extend).await?;
         held.durable().await.map_err(|_| HoldRefused::Unavailable)?;
         Ok((held.trial.nano(), held.paid.nano()))
+    }
+
+    /// The end of a task that its provider refused.
+    pub fn refused_task(&self, customer: &Customer, begun: BegunTask) -> TaskEnd {
+        TaskEnd {
+            fence: begun.fence,
+            state: TaskState::Refused,
+            result: None,
+            failure: None,
+            forgiven: false,
+            webhook_url: None,
+            close: self.ending(customer, begun.id.call(), 0),
+        }
     }
 
     pub fn ending(&self, customer: &Customer, call: CallId, charge: i64) -> Close {

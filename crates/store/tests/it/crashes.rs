@@ -9,9 +9,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 
 use crate::common::{House, idem, options, reply};
-use tollgate_store::{
-    CallId, Close, Ending, Hold, HoldRefused, NewTask, Options, SentTo, Store, StoreError, TaskEnd, TaskState,
-};
+use tollgate_store::{CallId, Close, Ending, Hold, HoldRefused, NewTask, Options, SentTo, Store, StoreError};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_at_any_moment_loses_no_close() {
@@ -379,15 +377,7 @@ async fn a_task_waits_no_longer_for_the_database_than_a_hold() {
     let to = SentTo { provider: text("sim"), upstream_model: text("wan"), host: text("sim.example"), key: text("a1") };
     let sending = h.store.task_sending(begun, to, 60_000).await;
     assert!(matches!(sending, Err(StoreError::Unavailable(_))), "{sending:?}");
-    let end = TaskEnd {
-        fence: begun.fence,
-        state: TaskState::Refused,
-        result: None,
-        failure: None,
-        forgiven: false,
-        webhook_url: None,
-        close: h.ending(&c, begun.id.call(), 0),
-    };
+    let end = h.refused_task(&c, begun);
     let ended = h.store.finish_task(end.clone()).await;
     assert!(matches!(ended, Err(StoreError::Unavailable(_))), "{ended:?}");
     let seen = h.store.task(c.account, begun.id).await.expect("readable").expect("the task");

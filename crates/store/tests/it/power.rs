@@ -4,15 +4,13 @@
 //! somebody was promised is then looked for in the ledger. `TOLLGATE_SIM_SEEDS=10000` runs more of
 //! it.
 
-use std::future::{Future, ready};
+use std::future::ready;
 use std::sync::Arc;
 
 use crate::common::{Customer, House, options};
 use tollgate_catalog::Money;
 use tollgate_store::testing::{BegunSync, Crash, Simulated, TestClock};
-use tollgate_store::{
-    BegunTask, CallId, Credit, CreditKind, DataLocation, Held, NewTask, Options, Pot, TaskEnd, TaskState, UsagePage,
-};
+use tollgate_store::{BegunTask, CallId, Credit, CreditKind, DataLocation, Held, NewTask, Options, Pot, UsagePage};
 
 const SEEDS: u64 = 60;
 
@@ -71,18 +69,6 @@ struct Life {
     credited: i64,
 }
 
-/// Commits until it is done.
-pub async fn stepped<T>(simulated: &Simulated, work: impl Future<Output = T>) -> T {
-    tokio::pin!(work);
-    loop {
-        tokio::select! {
-            biased;
-            done = &mut work => return done,
-            () = tokio::task::yield_now() => drop(simulated.commit()),
-        }
-    }
-}
-
 /// What it says at once.
 pub async fn now<T>(work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
@@ -111,7 +97,7 @@ pub async fn open(
     };
     let place = DataLocation { url: "sqlite".into(), data_dir: data };
     let opening = House::open_in(dir.clone(), place, tight, clock.clone(), seed);
-    (stepped(&simulated, opening).await, simulated)
+    (simulated.stepped(opening).await, simulated)
 }
 
 impl Life {
@@ -131,7 +117,7 @@ impl Life {
             reason: String::new(),
             actor: String::new(),
         };
-        stepped(&self.simulated, self.house.store.credit(credit)).await.expect("credited");
+        self.simulated.stepped(self.house.store.credit(credit)).await.expect("credited");
         self.credited += amount;
     }
 
@@ -208,22 +194,14 @@ impl Life {
     /// Begins a task, or ends one: what it gives back is in no journal.
     async fn task(&mut self, draw: &mut Draw) {
         if let Some((begun, customer)) = self.tasks.pop() {
-            let end = TaskEnd {
-                fence: begun.fence,
-                state: TaskState::Refused,
-                result: None,
-                failure: None,
-                forgiven: false,
-                webhook_url: None,
-                close: self.house.ending(&self.customers[customer], begun.id.call(), 0),
-            };
+            let end = self.house.refused_task(&self.customers[customer], begun);
             let _ = now(self.house.store.finish_task(end)).await;
             return;
         }
         let customer = usize::from(draw.below(2) == 0);
         let wish = self.house.wish(&self.customers[customer], draw.amount(600) + 1);
         let new = NewTask { plan: "{}".into(), webhook_url: None, lease_ms: 60_000 };
-        if let Ok(begun) = stepped(&self.simulated, self.house.store.begin_task(wish, new)).await {
+        if let Ok(begun) = self.simulated.stepped(self.house.store.begin_task(wish, new)).await {
             self.tasks.push((begun, customer));
         }
     }
@@ -245,10 +223,10 @@ impl Life {
 /// What must be true after a crash of what was known before it.
 async fn check(life: &Life, calls: &[Call], (how, safe): (Crash, u64), what: &str) {
     let store = &life.house.store;
-    let report = stepped(&life.simulated, store.verify()).await.expect("the audit runs");
+    let report = life.simulated.stepped(store.verify()).await.expect("the audit runs");
     assert!(report.breaches.is_empty(), "{what}: the audit found {:#?}", report.breaches);
     let page = UsagePage { before: None, limit: 100_000 };
-    let rows = stepped(&life.simulated, store.usage(None, page)).await.expect("the log");
+    let rows = life.simulated.stepped(store.usage(None, page)).await.expect("the log");
     let row_of = |call: CallId| rows.iter().find(|row| row.call == call);
     for call in calls {
         let row = row_of(call.held.call);
@@ -296,7 +274,7 @@ async fn simulate(seed: u64, planted: Planted) {
         credited: 0,
     };
     for n in 0..2 {
-        let made = stepped(&life.simulated, life.house.customer(0, 0)).await;
+        let made = life.simulated.stepped(life.house.customer(0, 0)).await;
         life.customers.push(made);
         life.give(n, Pot::Paid, 1_500, false).await;
         life.give(n, Pot::Trial, 400, true).await;
