@@ -77,7 +77,13 @@ fn ledger(page: &mut String, gauges: &Gauges) {
     plain(page, "store_queries_total", "counter", "Questions to the database beside the groups", gauges.queries);
     plain(page, "ledger_commits_total", "counter", "Groups committed", gauges.commits);
     plain(page, "ledger_operations_total", "counter", "Operations committed", gauges.committed_ops);
-    plain(page, "journal_bytes", "gauge", "Closes journalled and not yet recycled", gauges.journal_bytes);
+    plain(
+        page,
+        "journal_bytes",
+        "gauge",
+        "Bytes of holds and ends in the journal that the database does not have yet",
+        gauges.journal_bytes,
+    );
     plain(
         page,
         "write_off_nano_usd_total",
