@@ -54,11 +54,16 @@ impl fmt::Debug for WallClock {
     }
 }
 
+/// No server closes a connection that has been idle for as little as this.
+const RECENT: Duration = Duration::from_secs(1);
+
 /// Which connection a request goes over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Over {
     /// One that waits, where there is one.
     Any,
+    /// One that was used within [`RECENT`], or a new one.
+    Recent,
     New,
     /// A new one that changes its protocol and is never used again.
     Upgrade,
@@ -174,6 +179,15 @@ impl Client {
         self.ask_over(request, provider.settings.first_byte, Over::New).await
     }
 
+    /// The same as [`Client::send`] over a new connection or one that was used a moment ago. Servers
+    /// close connections that were idle for seconds, never for less: only a provider that stops
+    /// in this moment can leave it open whether the request was read. It then also loses what it
+    /// is making for others, so a new connection would save next to nothing.
+    pub async fn send_recent(&self, provider: &Provider, request: Outgoing) -> Result<Response<IncomingBody>, Fault> {
+        let request = self.signed(provider, request).await?;
+        self.ask_over(request, provider.settings.first_byte, Over::Recent).await
+    }
+
     /// The same as [`Client::send`] without a provider: nothing is added to the request, and the
     /// headers have to come within this time.
     pub async fn ask(&self, request: Outgoing, patience: Duration) -> Result<Response<IncomingBody>, Fault> {
@@ -192,7 +206,7 @@ impl Client {
         }
         if matches!(request.body(), Payload::Streamed(_)) {
             // It may take long, so its limit is on standing still. And it cannot be sent twice.
-            let over = if over == Over::Any { Over::New } else { over };
+            let over = if over == Over::Upgrade { over } else { Over::New };
             return Box::pin(self.exchange(request, over, patience)).await;
         }
         match tokio::time::timeout(patience, self.exchange(request, over, patience)).await {
@@ -209,7 +223,8 @@ impl Client {
     ) -> Result<Response<IncomingBody>, Fault> {
         let (parts, body) = request.into_parts();
         let (idle, place) = match over {
-            Over::Any => self.pool.take(&parts.uri),
+            Over::Any => self.pool.take(&parts.uri, Duration::MAX),
+            Over::Recent => self.pool.take(&parts.uri, RECENT),
             Over::New => (None, self.pool.place(&parts.uri)),
             Over::Upgrade => (None, None),
         };

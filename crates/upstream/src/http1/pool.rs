@@ -34,18 +34,23 @@ impl Pool {
         Pool { hosts: Default::default(), most_idle, longest_idle }
     }
 
-    /// A connection to this host that can be used at once, and the place of any connection to it.
-    pub fn take(self: &Arc<Pool>, uri: &Uri) -> (Option<Box<Connection>>, Option<PoolSlot>) {
+    /// A connection to this host that can be used at once and was used within this time, and the
+    /// place of any connection to it.
+    pub fn take(self: &Arc<Pool>, uri: &Uri, within: Duration) -> (Option<Box<Connection>>, Option<PoolSlot>) {
         let Some(place) = self.place(uri) else { return (None, None) };
         let mut hosts = self.lock(place.secure);
         let Some(idle) = hosts.get_mut(place.host.as_str()).filter(|idle| !idle.is_empty()) else {
             return (None, Some(place));
         };
-        let oldest = Instant::now().checked_sub(self.longest_idle);
+        let now = Instant::now();
         while let Some(mut last) = idle.pop_back() {
-            if oldest.is_some_and(|oldest| last.since < oldest) {
+            let age = now.saturating_duration_since(last.since);
+            if age > self.longest_idle {
                 // The others are older still.
                 idle.clear();
+            } else if age > within {
+                idle.push_back(last);
+                break;
             } else if last.connection.is_quiet() {
                 return (Some(last.connection), Some(place));
             }
@@ -95,5 +100,38 @@ impl PoolSlot {
                 hosts.insert(self.host.as_str().into(), VecDeque::from([free]));
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::cable::Cable;
+    use hyper_util::rt::TokioIo;
+    use tokio::time::advance;
+
+    const RECENT: Duration = Duration::from_secs(1);
+
+    fn put(pool: &Arc<Pool>, uri: &Uri) -> tokio::io::DuplexStream {
+        let (ours, theirs) = tokio::io::duplex(64);
+        pool.place(uri).expect("a host").put_back(Box::new(Connection::new(Cable::Memory(TokioIo::new(ours)))));
+        theirs
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_recent_for_a_moment_and_of_use_to_others_for_longer() {
+        let pool = Arc::new(Pool::new(8, Duration::from_secs(60)));
+        let uri: Uri = "http://provider.example/v1".parse().unwrap();
+        let _theirs = put(&pool, &uri);
+        advance(RECENT + Duration::from_millis(1)).await;
+        assert!(pool.take(&uri, RECENT).0.is_none(), "too old for what must not be lost");
+        assert!(pool.take(&uri, Duration::MAX).0.is_some(), "and still there for the rest");
+
+        let _theirs = put(&pool, &uri);
+        let newer = put(&pool, &uri);
+        advance(RECENT).await;
+        drop(newer);
+        assert!(pool.take(&uri, RECENT).0.is_some(), "the one that is not closed");
+        assert!(pool.take(&uri, Duration::MAX).0.is_none());
     }
 }

@@ -126,7 +126,7 @@ impl Making<'_> {
         Asking { provider: self.provider, now: self.till.world.now_ms() / 1_000 }
     }
 
-    /// Sends what makes something: over a connection of its own, and once.
+    /// Sends what makes something: over a new or just used connection, and once.
     pub async fn send(&self, n: u64, streams: bool) -> Result<(ReplyBody, bool), Fault> {
         let request = self.maker.create(&self.asking(), &self.job(n, streams)).map_err(Fault::refusal)?;
         self.exchange(request, true).await
@@ -136,7 +136,7 @@ impl Making<'_> {
     pub async fn exchange(&self, request: Outgoing, fresh: bool) -> Result<(ReplyBody, bool), Fault> {
         let client = &self.till.client;
         let reply = match fresh {
-            true => client.send_fresh(self.provider, request).await?,
+            true => client.send_recent(self.provider, request).await?,
             false => client.send(self.provider, request).await?,
         };
         if !reply.status().is_success() {
