@@ -7,6 +7,7 @@ pub mod cors;
 pub mod counted;
 pub mod passing;
 pub mod peer;
+mod protocol;
 pub mod server;
 pub mod spool;
 mod stalled_streams;

@@ -5,6 +5,7 @@
 use super::connections::{ConnectionLimits, Connections, RequestUnderWay, Seat, SocketPlace};
 use super::cors::Admitted;
 use super::peer::Peer;
+use super::protocol::{BegunStream, Protocol};
 use super::stalled_streams::StalledStreams;
 use super::tls::{ClientStream, TlsDoor};
 use super::unread::{self, Unread};
@@ -18,14 +19,13 @@ use futures_util::FutureExt as _;
 use http::{StatusCode, Version, header};
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -96,9 +96,8 @@ pub async fn serve(door: Arc<ServerContext>, port: Port, desk: impl Responder) {
     door.tracker.spawn(async move { ended.run_until_cancelled(watching).await });
     let (late, ended) = (places.clone().watch(), door.shutdown.ended.clone());
     door.tracker.spawn(async move { ended.run_until_cancelled(late).await });
-    let builder = Arc::new(builder(&door, stalled.clone()));
+    let builders = Arc::new(Builders::new(&door.limits, stalled.clone()));
     let shared = Arc::new(Shared { door: door.clone(), desk, stalled });
-    let graceful = GracefulShutdown::new();
     let (stopping, full) = (door.shutdown.stopping.clone(), full());
     let mut connections = JoinSet::new();
     loop {
@@ -127,12 +126,23 @@ pub async fn serve(door: Arc<ServerContext>, port: Port, desk: impl Responder) {
             let (shared, seat) = (shared.clone(), seat.clone());
             move |request| one(shared.clone(), peer, seat.clone(), request)
         });
-        let (builder, watcher) = (builder.clone(), graceful.watcher());
+        let (builders, stop) = (builders.clone(), stopping.clone());
         let opened = open(tls.clone(), io, seat.clone(), stopping.clone());
         let task = connections.spawn(async move {
-            let Some(stream) = opened.await else { return };
-            let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
-            if let Err(error) = watcher.watch(connection).await {
+            let Some((protocol, stream)) = opened.await else { return };
+            let io = TokioIo::new(stream);
+            let ended = match protocol {
+                Protocol::Http1 => {
+                    let connection = builders.http1.serve_connection(io, service).with_upgrades();
+                    until_stopped(connection, stop, |connection| connection.graceful_shutdown()).await
+                }
+                // Apart: few speak it, and every connection would carry room for it.
+                Protocol::Http2 => {
+                    let connection = builders.http2.serve_connection(io, service);
+                    Box::pin(until_stopped(connection, stop, |connection| connection.graceful_shutdown())).await
+                }
+            };
+            if let Err(error) = ended {
                 tracing::debug!(%error, "connection ended");
             }
         });
@@ -140,24 +150,40 @@ pub async fn serve(door: Arc<ServerContext>, port: Port, desk: impl Responder) {
         places.settled().await;
     }
     drop(listener);
-    stop(&door, graceful).await;
+    stop(&door, &mut connections).await;
     // What is still open belongs to clients that take nothing: their calls end with the connection,
     // as when a client leaves.
     connections.shutdown().await;
 }
 
-/// The stream of a client, after its handshake where there is one. A handshake that a stop finds
-/// unfinished is given up: nothing was asked on its connection.
+/// Runs a connection. After a stop it takes no further request.
+async fn until_stopped<C: Future>(connection: C, stop: CancellationToken, ask: impl FnOnce(Pin<&mut C>)) -> C::Output {
+    let mut connection = pin!(connection);
+    tokio::select! {
+        biased;
+        ended = connection.as_mut() => return ended,
+        () = stop.cancelled() => {}
+    }
+    ask(connection.as_mut());
+    connection.await
+}
+
+/// The stream of a client, after its handshake where there is one, and what it speaks. One on which
+/// a stop finds nothing begun is given up: nothing was asked on its connection.
 async fn open(
     tls: Option<Arc<TlsDoor>>,
     io: WriteTimeoutIo<TcpStream>,
     seat: Arc<Seat>,
     stopping: CancellationToken,
-) -> Option<ClientStream> {
-    match tls {
-        None => Some(ClientStream::Plain(io)),
-        Some(tls) => stopping.run_until_cancelled(tls.open(io, &seat)).await.flatten(),
-    }
+) -> Option<(Protocol, BegunStream)> {
+    let opened = async {
+        let stream = match tls {
+            None => ClientStream::Plain(io),
+            Some(tls) => Box::pin(tls.open(io, &seat)).await?,
+        };
+        BegunStream::read(stream).await
+    };
+    stopping.run_until_cancelled(opened).await.flatten()
 }
 
 /// The connections that a server may have.
@@ -276,12 +302,13 @@ impl Drop for Answer {
     }
 }
 
-async fn stop(door: &ServerContext, graceful: GracefulShutdown) {
+async fn stop(door: &ServerContext, connections: &mut JoinSet<()>) {
     // A WebSocket is no connection of this server any more: its session goes on with the response
     // that runs, and then ends.
     let sockets = u32::try_from(door.limits.connections).unwrap_or(u32::MAX);
     let finished = async {
-        let _ = tokio::join!(graceful.shutdown(), door.sockets.acquire_many(sockets));
+        let last = async { while connections.join_next().await.is_some() {} };
+        let _ = tokio::join!(last, door.sockets.acquire_many(sockets));
     };
     tokio::pin!(finished);
     if tokio::time::timeout(door.limits.drain_time, &mut finished).await.is_err() {
@@ -310,28 +337,34 @@ async fn pause_after(error: &io::Error) {
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
 
-fn builder(door: &ServerContext, stalled: StalledStreams) -> auto::Builder<StalledStreams> {
-    let limits = &door.limits;
-    let mut builder = auto::Builder::new(stalled);
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        // `connections` watches over heads, from the first moment of a connection and not only from
-        // where hyper begins.
-        .header_read_timeout(None)
-        .keep_alive(true)
-        .max_buf_size(64 << 10);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(limits.h2_streams)
-        .initial_stream_window_size(limits.h2_window)
-        .initial_connection_window_size(limits.h2_window.saturating_mul(4))
-        .max_header_list_size(32 << 10)
-        .max_send_buf_size(256 << 10)
-        .keep_alive_interval(Duration::from_secs(20))
-        .keep_alive_timeout(Duration::from_secs(20));
-    builder
+/// How connections are served.
+struct Builders {
+    http1: http1::Builder,
+    http2: http2::Builder<StalledStreams>,
+}
+
+impl Builders {
+    fn new(limits: &ServerLimits, stalled: StalledStreams) -> Builders {
+        let mut http1 = http1::Builder::new();
+        http1
+            .timer(TokioTimer::new())
+            // `connections` watches over heads, from the first moment of a connection and not only
+            // from where hyper begins.
+            .header_read_timeout(None)
+            .keep_alive(true)
+            .max_buf_size(64 << 10);
+        let mut http2 = http2::Builder::new(stalled);
+        http2
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(limits.h2_streams)
+            .initial_stream_window_size(limits.h2_window)
+            .initial_connection_window_size(limits.h2_window.saturating_mul(4))
+            .max_header_list_size(32 << 10)
+            .max_send_buf_size(256 << 10)
+            .keep_alive_interval(Duration::from_secs(20))
+            .keep_alive_timeout(Duration::from_secs(20));
+        Builders { http1, http2 }
+    }
 }
 
 /// Binds an address or says which one could not be had.
