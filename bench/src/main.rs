@@ -6,6 +6,7 @@
 
 mod bars;
 mod children;
+mod compare;
 mod experiment;
 mod http1;
 mod live;
@@ -39,6 +40,8 @@ struct Arguments {
 enum Command {
     /// The whole experiment, interleaved; prints the figures and which bars are met.
     Run(experiment::Settings),
+    /// Names what got worse between two runs, beyond noise; exit code 1 if anything did.
+    Compare(compare::Settings),
     /// A provider with prebuilt replies; the model name `bench-<think ms>-<events>` says which.
     Upstream {
         #[arg(long)]
@@ -69,6 +72,10 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Run(settings) => experiment::run(&settings),
+        Command::Compare(settings) => match compare::run(&settings)? {
+            true => Ok(()),
+            false => std::process::exit(1),
+        },
         Command::Upstream { listen } => upstream::run(listen),
         Command::Proxy { listen, upstream } => proxy::run(listen, upstream),
         Command::Relay { listen, upstream } => live::relay(listen, upstream),

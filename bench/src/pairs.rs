@@ -9,6 +9,7 @@ use anyhow::ensure;
 use serde_json::{Value, json};
 
 use crate::bars::Bar;
+use crate::compare::Figure;
 use crate::experiment::{Figures, measure};
 use crate::report::{median, per_core_second};
 use crate::subject::{Kind, Place, Subject};
@@ -43,8 +44,20 @@ impl Pairs {
     /// What is left of the rate of bytes that pass, within a round: pieces per second of CPU, and
     /// per second.
     fn share(&self, client: Tongue, provider: Tongue, rate: fn(&Figures) -> f64) -> f64 {
+        median(self.shares(client, provider, rate))
+    }
+
+    fn shares(&self, client: Tongue, provider: Tongue, rate: fn(&Figures) -> f64) -> Vec<f64> {
         let rounds = self.0[&(client, provider)].iter().zip(&self.0[&(provider, provider)]);
-        median(rounds.map(|(translated, passed)| rate(translated) / rate(passed)).collect())
+        rounds.map(|(translated, passed)| rate(translated) / rate(passed)).collect()
+    }
+
+    pub fn figures(&self) -> Vec<Figure> {
+        let one = |(client, provider): (Tongue, Tongue)| {
+            let name = format!("events per core second, {} from {}, to untranslated", client.name(), provider.name());
+            Figure::higher(name, self.shares(client, provider, per_core))
+        };
+        self.translated().map(one).collect()
     }
 
     fn translated(&self) -> impl Iterator<Item = (Tongue, Tongue)> {
@@ -73,7 +86,7 @@ impl Pairs {
                 self.translated().map(|(client, provider)| (self.share(client, provider, rate), client, provider));
             let (got, client, provider) = share.min_by(|one, other| one.0.total_cmp(&other.0))?;
             let name = format!("translated events per {what}, slowest: {} from {}", client.name(), provider.name());
-            Some(Bar { name, limit: 0.5, at_least: true, got, unit: "×" })
+            Some(Bar { name, limit: 0.75, at_least: true, got, unit: "×" })
         };
         slowest("core second", per_core).into_iter().chain(slowest("second", per_second)).collect()
     }

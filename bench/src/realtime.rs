@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::bars::{Bar, mebibytes};
 use crate::children::{self, Held};
+use crate::compare::Figure;
 use crate::experiment::{Figures, measured_by};
 use crate::live::Talk;
 use crate::report::{median, per_core_second};
@@ -57,9 +58,17 @@ impl LiveFigures {
     }
 
     /// Frames per second of CPU, to the relay's of the same round.
-    fn to_relay(&self, talk: Talk) -> f64 {
+    fn to_relay(&self, talk: Talk) -> Vec<f64> {
         let rate = |figures: &Figures| per_core_second(figures, figures.events);
-        median(self.pairs(talk, Kind::Tollgate, Kind::Proxy).map(|(own, relay)| rate(own) / rate(relay)).collect())
+        self.pairs(talk, Kind::Tollgate, Kind::Proxy).map(|(own, relay)| rate(own) / rate(relay)).collect()
+    }
+
+    pub fn figures(&self) -> Vec<Figure> {
+        vec![
+            Figure::higher("audio frames heard per core second, to a relay's", self.to_relay(Talk::Hears)),
+            Figure::higher("audio frames spoken per core second, to a relay's", self.to_relay(Talk::Speaks)),
+            Figure::lower("memory per idle realtime session, KB", vec![self.per_session()]),
+        ]
     }
 
     /// Microseconds on top of the direct way's median.
@@ -89,8 +98,20 @@ impl LiveFigures {
         let bar = |name: &str, got, limit, at_least, unit| Bar { name: name.to_owned(), limit, at_least, got, unit };
         let added = self.added(Kind::Tollgate) / self.added(Kind::Proxy).max(1.0);
         vec![
-            bar("audio frames heard per core second, to a bare relay's", self.to_relay(Talk::Hears), 0.7, true, "×"),
-            bar("audio frames spoken per core second, to a bare relay's", self.to_relay(Talk::Speaks), 0.7, true, "×"),
+            bar(
+                "audio frames heard per core second, to a bare relay's",
+                median(self.to_relay(Talk::Hears)),
+                0.7,
+                true,
+                "×",
+            ),
+            bar(
+                "audio frames spoken per core second, to a bare relay's",
+                median(self.to_relay(Talk::Speaks)),
+                0.7,
+                true,
+                "×",
+            ),
             bar("added p50 of a frame there and back, to a bare relay's", added, 2.0, false, "×"),
             bar("memory per idle realtime session", self.per_session(), 40.0, false, " KB"),
         ]

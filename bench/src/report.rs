@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::bars::{self, mebibytes, per_stream};
+use crate::compare;
 use crate::experiment::{Figures, Results, Shape};
 use crate::media::MediaFigures;
 use crate::pairs::Pairs;
@@ -17,25 +18,37 @@ pub fn per_core_second(figures: &Figures, what: f64) -> f64 {
 
 /// The subject's figure to the proxy's of the same round.
 pub fn ratio(results: &Results, shape: Shape, kind: Kind, figure: impl Fn(&Figures) -> f64) -> f64 {
+    median(ratios(results, shape, kind, figure))
+}
+
+pub fn ratios(results: &Results, shape: Shape, kind: Kind, figure: impl Fn(&Figures) -> f64) -> Vec<f64> {
     let pairs = rounds(results, shape, kind).iter().zip(rounds(results, shape, Kind::Proxy));
-    median(pairs.map(|(subject, proxy)| figure(subject) / figure(proxy)).collect())
+    pairs.map(|(subject, proxy)| figure(subject) / figure(proxy)).collect()
 }
 
 /// Microseconds the subject puts on top of the direct way's median, round by round.
 pub fn added_p50(results: &Results, shape: Shape, kind: Kind) -> f64 {
-    added(results, shape, kind, |figures| figures.p50_us)
+    median(added_p50s(results, shape, kind))
+}
+
+pub fn added_p50s(results: &Results, shape: Shape, kind: Kind) -> Vec<f64> {
+    added_rounds(results, shape, kind, |figures| figures.p50_us)
 }
 
 fn added(results: &Results, shape: Shape, kind: Kind, figure: impl Fn(&Figures) -> f64) -> f64 {
+    median(added_rounds(results, shape, kind, figure))
+}
+
+fn added_rounds(results: &Results, shape: Shape, kind: Kind, figure: impl Fn(&Figures) -> f64) -> Vec<f64> {
     let pairs = rounds(results, shape, kind).iter().zip(rounds(results, shape, Kind::Direct));
-    median(pairs.map(|(subject, direct)| figure(subject) - figure(direct)).collect())
+    pairs.map(|(subject, direct)| figure(subject) - figure(direct)).collect()
 }
 
 fn rounds(results: &Results, shape: Shape, kind: Kind) -> &[Figures] {
     results.rounds.get(&(shape, kind)).map_or(&[], Vec::as_slice)
 }
 
-fn typical(results: &Results, shape: Shape, kind: Kind, figure: impl Fn(&Figures) -> f64) -> f64 {
+pub fn typical(results: &Results, shape: Shape, kind: Kind, figure: impl Fn(&Figures) -> f64) -> f64 {
     median(rounds(results, shape, kind).iter().map(figure).collect())
 }
 
@@ -161,7 +174,8 @@ pub fn json(results: &Results) -> Value {
     let pairs = results.pairs.as_ref().map(Pairs::json);
     let media = results.media.as_ref().map(MediaFigures::json);
     let live = results.live.as_ref().map(LiveFigures::json);
+    let figures: Vec<_> = compare::figures(results).iter().map(compare::Figure::json).collect();
     json!({
-        "measurements": rounds, "memory": memory, "dialects": pairs, "media": media, "realtime": live, "bars": bars,
+        "figures": figures, "measurements": rounds, "memory": memory, "dialects": pairs, "media": media, "realtime": live, "bars": bars,
     })
 }

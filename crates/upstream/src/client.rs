@@ -179,10 +179,10 @@ impl Client {
         self.ask_over(request, provider.settings.first_byte, Over::New).await
     }
 
-    /// The same as [`Client::send`] over a new connection or one that was used a moment ago. Servers
-    /// close connections that were idle for seconds, never for less: only a provider that stops
-    /// in this moment can leave it open whether the request was read. It then also loses what it
-    /// is making for others, so a new connection would save next to nothing.
+    /// The same as [`Client::send`] over a new connection or one that was used a moment ago.
+    /// Servers close connections that were idle for seconds, never for less: only a provider that
+    /// stops in this moment can leave it open whether the request was read. It then also loses
+    /// what it is making for others, so a new connection would save next to nothing.
     pub async fn send_recent(&self, provider: &Provider, request: Outgoing) -> Result<Response<IncomingBody>, Fault> {
         let request = self.signed(provider, request).await?;
         self.ask_over(request, provider.settings.first_byte, Over::Recent).await

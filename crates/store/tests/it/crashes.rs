@@ -9,7 +9,9 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 
 use crate::common::{House, idem, options, reply};
-use tollgate_store::{CallId, Close, Ending, Hold, HoldRefused, NewTask, Options, SentTo, Store, StoreError};
+use tollgate_store::{
+    CallId, Close, Ending, Hold, HoldRefused, NewTask, Options, SentTo, Store, StoreError, TaskState,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crash_at_any_moment_loses_no_close() {
