@@ -101,7 +101,7 @@ pub async fn account(config: &Path, command: args::AccountCommand, out: &Output)
                 month: change("--limit-month", limits.limit_month.as_deref())?,
             };
             let groups = (!groups.is_empty()).then_some(groups);
-            let change = AccountChange { name, groups, limits, suspended: None };
+            let change = AccountChange { name, groups, limits, ..AccountChange::default() };
             alter(config, &account, change, done, out).await?;
         }
         args::AccountCommand::Suspend { account, done } => {

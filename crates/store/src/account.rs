@@ -46,6 +46,9 @@ pub struct Account {
     /// Where it wants to hear of all its tasks.
     #[serde(default)]
     pub webhook_url: Option<String>,
+    /// Members see what all keys of the account use, and not only those they made.
+    #[serde(default, rename = "members_see_all_usage")]
+    pub members_see_all: bool,
 }
 
 /// Wish for a new account.

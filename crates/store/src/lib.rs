@@ -80,7 +80,7 @@ pub use ids::{
 };
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use ledger::entries::{ENTRY_COLUMNS, Entry, EntryPage};
-pub use manage::{AccountSearch, ChangeClaim, ChangeKey, UsageSearch, WebhookTry};
+pub use manage::{AccountSearch, CallReach, ChangeClaim, ChangeKey, UsageSearch, WebhookTry};
 pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};
 pub use operator::workflow::{WorkflowMove, WorkflowVerb};

@@ -134,6 +134,12 @@ impl Store {
         rows.iter().map(one).collect()
     }
 
+    /// What a person is in an account.
+    pub async fn role_in(&self, account: AccountId, person: PersonId) -> Result<Option<AccountRole>, StoreError> {
+        let all = self.memberships(person).await?;
+        Ok(all.into_iter().find(|one| one.account == account).map(|one| one.role))
+    }
+
     /// All people, the oldest first.
     pub async fn people(&self, after: Option<PersonId>, limit: u32) -> Result<Vec<PersonRecord>, StoreError> {
         const SQL: &str = "SELECT p.id, p.email, p.name, p.locale, p.zone, p.wished_account, p.created_at, p.verified_at, \

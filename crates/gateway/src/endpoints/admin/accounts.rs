@@ -56,6 +56,11 @@ const DAY: VerbField = may("limit_day_nano_usd", LIMIT, "The most all keys toget
 const MONTH: VerbField = may("limit_month_nano_usd", LIMIT, "The most all keys together may spend in a UTC month");
 const GROUPS: VerbField =
     may("groups", FieldKind::Names, "The price groups it is in; left out of a new account: the default one");
+const MEMBERS: VerbField = may(
+    "members_see_all_usage",
+    FieldKind::Flag,
+    "`true`: members see what all keys use; `false`, as it begins: of the keys they made",
+);
 const REFERENCE: VerbField =
     must("reference", TEXT, "Your own id of this change, such as a payment's: repeated, it changes nothing");
 const POT: VerbField = may("pot", FieldKind::Word(&["paid", "trial"]), "Which balance; `paid` unless said otherwise");
@@ -110,6 +115,7 @@ static CHANGE: OperatorVerb = OperatorVerb {
         may_be_null(DAY.name, LIMIT, DAY.about),
         may_be_null(MONTH.name, LIMIT, MONTH.about),
         may("suspended", FieldKind::Flag, "`true`: nothing new begins in it"),
+        MEMBERS,
         REASON,
     ],
     plan: |asked| {
@@ -117,7 +123,8 @@ static CHANGE: OperatorVerb = OperatorVerb {
         known(asked, "groups", groups.as_deref().unwrap_or_default(), Snapshot::unknown_group)?;
         let (day, month) = (asked.change(DAY.name)?, asked.change(MONTH.name)?);
         let limits = NewLimits { total: Change::Keep, day, month };
-        let change = AccountChange { name: asked.may("name")?, groups, limits, suspended: asked.may("suspended")? };
+        let (suspended, members_see_all_usage) = (asked.may("suspended")?, asked.may(MEMBERS.name)?);
+        let change = AccountChange { name: asked.may("name")?, groups, limits, suspended, members_see_all_usage };
         let (account, done, seen) = (asked.get("account")?, asked.done()?, asked.seen());
         let command = AdminCommand::AccountChange { account, change, done, seen };
         Ok(PlannedCommand::from(command).then(Then::Keys))
@@ -127,9 +134,10 @@ static CHANGE: OperatorVerb = OperatorVerb {
 /// What an owner may change.
 pub(in crate::endpoints) static RENAME: OperatorVerb = OperatorVerb {
     command: "account_change",
-    fields: &[ACCOUNT, may("name", TEXT, "For people"), REASON],
+    fields: &[ACCOUNT, may("name", TEXT, "For people"), MEMBERS, REASON],
     plan: |asked| {
-        let change = AccountChange { name: asked.may("name")?, ..AccountChange::default() };
+        let (name, members_see_all_usage) = (asked.may("name")?, asked.may(MEMBERS.name)?);
+        let change = AccountChange { name, members_see_all_usage, ..AccountChange::default() };
         let (account, done, seen) = (asked.get("account")?, asked.done()?, asked.seen());
         Ok(PlannedCommand::from(AdminCommand::AccountChange { account, change, done, seen }).then(Then::Keys))
     },
@@ -166,6 +174,7 @@ pub(in crate::endpoints) static HISTORY: OperatorVerb = OperatorVerb {
     command: "account_events",
     fields: &[ACCOUNT, may("before", FieldKind::Number(1, i64::MAX), "`next_before` of the page before"), super::PAGE],
     plan: |asked| {
+        asked.must_see_all()?;
         let limit = super::limit(asked)?;
         let page = EventPage { before: asked.may("before")?, limit: limit + 1 };
         let command = AdminCommand::AccountEvents { account: asked.get("account")?, page };

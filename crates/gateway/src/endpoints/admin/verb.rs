@@ -61,6 +61,8 @@ struct Asking {
     request: String,
     /// The person of an account, where it is no key.
     person: Option<PersonId>,
+    /// The person whose keys they see; nothing: all.
+    sees_of: Option<PersonId>,
 }
 
 /// What is to be done.
@@ -167,6 +169,16 @@ impl OperatorRequest<'_> {
     /// A session has proved within the last minutes who it is; a key always has.
     pub fn strong(&self) -> Result<(), Refusal> {
         self.asking.must_be_strong()
+    }
+
+    /// The person whose keys are seen; nothing: all are.
+    pub fn sees_of(&self) -> Option<PersonId> {
+        self.asking.sees_of
+    }
+
+    /// Refuses a member who sees only their own: what is shown is of all.
+    pub fn must_see_all(&self) -> Result<(), Refusal> {
+        self.sees_of().map_or(Ok(()), |_| Err(holder::not_for_members()))
     }
 
     /// Who does it, and why. An operator must say why.
@@ -425,8 +437,8 @@ impl VerbPlace {
         let Access::Account(role) = self.access else {
             let operator = operator::authenticate(&app.register(), parts).await?;
             let strong = operator.must_be_strong().is_ok();
-            let (role, account, person) = (AccountRole::Owner, None, None);
-            return Ok(Asking { actor: operator.actor(), strong, role, account, request, person });
+            let (role, account) = (AccountRole::Owner, None);
+            return Ok(Asking { actor: operator.actor(), strong, role, account, request, person: None, sees_of: None });
         };
         let holder = holder::authenticate(&app.register(), parts).await?;
         holder.must_be(role)?;
@@ -434,7 +446,8 @@ impl VerbPlace {
             holder.may_change()?;
         }
         let (account, role, strong) = (Some(holder.id()), holder.role, holder.strong);
-        Ok(Asking { actor: holder.actor, strong, role, account, request, person: holder.person })
+        let sees_of = holder.reach().person;
+        Ok(Asking { actor: holder.actor, strong, role, account, request, person: holder.person, sees_of })
     }
 }
 

@@ -10,6 +10,7 @@ pub mod issuers;
 mod keys;
 pub mod mail;
 mod members;
+mod members_see;
 pub mod passkeys;
 mod passkeys_hostile;
 pub mod sessions;

@@ -1,0 +1,2 @@
+-- Whether members see what all keys of the account use; null is no.
+ALTER TABLE account ADD COLUMN members_see_all boolean;
