@@ -105,6 +105,7 @@ pub use response::{
 pub use route_health::{CountedRoute, RouteCounts, quarter_of};
 pub use social::{SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
 pub use statement::{STATEMENT_EVENTS, Statement, StatementLine, StatementSpan};
+pub use store::closing::CLOSE_GRACE_MS;
 pub use store::passkeys::MOST_PASSKEYS;
 pub use store::sums::{ExportPage, USAGE_EXPORT_PAGE};
 pub use store::{OpenedStore, Receipted, Store};

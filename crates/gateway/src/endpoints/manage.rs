@@ -43,6 +43,14 @@ fn rows() -> Vec<Row> {
         accounts::RENAME
             .own(Method::PATCH, "/api/account", OWNER, "Changes the name of the account, and what its members see")
             .gives(named("Account")),
+        accounts::CLOSE_OWN
+            .own(
+                Method::POST,
+                "/api/account/close",
+                OWNER,
+                "Closes the account; a session that was proved again, no key",
+            )
+            .gives(named("Account")),
         accounts::HISTORY
             .own(
                 Method::GET,

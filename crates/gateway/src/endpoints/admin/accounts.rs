@@ -29,6 +29,12 @@ fn rows() -> Vec<Row> {
         CHANGE
             .patch(one, "Changes name, groups or limits of an account; suspends or reopens it")
             .gives(named("Account")),
+        CLOSE
+            .post("/api/admin/accounts/{account}/close", "Closes an account in which nothing runs and nothing is left")
+            .gives(named("Account")),
+        REOPEN
+            .post("/api/admin/accounts/{account}/reopen", "Opens a closed account again, for 30 days after its close")
+            .gives(named("Account")),
         WEBHOOK
             .put("/api/admin/accounts/{account}/webhook", "Where the account hears of all its tasks; `null`: nowhere")
             .gives(named("Account")),
@@ -140,6 +146,45 @@ pub(in crate::endpoints) static RENAME: OperatorVerb = OperatorVerb {
         let change = AccountChange { name, members_see_all_usage, ..AccountChange::default() };
         let (account, done, seen) = (asked.get("account")?, asked.done()?, asked.seen());
         Ok(PlannedCommand::from(AdminCommand::AccountChange { account, change, done, seen }).then(Then::Keys))
+    },
+};
+
+const GIVE_UP: VerbField = may(
+    "give_up_nano_usd",
+    FieldKind::Number(0, i64::MAX),
+    "What is left of its money and is given up, exactly; left out: nothing may be left",
+);
+
+static CLOSE: OperatorVerb =
+    OperatorVerb { command: "account_close", fields: &[ACCOUNT, GIVE_UP, REASON], plan: close };
+
+/// The same by an owner.
+pub(in crate::endpoints) static CLOSE_OWN: OperatorVerb = OperatorVerb {
+    command: "account_close",
+    fields: &[
+        ACCOUNT,
+        must("confirm", FieldKind::Text(200), "The id or the name of the account, written once more"),
+        GIVE_UP,
+        REASON,
+    ],
+    plan: |asked| {
+        asked.confirmed_by_person()?;
+        close(asked)
+    },
+};
+
+fn close(asked: &OperatorRequest<'_>) -> Result<PlannedCommand, Refusal> {
+    let (account, give_up) = (asked.get("account")?, asked.may(GIVE_UP.name)?);
+    asked.strong_above(give_up)?;
+    Ok(PlannedCommand::from(AdminCommand::AccountClose { account, give_up, done: asked.done()? }).then(Then::Keys))
+}
+
+static REOPEN: OperatorVerb = OperatorVerb {
+    command: "account_reopen",
+    fields: &[ACCOUNT, REASON],
+    plan: |asked| {
+        let command = AdminCommand::AccountReopen { account: asked.get("account")?, done: asked.done()? };
+        Ok(PlannedCommand::from(command).then(Then::Keys))
     },
 };
 

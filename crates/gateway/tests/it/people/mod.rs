@@ -2,6 +2,7 @@
 
 mod access;
 mod authenticator;
+mod closing;
 mod csrf;
 mod factors;
 mod guessing;
