@@ -96,6 +96,7 @@ fn rows() -> Vec<Row> {
         .to_members(MembersSee::OwnKeys),
         own_sums_row("/api/account/usage/sums"),
         own_export_row("/api/account/usage/export"),
+        super::account_export::row(),
         Row::get("/api/account/usage/{call_id}", view, call, "One call with its price and charge")
             .gives(named("Usage"))
             .to_members(MembersSee::OwnKeys),

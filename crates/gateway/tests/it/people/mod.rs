@@ -4,6 +4,7 @@ mod access;
 mod authenticator;
 mod closing;
 mod csrf;
+mod exports;
 mod factors;
 mod guessing;
 mod issuer_server;
