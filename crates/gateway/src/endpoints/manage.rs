@@ -33,9 +33,14 @@ const MEMBER: AccountRole = AccountRole::Member;
 const OWNER: AccountRole = AccountRole::Owner;
 
 fn rows() -> Vec<Row> {
+    let mut rows = of_account();
+    rows.extend(of_calls());
+    rows
+}
+
+/// The account itself, its money and its keys.
+fn of_account() -> Vec<Row> {
     let (all, one) = ("/api/account/keys", "/api/account/keys/{key}");
-    let view = Access::Account(VIEWER);
-    let resend = "/api/account/webhooks/deliveries/{task}/resend";
     vec![
         accounts::SHOW
             .own(Method::GET, "/api/account", VIEWER, "The account: balance, limits, groups")
@@ -85,6 +90,14 @@ fn rows() -> Vec<Row> {
                 "A new secret of a key, shown once; the one before works a while longer",
             )
             .gives(named("NewKey")),
+    ]
+}
+
+/// What was used, and who hears of it.
+fn of_calls() -> Vec<Row> {
+    let view = Access::Account(VIEWER);
+    let resend = "/api/account/webhooks/deliveries/{task}/resend";
+    vec![
         Row::get(
             "/api/account/usage",
             view,
