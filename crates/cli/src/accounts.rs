@@ -39,6 +39,7 @@ const ACCOUNT_COLUMNS: &[&str] = &[
     "used.month_nano_usd",
     "groups",
     "suspended_at_ms",
+    "closed_at_ms",
     "webhook_url",
     "created_at_ms",
 ];
@@ -101,7 +102,7 @@ pub async fn account(config: &Path, command: args::AccountCommand, out: &Output)
                 month: change("--limit-month", limits.limit_month.as_deref())?,
             };
             let groups = (!groups.is_empty()).then_some(groups);
-            let change = AccountChange { name, groups, limits, suspended: None };
+            let change = AccountChange { name, groups, limits, ..AccountChange::default() };
             alter(config, &account, change, done, out).await?;
         }
         args::AccountCommand::Suspend { account, done } => {
@@ -109,8 +110,21 @@ pub async fn account(config: &Path, command: args::AccountCommand, out: &Output)
             alter(config, &account, change, done, out).await?;
         }
         args::AccountCommand::Reopen { account, done } => {
-            let change = AccountChange { suspended: Some(false), ..AccountChange::default() };
-            alter(config, &account, change, done, out).await?;
+            let id: AccountId = account.parse().context("account")?;
+            let shown = ask(config, AdminCommand::AccountShow { account: id }).await?;
+            if shown["closed_at_ms"].is_null() {
+                let change = AccountChange { suspended: Some(false), ..AccountChange::default() };
+                alter(config, &account, change, done, out).await?;
+            } else {
+                let opened = ask(config, AdminCommand::AccountReopen { account: id, done: who(done)? }).await?;
+                out.record(&opened, ACCOUNT_COLUMNS);
+            }
+        }
+        args::AccountCommand::Close { account, give_up, done } => {
+            let account: AccountId = account.parse().context("account")?;
+            let give_up = give_up.as_deref().map(amount).transpose()?;
+            let closed = ask(config, AdminCommand::AccountClose { account, give_up, done: who(done)? }).await?;
+            out.record(&closed, ACCOUNT_COLUMNS);
         }
         args::AccountCommand::Webhook { account, url, none: _ } => {
             let id: AccountId = account.parse().context("account")?;

@@ -232,7 +232,18 @@ pub enum AccountCommand {
         #[command(flatten)]
         done: ActorArgs,
     },
-    /// Serve a suspended account again.
+    /// Close an account in which nothing runs: its keys are revoked, nobody is in it any more, and
+    /// after 30 days nothing is known of its people. Ledger and usage log stay.
+    Close {
+        account: String,
+        /// What is left of its money and is given up, exactly; left out: nothing may be left. Pay
+        /// it out first with a negative `account adjust`.
+        #[arg(long, value_name = "USD")]
+        give_up: Option<String>,
+        #[command(flatten)]
+        done: ActorArgs,
+    },
+    /// Serve a suspended account again, or open one that was closed within the last 30 days.
     Reopen {
         account: String,
         #[command(flatten)]

@@ -28,6 +28,8 @@ struct ExportPlace {
     taken_at: AtomicI64,
     /// Somebody else has it.
     lost: AtomicBool,
+    /// It is of everything an account has.
+    whole: bool,
 }
 
 impl ExportPlace {
@@ -47,12 +49,22 @@ pub struct Exporting {
 impl Exports {
     /// `None`: too many run.
     pub fn begin(self: &Arc<Self>, of: Option<AccountId>, now: i64) -> Option<Exporting> {
+        self.begin_one(of, false, now)
+    }
+
+    /// The same of everything an account has: one at a time.
+    pub fn begin_whole(self: &Arc<Self>, of: AccountId, now: i64) -> Option<Exporting> {
+        self.begin_one(Some(of), true, now)
+    }
+
+    fn begin_one(self: &Arc<Self>, of: Option<AccountId>, whole: bool, now: i64) -> Option<Exporting> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = |running: &HashMap<Option<AccountId>, Vec<Arc<ExportPlace>>>| {
             let own = running.get(&of).map_or(0, Vec::len);
+            let twice = whole && running.get(&of).is_some_and(|own| own.iter().any(|place| place.whole));
             let customers: usize = running.iter().filter(|(of, _)| of.is_some()).map(|(_, own)| own.len()).sum();
             match of {
-                Some(_) => own >= MOST_OF_ONE || customers >= MOST,
+                Some(_) => twice || own >= MOST_OF_ONE || customers >= MOST,
                 None => own >= MOST_OF_OPERATORS,
             }
         };
@@ -69,7 +81,7 @@ impl Exports {
         if is_full(&running) {
             return None;
         }
-        let place = Arc::new(ExportPlace { taken_at: AtomicI64::new(now), lost: AtomicBool::new(false) });
+        let place = Arc::new(ExportPlace { taken_at: AtomicI64::new(now), lost: AtomicBool::new(false), whole });
         running.entry(of).or_default().push(place.clone());
         Some(Exporting { all: self.clone(), of, place })
     }
@@ -118,6 +130,16 @@ mod tests {
         assert!(exports.begin(account(1), 0).is_some(), "those of operators do not count");
         drop((others, operators));
         assert!(exports.running.lock().expect("a lock").is_empty(), "nothing is left behind");
+    }
+
+    #[test]
+    fn everything_is_read_once_at_a_time() {
+        let exports = Arc::new(Exports::default());
+        let of = AccountId([1; 16]);
+        let first = exports.begin_whole(of, 0).expect("a place");
+        assert!(exports.begin_whole(of, 0).is_none() && exports.begin_whole(AccountId([2; 16]), 0).is_some());
+        assert!(exports.begin(Some(of), 0).is_some(), "of the usage log another");
+        assert!(exports.begin_whole(of, 60_001).is_some() && !first.goes_on(60_002), "one that stalls gives way");
     }
 
     #[test]

@@ -46,6 +46,16 @@ pub struct Account {
     /// Where it wants to hear of all its tasks.
     #[serde(default)]
     pub webhook_url: Option<String>,
+    /// Members see what all keys of the account use, and not only those they made.
+    #[serde(default, rename = "members_see_all_usage")]
+    pub members_see_all: bool,
+    /// Since when it is closed: nobody is in it, and its keys are revoked. The column is called
+    /// `ended_at`.
+    #[serde(default, rename = "closed_at_ms")]
+    pub closed_at: Option<i64>,
+    /// Since when it cannot be reopened, and nothing is known of its people.
+    #[serde(default, rename = "erased_at_ms")]
+    pub erased_at: Option<i64>,
 }
 
 /// Wish for a new account.

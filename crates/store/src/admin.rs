@@ -6,6 +6,8 @@ mod alerts;
 mod money;
 mod people;
 
+pub use money::Refund;
+
 use std::future::Future;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -74,6 +76,15 @@ pub enum AdminCommand {
         account: AccountId,
         url: Option<String>,
         #[serde(default)]
+        done: Attribution,
+    },
+    AccountClose {
+        account: AccountId,
+        give_up: Option<Money>,
+        done: Attribution,
+    },
+    AccountReopen {
+        account: AccountId,
         done: Attribution,
     },
     AccountExpiring {
@@ -331,16 +342,6 @@ pub enum Audit {
     Strict,
     /// What has changed since the last audit of the server.
     Changed,
-}
-
-/// Gives back what a call was charged, or part of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Refund {
-    pub call: CallId,
-    /// `None`: all of it.
-    pub amount: Option<Money>,
-    pub reason: String,
-    pub actor: String,
 }
 
 /// Why a command over the socket has no result.

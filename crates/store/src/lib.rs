@@ -80,7 +80,7 @@ pub use ids::{
 };
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use ledger::entries::{ENTRY_COLUMNS, Entry, EntryPage};
-pub use manage::{AccountSearch, ChangeClaim, ChangeKey, UsageSearch, WebhookTry};
+pub use manage::{AccountSearch, CallReach, ChangeClaim, ChangeKey, UsageSearch, WebhookTry};
 pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};
 pub use operator::workflow::{WorkflowMove, WorkflowVerb};
@@ -105,6 +105,7 @@ pub use response::{
 pub use route_health::{CountedRoute, RouteCounts, quarter_of};
 pub use social::{SocialDay, SocialFull, SocialLimit, SocialTake, SocialTurn, SocialVain};
 pub use statement::{STATEMENT_EVENTS, Statement, StatementLine, StatementSpan};
+pub use store::closing::CLOSE_GRACE_MS;
 pub use store::passkeys::MOST_PASSKEYS;
 pub use store::sums::{ExportPage, USAGE_EXPORT_PAGE};
 pub use store::{OpenedStore, Receipted, Store};

@@ -5,8 +5,8 @@
 use serde::Serialize;
 
 use crate::account::{Account, Key};
-use crate::ids::{AccountId, CallId, TaskId};
-use crate::sums::UsageFilter;
+use crate::ids::{AccountId, CallId, PersonId, TaskId};
+use crate::sums::{SumViewer, UsageFilter};
 use sha2::{Digest, Sha256};
 
 /// Secrets of one key that still work beside its own.
@@ -58,6 +58,38 @@ pub struct WebhookTry {
     pub outcome: String,
 }
 
+/// Whose calls somebody may read: all of an account, or those of the keys that one person made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallReach {
+    pub account: AccountId,
+    pub person: Option<PersonId>,
+}
+
+impl From<AccountId> for CallReach {
+    fn from(account: AccountId) -> CallReach {
+        CallReach { account, person: None }
+    }
+}
+
+impl CallReach {
+    pub fn is_whole(&self) -> bool {
+        self.person.is_none()
+    }
+
+    /// The same for questions about sums.
+    pub fn viewer(self) -> SumViewer {
+        match self.person {
+            Some(person) => SumViewer::Person(self.account, person),
+            None => SumViewer::Customer(self.account),
+        }
+    }
+
+    /// All rows of the usage log that it has.
+    pub fn filter(self) -> UsageFilter {
+        UsageFilter { account: Some(self.account), made_by: self.person, ..UsageFilter::default() }
+    }
+}
+
 /// Rows of the usage log, newest first.
 #[derive(Clone, Debug)]
 pub struct UsageSearch {
@@ -90,7 +122,8 @@ fn version(of: &impl Serialize) -> String {
 impl Account {
     /// The version of what can be changed in it.
     pub fn version(&self) -> String {
-        version(&(&self.name, &self.groups, &self.limits, self.suspended_at.is_some(), &self.webhook_url))
+        let set = (&self.webhook_url, self.members_see_all);
+        version(&(&self.name, &self.groups, &self.limits, self.suspended_at.is_some(), set))
     }
 }
 

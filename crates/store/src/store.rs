@@ -62,6 +62,7 @@ mod alerts;
 mod calls;
 mod catalogs;
 mod client_secrets;
+pub(crate) mod closing;
 mod deliveries;
 mod invites;
 mod issuers;

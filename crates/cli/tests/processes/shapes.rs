@@ -236,6 +236,10 @@ fn accounts(tried: &mut Tried, call: &str) {
     tried.run("account update", &[&id, "--name", "Example GmbH"]);
     tried.run("account suspend", &[&id, "--reason", "chargeback"]);
     tried.run("account reopen", &[&id]);
+    let gone = text(&tried.run("account create", &["Gone Ltd", "--trial", "1"])["account_id"]);
+    let closed = tried.run("account close", &[&gone, "--give-up", "1", "--reason", "asked for"]);
+    assert!(closed["closed_at_ms"].is_number(), "{closed}");
+    assert!(tried.run("account reopen", &[&gone])["closed_at_ms"].is_null());
     tried.run("account webhook", &[&id, "https://example.com/hook"]);
     tried.run("account list", &[]);
     tried.run("key create", &[&id, "--name", "laptop", "--model", "tollgate-demo", "--ip", "10.0.0.0/8"]);

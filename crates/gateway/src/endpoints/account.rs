@@ -2,7 +2,7 @@
 
 use super::openapi::shapes::{list, named, nano, number, text};
 use super::reading;
-use super::row::{Access, Family, Row};
+use super::row::{Access, Family, MembersSee, Row};
 use crate::app::App;
 use crate::quotes::Calculation;
 use crate::refusal::Refusal;
@@ -15,14 +15,15 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_catalog::{Money, Price};
 use tollgate_store::{
-    AccountId, CallEntry, CallId, Counters, Ending, Expiring, KeyAndAccount, Limits, Quota, StorageUsed, StoreError,
-    UsagePage, UsageRow, Used, next_day, next_month,
+    CallEntry, CallId, CallReach, Counters, Ending, Expiring, KeyAndAccount, Limits, Quota, StorageUsed, StoreError,
+    UsagePage, UsageRow, UsageSearch, Used, next_day, next_month,
 };
 use tollgate_wire::HiddenCosts;
 use tollgate_wire::error::{Code, ErrorFormat};
 
 const PAGE: u32 = 50;
 const LARGEST_PAGE: u32 = 500;
+const DAY_MS: i64 = 86_400_000;
 
 pub const FAMILY: Family = Family { tag: "account", rows, schemas };
 
@@ -32,9 +33,11 @@ fn rows() -> Vec<Row> {
         Row::get("/v1/balance", Access::Key, balance, whole).gives(named("Balance")),
         Row::get("/v1/usage", Access::Key, usage, "The usage log, newest first")
             .with(usage_page)
-            .gives(named("UsageList")),
+            .gives(named("UsageList"))
+            .to_members(MembersSee::OwnKeys),
         Row::get("/v1/usage/{call_id}", Access::Key, usage_of, "One call with its price and charge")
-            .gives(named("Usage")),
+            .gives(named("Usage"))
+            .to_members(MembersSee::OwnKeys),
     ]
 }
 
@@ -135,7 +138,14 @@ fn sum(a: Money, b: Money) -> Result<Money, Refusal> {
 pub async fn usage(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
     answer(&app, request, async |caller| {
         let page = page(query.as_deref().unwrap_or(""))?;
-        let mut rows = app.store.usage(Some(caller.account.id), UsagePage { limit: page.limit + 1, ..page }).await?;
+        let (reach, limit) = (caller.reach(&app.store).await?, page.limit + 1);
+        let mut rows = if reach.is_whole() {
+            app.store.usage(Some(caller.account.id), UsagePage { limit, ..page }).await?
+        } else {
+            let to_ms = app.world.now_ms().saturating_add(DAY_MS);
+            let search = UsageSearch { filter: reach.filter(), from_ms: 0, to_ms, before: page.before, limit };
+            app.store.usage_search(search).await?
+        };
         let more = rows.len() > page.limit as usize;
         rows.truncate(page.limit as usize);
         let next = more.then(|| rows.last().map(|row| row.call.to_string())).flatten();
@@ -147,15 +157,23 @@ pub async fn usage(State(app): State<Arc<App>>, RawQuery(query): RawQuery, reque
 }
 
 pub async fn usage_of(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
-    answer(&app, request, async |caller| call_detail(&app, caller.account.id, &id).await).await
+    answer(&app, request, async |caller| call_detail(&app, caller.reach(&app.store).await?, &id).await).await
+}
+
+/// The row of a call that has ended, if whoever asks may see it.
+pub(super) async fn usage_within(app: &App, reach: CallReach, call: CallId) -> Result<Option<UsageRow>, StoreError> {
+    match app.store.usage_of(reach.account, call).await? {
+        Some(row) if app.store.reaches(reach, row.key).await? => Ok(Some(row)),
+        _ => Ok(None),
+    }
 }
 
 /// One call of an account, whole.
-pub(super) async fn call_detail(app: &App, account: AccountId, id: &str) -> Result<Response, Refusal> {
+pub(super) async fn call_detail(app: &App, reach: CallReach, id: &str) -> Result<Response, Refusal> {
     let unknown = || Refusal::about(Code::NotFound, "call_id", format!("There is no call `{id}` of this account."));
     let call: CallId = id.parse().map_err(|_| unknown())?;
-    let row = app.store.usage_of(account, call).await?.ok_or_else(unknown)?;
-    let entries = app.store.entries_of(account, call).await?;
+    let row = usage_within(app, reach, call).await?.ok_or_else(unknown)?;
+    let entries = app.store.entries_of(reach.account, call).await?;
     let mut shown = [detail(&row, &entries)];
     with_runs(app, &[row], &mut shown).await?;
     Ok(reading::json(&shown[0]))

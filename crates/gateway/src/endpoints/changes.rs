@@ -55,7 +55,8 @@ pub fn with_versions(command: &str, answer: &mut Value) {
     let account = |value: &Value| serde_json::from_value::<Account>(value.clone()).ok().map(|one| one.version());
     let key = |value: &Value| serde_json::from_value::<Key>(value.clone()).ok().map(|one| one.version());
     let version: &dyn Fn(&Value) -> Option<String> = match command {
-        "account_show" | "account_change" | "account_webhook" | "account_create" | "account_list" => &account,
+        "account_show" | "account_change" | "account_webhook" | "account_create" | "account_list" | "account_close"
+        | "account_reopen" => &account,
         "key_change" | "key_create" | "key_revoke" | "key_rotate" | "key_list" => &key,
         _ => return,
     };

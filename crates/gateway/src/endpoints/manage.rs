@@ -1,7 +1,7 @@
 //! `/api/account/*`: what an account's owner does with it, by the same verbs that operators have
 //! (`admin/`), about one account alone. What is read as under `/v1` is read by the same functions.
 
-use super::account::{call_detail, row_json, with_runs};
+use super::account::{call_detail, row_json, usage_within, with_runs};
 use super::admin::field::{FieldKind, VerbField, may};
 use super::admin::schemas::{page, record};
 use super::admin::{accounts, alerts, house, keys};
@@ -9,7 +9,7 @@ use super::changes;
 use super::openapi::shapes::{named, number};
 use super::reading::{self, base};
 use super::receipts::receipt_of;
-use super::row::{Access, Family, Row};
+use super::row::{Access, Family, MembersSee, Row};
 use super::usage_sums::{own_export_row, own_sums_row, usage_asked};
 use super::video_tasks;
 use crate::app::App;
@@ -33,15 +33,28 @@ const MEMBER: AccountRole = AccountRole::Member;
 const OWNER: AccountRole = AccountRole::Owner;
 
 fn rows() -> Vec<Row> {
+    let mut rows = of_account();
+    rows.extend(of_calls());
+    rows
+}
+
+/// The account itself, its money and its keys.
+fn of_account() -> Vec<Row> {
     let (all, one) = ("/api/account/keys", "/api/account/keys/{key}");
-    let view = Access::Account(VIEWER);
-    let resend = "/api/account/webhooks/deliveries/{task}/resend";
     vec![
         accounts::SHOW
             .own(Method::GET, "/api/account", VIEWER, "The account: balance, limits, groups")
             .gives(named("Account")),
         accounts::RENAME
-            .own(Method::PATCH, "/api/account", OWNER, "Changes the name of the account")
+            .own(Method::PATCH, "/api/account", OWNER, "Changes the name of the account, and what its members see")
+            .gives(named("Account")),
+        accounts::CLOSE_OWN
+            .own(
+                Method::POST,
+                "/api/account/close",
+                OWNER,
+                "Closes the account; a session that was proved again, no key",
+            )
             .gives(named("Account")),
         accounts::HISTORY
             .own(
@@ -50,14 +63,18 @@ fn rows() -> Vec<Row> {
                 VIEWER,
                 "Top-ups, adjustments, refunds and expired credit, newest first",
             )
-            .gives(named("EventPage")),
+            .gives(named("EventPage"))
+            .to_members(MembersSee::Nothing),
         accounts::EXPIRING
             .own(Method::GET, "/api/account/expiring", VIEWER, "Trial credit that will expire, the earliest first")
             .gives(named("List")),
         house::OWN_AUDIT
             .own(Method::GET, "/api/account/audit", OWNER, "Who changed what in the account, newest first")
             .gives(named("AuditPage")),
-        keys::LIST.own(Method::GET, all, VIEWER, "The keys of the account").gives(named("KeyPage")),
+        keys::LIST
+            .own(Method::GET, all, VIEWER, "The keys of the account")
+            .gives(named("KeyPage"))
+            .to_members(MembersSee::OwnKeys),
         keys::CREATE
             .own(Method::POST, all, MEMBER, "A new key that makes calls; its secret is shown once")
             .gives(named("NewKey")),
@@ -73,6 +90,14 @@ fn rows() -> Vec<Row> {
                 "A new secret of a key, shown once; the one before works a while longer",
             )
             .gives(named("NewKey")),
+    ]
+}
+
+/// What was used, and who hears of it.
+fn of_calls() -> Vec<Row> {
+    let view = Access::Account(VIEWER);
+    let resend = "/api/account/webhooks/deliveries/{task}/resend";
+    vec![
         Row::get(
             "/api/account/usage",
             view,
@@ -80,17 +105,22 @@ fn rows() -> Vec<Row> {
             "The usage log by time, model, key, endpoint or ending, newest first",
         )
         .with(usage_parameters)
-        .gives(named("UsageList")),
+        .gives(named("UsageList"))
+        .to_members(MembersSee::OwnKeys),
         own_sums_row("/api/account/usage/sums"),
         own_export_row("/api/account/usage/export"),
+        super::account_export::row(),
         Row::get("/api/account/usage/{call_id}", view, call, "One call with its price and charge")
-            .gives(named("Usage")),
+            .gives(named("Usage"))
+            .to_members(MembersSee::OwnKeys),
         Row::get("/api/account/usage/{call_id}/receipt", view, receipt, "The signed receipt of a call that has ended")
             .gives(named("Receipt"))
-            .refused_with(&[409]),
+            .refused_with(&[409])
+            .to_members(MembersSee::OwnKeys),
         Row::get("/api/account/tasks", view, tasks, "The tasks of the account, newest first")
             .with(|| vec![number("limit", 1, 100, 20), after()])
-            .gives(named("List")),
+            .gives(named("List"))
+            .to_members(MembersSee::OwnKeys),
         accounts::WEBHOOK
             .own(
                 Method::PUT,
@@ -119,7 +149,8 @@ fn rows() -> Vec<Row> {
         .gives(named("WebhookSecret")),
         Row::get("/api/account/webhooks/deliveries", view, deliveries, "The newest tries to deliver webhooks")
             .with(|| vec![number("limit", 1, 500, 50), before()])
-            .gives(named("DeliveryPage")),
+            .gives(named("DeliveryPage"))
+            .to_members(MembersSee::OwnKeys),
         Row::post(resend, Access::Account(OWNER), resend_one, "Sends the news of a finished task again")
             .with(|| changes::parameters(false, false))
             .gives(named("Resent"))
@@ -155,11 +186,12 @@ fn paged(mut data: Vec<Value>, limit: u32, next: &str, by: &str) -> Value {
 
 async fn usage(State(app): State<Arc<App>>, request: Request) -> Response {
     look(&app, request, VIEWER, async |holder, parts| {
-        let asked = usage_asked(parts.uri.query().unwrap_or(""), holder.id(), app.world.now_ms())?;
+        let reach = holder.reach();
+        let asked = usage_asked(parts.uri.query().unwrap_or(""), reach, app.world.now_ms())?;
         let (from_ms, to_ms) = asked.query.range_ms();
         let (filter, limit) = (asked.query.filter().clone(), asked.limit);
         let rows = match asked.call {
-            Some(call) => app.store.usage_of(holder.id(), call).await?.into_iter().collect(),
+            Some(call) => usage_within(&app, reach, call).await?.into_iter().collect(),
             None => {
                 let search = UsageSearch { filter, from_ms, to_ms, before: asked.before, limit: limit + 1 };
                 app.store.usage_search(search).await?
@@ -173,11 +205,11 @@ async fn usage(State(app): State<Arc<App>>, request: Request) -> Response {
 }
 
 async fn call(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
-    look(&app, request, VIEWER, async |holder, _| call_detail(&app, holder.id(), &id).await).await
+    look(&app, request, VIEWER, async |holder, _| call_detail(&app, holder.reach(), &id).await).await
 }
 
 async fn receipt(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
-    look(&app, request, VIEWER, async |holder, _| receipt_of(&app, holder.id(), &id).await).await
+    look(&app, request, VIEWER, async |holder, _| receipt_of(&app, holder.reach(), &id).await).await
 }
 
 async fn tasks(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -187,7 +219,7 @@ async fn tasks(State(app): State<Arc<App>>, request: Request) -> Response {
         let after = query.text("after").map(|id| id.parse::<TaskId>()).transpose();
         let after = after.map_err(|_| wrong("after", "the id of the last task of the page before"))?;
         let page = TaskPage { after, limit: limit + 1, oldest_first: false };
-        let mut tasks = app.store.tasks(holder.id(), page).await?;
+        let mut tasks = app.store.tasks(holder.reach(), page).await?;
         let more = tasks.len() > limit as usize;
         tasks.truncate(limit as usize);
         let base = base(&app, &parts);
@@ -210,7 +242,7 @@ async fn deliveries(State(app): State<Arc<App>>, request: Request) -> Response {
         let mut query = VerbQuery::read(&parts, &[("limit", LIMIT_500), ("before", SEQ)])?;
         let limit = query.number("limit", 50);
         let before = query.0.remove("before").and_then(|before| before.as_i64());
-        let rows = app.store.deliveries(holder.id(), before, limit + 1).await?;
+        let rows = app.store.deliveries(holder.reach(), before, limit + 1).await?;
         Ok(reading::json(&paged(rows.iter().map(|row| json!(row)).collect(), limit, "next_before", "seq")))
     })
     .await

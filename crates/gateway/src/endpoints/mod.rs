@@ -3,6 +3,7 @@
 //! and a verb of `call` or `store`.
 
 pub mod account;
+mod account_export;
 pub mod admin;
 mod auth_tokens;
 pub mod changes;

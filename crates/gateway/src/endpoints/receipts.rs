@@ -1,9 +1,9 @@
 //! Receipts: the signed proof of what one call cost, and the public keys that verify it.
 
-use super::account::answer;
+use super::account::{answer, usage_within};
 use super::openapi::shapes::{named, text};
 use super::reading;
-use super::row::{Access, Family, Row};
+use super::row::{Access, Family, MembersSee, Row};
 use crate::app::App;
 use crate::refusal::Refusal;
 use axum::body::Body;
@@ -13,7 +13,7 @@ use http::{HeaderValue, header};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_store::receipt::price_id;
-use tollgate_store::{AccountId, CallId, Receipted, StoreError};
+use tollgate_store::{CallId, CallReach, Receipted, StoreError};
 use tollgate_wire::error::{Code, ErrorFormat};
 
 /// Keys change when the operator says so: others may keep the document for a minute.
@@ -26,7 +26,8 @@ fn rows() -> Vec<Row> {
     vec![
         Row::get("/v1/usage/{call_id}/receipt", Access::Key, receipt, "The signed receipt of a call that has ended")
             .gives(named("Receipt"))
-            .refused_with(&[409]),
+            .refused_with(&[409])
+            .to_members(MembersSee::OwnKeys),
         Row::get("/.well-known/tollgate-receipts", Access::Public, keys, "The public keys that verify receipts")
             .gives(named("ReceiptKeys")),
         Row::get("/api/pricing/versions/{price_id}", Access::Public, price, version)
@@ -36,14 +37,18 @@ fn rows() -> Vec<Row> {
 }
 
 pub async fn receipt(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
-    answer(&app, request, async |caller| receipt_of(&app, caller.account.id, &id).await).await
+    answer(&app, request, async |caller| receipt_of(&app, caller.reach(&app.store).await?, &id).await).await
 }
 
 /// The receipt of a call of an account.
-pub(super) async fn receipt_of(app: &App, account: AccountId, id: &str) -> Result<Response, Refusal> {
+pub(super) async fn receipt_of(app: &App, reach: CallReach, id: &str) -> Result<Response, Refusal> {
     let unknown = || Refusal::about(Code::NotFound, "call_id", format!("There is no call `{id}` of this account."));
     let call: CallId = id.parse().map_err(|_| unknown())?;
-    let signed = match app.store.receipt(account, call).await {
+    // Whose a call is that runs is not asked: to who sees only their own it is there when it ends.
+    if !reach.is_whole() {
+        usage_within(app, reach, call).await?.ok_or_else(unknown)?;
+    }
+    let signed = match app.store.receipt(reach.account, call).await {
         Ok(Receipted::Signed(signed)) => signed,
         Ok(Receipted::StillOpen) => {
             let message = "The call has not ended yet; its receipt is made from its end.";

@@ -71,6 +71,30 @@ impl Errors {
 /// Puts what a call continues into its body, because it is part of the price.
 pub type Expand = for<'a> fn(&'a App, &'a Caller, Bytes) -> BoxFuture<'a, Result<Bytes, Refusal>>;
 
+/// What a member of an account sees at an endpoint, unless an owner allows all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MembersSee {
+    /// The same as everybody in it.
+    All,
+    /// What the keys they made have used.
+    OwnKeys,
+    /// Nothing: it is about the money of the whole account.
+    Nothing,
+}
+
+impl MembersSee {
+    /// In words, where there is something to say.
+    pub fn about(self) -> Option<&'static str> {
+        match self {
+            MembersSee::All => None,
+            MembersSee::OwnKeys => {
+                Some("Members see what the keys they made have used, unless the account has `members_see_all_usage`.")
+            }
+            MembersSee::Nothing => Some("Not for members, unless the account has `members_see_all_usage`."),
+        }
+    }
+}
+
 /// How the price of a call is found before it is made.
 #[derive(Clone, Copy)]
 pub enum Quoted {
@@ -107,6 +131,8 @@ pub struct Row {
     pub serves: Option<&'static str>,
     /// The operator's command that it carries out.
     pub command: Option<&'static str>,
+    /// What members see of it.
+    pub members: MembersSee,
     /// The pattern it is routed by, where the router cannot express its path. Rows with the same
     /// pattern have one handler.
     pub(super) routed_by: Option<&'static str>,
@@ -139,6 +165,7 @@ impl Row {
             quoted: Quoted::Free,
             serves: None,
             command: None,
+            members: MembersSee::All,
             routed_by: None,
             names_itself: false,
             handler,
@@ -295,6 +322,12 @@ impl Row {
     /// Is how models of this endpoint type are asked.
     pub fn serves(mut self, endpoint_type: &'static str) -> Row {
         self.serves = Some(endpoint_type);
+        self
+    }
+
+    /// Shows members so much.
+    pub fn to_members(mut self, members: MembersSee) -> Row {
+        self.members = members;
         self
     }
 

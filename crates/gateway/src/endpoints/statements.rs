@@ -1,7 +1,7 @@
 //! Monthly statements: `/api/account/statements/{month}`, and the operator's of any account.
 
 use super::reading;
-use super::row::{Access, AccessRole, Family, Row, no_schemas};
+use super::row::{Access, AccessRole, Family, MembersSee, Row, no_schemas};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::statements::StatementForm;
@@ -30,7 +30,8 @@ fn rows() -> Vec<Row> {
     vec![
         Row::get(own, Access::Account(AccountRole::Viewer), of_own, "The statement of a month such as 2026-10")
             .with(words)
-            .gives_one_of(forms()),
+            .gives_one_of(forms())
+            .to_members(MembersSee::Nothing),
         Row::get(any, Access::Role(AccessRole::Operator), of_any, "The statement of an account and a month")
             .with(words)
             .gives_one_of(forms())
@@ -57,6 +58,7 @@ async fn of_own(
     let outcome = async {
         let holder = holder::authenticate(&app.register(), &parts).await?;
         holder.must_be(AccountRole::Viewer)?;
+        holder.must_see_all()?;
         statement(&app, holder.id(), &month, query.as_deref().unwrap_or("")).await
     };
     let outcome = reading::guarded(outcome).await;

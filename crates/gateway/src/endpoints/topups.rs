@@ -5,7 +5,7 @@
 use super::admin::{object, unknown, wrong};
 use super::openapi::shapes::{idempotency, named, nano, number, text, text_or_null};
 use super::reading;
-use super::row::{Access, Family, Row};
+use super::row::{Access, Family, MembersSee, Row};
 use crate::app::App;
 use crate::payments::codes;
 use crate::refusal::Refusal;
@@ -41,10 +41,14 @@ fn rows() -> Vec<Row> {
             } }))
             .gives(named("Order"))
             .refused_with(&[404, 409, 429, 502]),
-        Row::get(TOPUPS, viewer, orders, "Orders of the account, newest first").with(order_page).gives(named("OrderPage")),
+        Row::get(TOPUPS, viewer, orders, "Orders of the account, newest first")
+            .with(order_page)
+            .gives(named("OrderPage"))
+            .to_members(MembersSee::Nothing),
         Row::get("/api/account/topups/{order_id}", viewer, order, "One order as it stands")
             .gives(named("Order"))
-            .refused_with(&[404]),
+            .refused_with(&[404])
+            .to_members(MembersSee::Nothing),
         Row::post("/api/account/redeem", owner, redeem, "Redeems a code")
             .takes(json!({ "type": "object", "required": ["code"], "additionalProperties": false, "properties": {
                 "code": { "type": "string", "minLength": 1, "maxLength": 128 },
@@ -116,6 +120,7 @@ async fn may_pay(app: &App, holder: &AccountHolder) -> Result<(), Refusal> {
 
 async fn orders(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
     held(&app, request, AccountRole::Viewer, async |holder, _, _| {
+        holder.must_see_all()?;
         let filter = filter(query.as_deref().unwrap_or(""))?;
         let limit = filter.limit as usize;
         let asked = OrderFilter { account: Some(holder.id()), limit: filter.limit + 1, ..filter };
@@ -155,6 +160,7 @@ fn filter(query: &str) -> Result<OrderFilter, Refusal> {
 
 async fn order(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
     held(&app, request, AccountRole::Viewer, async |holder, _, _| {
+        holder.must_see_all()?;
         let missing = || Refusal::about(Code::NotFound, "order_id", "There is no such order of this account.");
         let id: OrderId = id.parse().map_err(|_| missing())?;
         let found = app.store.order(id).await?.filter(|order| order.account == holder.id()).ok_or_else(missing)?;

@@ -5,7 +5,7 @@ use super::account::{answer, row_json, with_runs};
 use super::manage::{call_id, look, wrong};
 use super::openapi::shapes::{named, nano, text};
 use super::reading;
-use super::row::{Access, AccessRole, Family, Row};
+use super::row::{Access, AccessRole, Family, MembersSee, Row};
 use crate::app::App;
 use crate::csv::csv_line;
 use crate::exports::Exporting;
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_media::social::pairs;
 use tollgate_store::{
-    AccountId, CallId, Counter, Ending, ExportPage, StoreError, SumAsk, SumFault, SumQuery, SumViewer,
+    CallId, CallReach, Counter, Ending, ExportPage, StoreError, SumAsk, SumFault, SumQuery, SumViewer,
     USAGE_EXPORT_PAGE, UsageRow, WrongSum,
 };
 use tollgate_wire::error::{Code, ErrorFormat};
@@ -32,10 +32,14 @@ pub const FAMILY: Family = Family { tag: "usage added up", rows, schemas };
 fn rows() -> Vec<Row> {
     let sums = "Usage and charges added up by time, model, key, endpoint or ending, in any time zone";
     vec![
-        Row::get("/v1/usage/sums", Access::Key, own_sums, sums).with(sum_parameters).gives(named("UsageSums")),
+        Row::get("/v1/usage/sums", Access::Key, own_sums, sums)
+            .with(sum_parameters)
+            .gives(named("UsageSums"))
+            .to_members(MembersSee::OwnKeys),
         Row::get("/v1/usage/export", Access::Key, own_export, "The usage log as CSV or JSON lines")
             .with(export_parameters)
-            .gives_one_of(export_media()),
+            .gives_one_of(export_media())
+            .to_members(MembersSee::OwnKeys),
     ]
 }
 
@@ -60,13 +64,16 @@ enum ExportForm {
 }
 
 async fn own_sums(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
-    answer(&app, request, async |caller| sums_of(&app, query.as_deref().unwrap_or(""), caller.account.id).await).await
+    answer(&app, request, async |caller| {
+        sums_of(&app, query.as_deref().unwrap_or(""), caller.reach(&app.store).await?).await
+    })
+    .await
 }
 
 async fn own_export(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
     answer(&app, request, async |caller| {
         let (ask, form) = asked(query.as_deref().unwrap_or(""), &[&SHARED[..], &["format"]])?;
-        export(&app, &ask, form, SumViewer::Customer(caller.account.id)).await
+        export(&app, &ask, form, caller.reach(&app.store).await?.viewer()).await
     })
     .await
 }
@@ -88,17 +95,19 @@ pub(super) fn own_sums_row(path: &'static str) -> Row {
     Row::get(path, Access::Account(AccountRole::Viewer), holders_sums, sums)
         .with(sum_parameters)
         .gives(named("UsageSums"))
+        .to_members(MembersSee::OwnKeys)
 }
 
 pub(super) fn own_export_row(path: &'static str) -> Row {
     Row::get(path, Access::Account(AccountRole::Viewer), holders_export, "The usage log as CSV or JSON lines")
         .with(export_parameters)
         .gives_one_of(export_media())
+        .to_members(MembersSee::OwnKeys)
 }
 
 async fn holders_sums(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
     look(&app, request, AccountRole::Viewer, async |holder, _| {
-        sums_of(&app, query.as_deref().unwrap_or(""), holder.id()).await
+        sums_of(&app, query.as_deref().unwrap_or(""), holder.reach()).await
     })
     .await
 }
@@ -106,14 +115,14 @@ async fn holders_sums(State(app): State<Arc<App>>, RawQuery(query): RawQuery, re
 async fn holders_export(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: Request) -> Response {
     look(&app, request, AccountRole::Viewer, async |holder, _| {
         let (ask, form) = asked(query.as_deref().unwrap_or(""), &[&SHARED[..], &["format"]])?;
-        export(&app, &ask, form, SumViewer::Customer(holder.id())).await
+        export(&app, &ask, form, holder.reach().viewer()).await
     })
     .await
 }
 
-async fn sums_of(app: &App, query: &str, account: AccountId) -> Result<Response, Refusal> {
+async fn sums_of(app: &App, query: &str, reach: CallReach) -> Result<Response, Refusal> {
     let (ask, _) = asked(query, &[&SHARED[..], &OF_SUMS])?;
-    let query = ask.checked(SumViewer::Customer(account), app.world.now_ms()).map_err(wrong_sum)?;
+    let query = ask.checked(reach.viewer(), app.world.now_ms()).map_err(wrong_sum)?;
     Ok(reading::json(&app.store.usage_sums(&query).await.map_err(not_added_up)?))
 }
 
@@ -126,7 +135,7 @@ pub(super) struct UsageAsked {
 }
 
 /// The words of a question about rows; without a time it is about all there are.
-pub(super) fn usage_asked(query: &str, account: AccountId, now_ms: i64) -> Result<UsageAsked, Refusal> {
+pub(super) fn usage_asked(query: &str, reach: CallReach, now_ms: i64) -> Result<UsageAsked, Refusal> {
     let mut rest = Vec::new();
     let (mut call, mut before, mut limit) = (None, None, 50);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -143,7 +152,7 @@ pub(super) fn usage_asked(query: &str, account: AccountId, now_ms: i64) -> Resul
     }
     let (mut ask, _) = asked(&rest.join("&"), &[&SHARED])?;
     ask.from.get_or_insert_with(|| "2020-01-01".to_owned());
-    let query = ask.checked(SumViewer::Customer(account), now_ms).map_err(wrong_sum)?;
+    let query = ask.checked(reach.viewer(), now_ms).map_err(wrong_sum)?;
     Ok(UsageAsked { query, call, before, limit })
 }
 
@@ -220,7 +229,7 @@ struct Export {
 async fn export(app: &Arc<App>, ask: &SumAsk, form: ExportForm, viewer: SumViewer) -> Result<Response, Refusal> {
     let query = ask.checked(viewer, app.world.now_ms()).map_err(wrong_sum)?;
     let of = match viewer {
-        SumViewer::Customer(account) => Some(account),
+        SumViewer::Customer(account) | SumViewer::Person(account, _) => Some(account),
         SumViewer::Operator => None,
     };
     let busy = || Refusal::new(Code::Overloaded, "Too many exports are being read; try again when one has ended.");

@@ -1,6 +1,6 @@
 //! Reading, listing and deleting video tasks: `/v1/videos…` in OpenAI's shape,
 //! `/v1/video/generations/{id}` in the legacy one. A key sees all tasks of its account, whatever
-//! models it may use itself; another account's task does not exist.
+//! models it may use itself; that of a member sees those of this member. Another's does not exist.
 
 use super::reading::{self, base};
 use crate::app::App;
@@ -52,7 +52,8 @@ pub async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery, reques
     let found = reading::guarded(async {
         let caller = reading::caller(&app, &parts).await?;
         let page = page(query.as_deref().unwrap_or_default())?;
-        let mut tasks = app.store.tasks(caller.account.id, TaskPage { limit: page.limit + 1, ..page }).await?;
+        let mut tasks =
+            app.store.tasks(caller.reach(&app.store).await?, TaskPage { limit: page.limit + 1, ..page }).await?;
         let more = tasks.len() > page.limit as usize;
         tasks.truncate(page.limit as usize);
         let base = base(&app, &parts);
@@ -97,7 +98,8 @@ pub async fn own(app: &App, caller: &Caller, id: &str) -> Result<Task, Refusal> 
     let known: TaskId = id.parse().map_err(|_| unknown(id))?;
     let found = app.store.task(caller.account.id, known).await?;
     // What was refused when it was sent never became a task; its caller got the error.
-    found.filter(|task| task.state != TaskState::Refused).ok_or_else(|| unknown(id))
+    let task = found.filter(|task| task.state != TaskState::Refused).ok_or_else(|| unknown(id))?;
+    if caller.sees(&app.store, task.key).await? { Ok(task) } else { Err(unknown(id)) }
 }
 
 /// The same, asked of its provider first where what we know is old.

@@ -1,7 +1,7 @@
 //! Video tasks: the rows of what `video_create.rs`, `video_tasks.rs` and `video_content.rs` answer.
 
 use super::openapi::shapes::{idempotency, item_page, named, text};
-use super::row::{Access, Errors, Family, Row};
+use super::row::{Access, Errors, Family, MembersSee, Row};
 use super::{video_content, video_create, video_tasks};
 use crate::sale::offers::ENDPOINT_TYPE;
 use serde_json::{Value, json};
@@ -30,10 +30,12 @@ fn rows() -> Vec<Row> {
         .quoted(video_create::remix_is_not_quoted),
         Row::get(all, Access::Key, video_tasks::list, "The video tasks of the account, newest first")
             .with(item_page)
-            .gives(named("VideoList")),
+            .gives(named("VideoList"))
+            .to_members(MembersSee::OwnKeys),
         Row::get(one, Access::Key, video_tasks::one, "A video task in OpenAI's shape")
             .gives(named("Video"))
-            .refused_with(&[502, 504]),
+            .refused_with(&[502, 504])
+            .to_members(MembersSee::OwnKeys),
         Row::delete(one, Access::Key, video_tasks::delete, "Removes a video task that has ended")
             .gives(named("VideoDeleted"))
             .refused_with(&[409, 502]),
@@ -43,11 +45,13 @@ fn rows() -> Vec<Row> {
             .replies_with(206, "video/mp4", file())
             .replies_bare(302)
             .replies_bare(416)
-            .refused_with(&[409, 502, 504]),
+            .refused_with(&[409, 502, 504])
+            .to_members(MembersSee::OwnKeys),
         Row::get(legacy, Access::Key, video_tasks::legacy, "A video task in the legacy shape")
             .gives(named("LegacyVideo"))
             .errors(Errors::LegacyVideo)
-            .refused_with(&[502, 504]),
+            .refused_with(&[502, 504])
+            .to_members(MembersSee::OwnKeys),
     ]
 }
 

@@ -20,7 +20,11 @@ impl PaymentDesk {
         if !stops && order.stops_account {
             store.change_order(order.id, |order| order.stops_account = false).await?;
             let others = store.orders_owing(order.account).await?;
-            if !others.iter().any(|one| one.id != order.id && (one.stops_account || self.stands_in_the_way(one))) {
+            // Closed is more than suspended, and an operator's to undo.
+            let closed = settled.account.closed_at.is_some();
+            if !closed
+                && !others.iter().any(|one| one.id != order.id && (one.stops_account || self.stands_in_the_way(one)))
+            {
                 self.suspend(order, false, "nothing is owed any more").await?;
             }
         }

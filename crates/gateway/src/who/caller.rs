@@ -15,7 +15,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tollgate_catalog::Money;
-use tollgate_store::{Account, HoldRefused, Key, KeyAndAccount, KeyScope};
+use tollgate_store::{
+    Account, AccountRole, CallReach, HoldRefused, Key, KeyAndAccount, KeyId, KeyScope, Store, StoreError,
+};
 use tollgate_wire::error::Code;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -89,6 +91,26 @@ impl Caller {
 
     fn may_come_from(&self, ip: IpAddr) -> bool {
         self.networks.as_ref().is_none_or(|list| list.iter().any(|net| net.contains(&ip)))
+    }
+
+    /// Whose calls are shown to who comes with this key: all of the account, or what the member who
+    /// made the key may see. A key that nobody made while signed in is the account's.
+    pub async fn reach(&self, store: &Store) -> Result<CallReach, StoreError> {
+        let account = self.account.id;
+        let Some(person) = self.key.person.filter(|_| !self.account.members_see_all) else { return Ok(account.into()) };
+        match store.role_in(account, person).await? {
+            Some(AccountRole::Owner | AccountRole::Viewer) => Ok(account.into()),
+            // Whoever has left sees as little.
+            Some(AccountRole::Member) | None => Ok(CallReach { account, person: Some(person) }),
+        }
+    }
+
+    /// Whether what another key has begun is shown to who comes with this one.
+    pub async fn sees(&self, store: &Store, key: KeyId) -> Result<bool, StoreError> {
+        if key == self.key.id {
+            return Ok(true);
+        }
+        store.reaches(self.reach(store).await?, key).await
     }
 
     pub fn may_use(&self, model: &str) -> bool {

@@ -10,7 +10,7 @@ use super::person;
 use crate::refusal::Refusal;
 use http::request::Parts;
 pub use tollgate_store::AccountRole;
-use tollgate_store::{Account, AccountId, KeyScope, Membership, PersonId};
+use tollgate_store::{Account, AccountId, CallReach, KeyScope, Membership, PersonId};
 use tollgate_wire::error::Code;
 
 /// Somebody who manages an account.
@@ -46,6 +46,17 @@ impl AccountHolder {
         Err(Refusal::new(Code::RoleNotAllowed, "Your role in this account does not allow this."))
     }
 
+    /// Whose calls they see: a member those of the keys they made, unless an owner allows all.
+    pub fn reach(&self) -> CallReach {
+        let own = self.role == AccountRole::Member && !self.account.members_see_all;
+        CallReach { account: self.id(), person: self.person.filter(|_| own) }
+    }
+
+    /// Refuses whoever sees only their own: what is shown is of all.
+    pub fn must_see_all(&self) -> Result<(), Refusal> {
+        if self.reach().is_whole() { Ok(()) } else { Err(not_for_members()) }
+    }
+
     /// Refuses changes in an account that the operator has suspended; reading goes on.
     pub fn may_change(&self) -> Result<(), Refusal> {
         match self.account.suspended_at {
@@ -56,6 +67,13 @@ impl AccountHolder {
             )),
         }
     }
+}
+
+/// To a member who sees only their own.
+pub fn not_for_members() -> Refusal {
+    let text = "This shows the money of the whole account. It takes the role owner or viewer, or an owner who sets \
+                `members_see_all_usage` by PATCH /api/account.";
+    Refusal::new(Code::RoleNotAllowed, text)
 }
 
 /// Finds whoever manages an account or says why not. Keys that buy are known and refused; all other

@@ -8,7 +8,7 @@ use crate::workers::alerts::measure;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;
-use tollgate_store::{AuditReport, FILL_STEP, StoreError};
+use tollgate_store::{AuditReport, CLOSE_GRACE_MS, FILL_STEP, StoreError};
 
 /// A revoked key must stop working within five seconds on every replica.
 const KEYS: Duration = Duration::from_secs(1);
@@ -127,6 +127,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             // Some at a time, so that nobody waits for them.
             while app.store.forget_responses(app.world.sure_ms()).await? > 0 && !app.shutdown.ended.is_cancelled() {}
             let sure = app.world.sure_ms();
+            while app.store.erase_closed(sure - CLOSE_GRACE_MS).await? > 0 && !app.shutdown.ended.is_cancelled() {}
             if app.settings.people.enabled {
                 app.store.forget_people(sure, sure - LONGEST_SESSION_MS, sure - UNVERIFIED_MS).await?;
                 app.metrics.people.sessions.set(app.store.sessions_open().await?);

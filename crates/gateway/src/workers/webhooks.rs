@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tollgate_store::{AccountId, StoreError, Webhook, WebhookOutcome, WebhookWish};
+use tollgate_store::{AccountId, StoreError, Task, Webhook, WebhookOutcome, WebhookWish};
 
 /// How often the outbox is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -105,9 +105,17 @@ async fn take(app: &App, desk: &Desk) -> Result<Vec<Webhook>, StoreError> {
     Ok(taken)
 }
 
+async fn news(app: &App, webhook: &Webhook) -> Result<Option<Task>, StoreError> {
+    let account = app.store.account(webhook.account).await?;
+    if account.is_none_or(|account| account.closed_at.is_some()) {
+        return Ok(None);
+    }
+    app.store.webhook_task(webhook.task).await
+}
+
 async fn one(app: &App, webhook: Webhook) {
-    // One that was deleted meanwhile has ended all the same.
-    let outcome = match app.store.webhook_task(webhook.task).await {
+    // One that was deleted meanwhile has ended all the same. Of a closed account nobody hears.
+    let outcome = match news(app, &webhook).await {
         Ok(Some(task)) => webhooks::deliver(&app.video, &webhook, &task).await,
         Ok(None) => WebhookOutcome::Over,
         // Taken again when the lease ends.

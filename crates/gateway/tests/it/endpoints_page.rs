@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use tollgate_gateway::endpoints::row::MembersSee;
 use tollgate_gateway::endpoints::{Access, AccessRole, Row, rows};
 use tollgate_gateway::who::holder::AccountRole;
 
@@ -52,7 +53,11 @@ fn who(row: &Row) -> &'static str {
         Access::Session => "session",
         Access::Key => "key",
         Access::Paid => "paid",
-        Access::Account(AccountRole::Viewer) => "viewer",
+        Access::Account(AccountRole::Viewer) => match row.members {
+            MembersSee::All => "viewer",
+            MembersSee::OwnKeys => "viewer; member: own keys",
+            MembersSee::Nothing => "viewer, not member",
+        },
         Access::Account(AccountRole::Member) => "member",
         Access::Account(AccountRole::Owner) => "owner",
         Access::Role(AccessRole::Operator) => "operator",

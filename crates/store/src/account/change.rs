@@ -25,6 +25,8 @@ pub struct AccountChange {
     pub limits: NewLimits,
     /// `true`: nothing new begins in it; `false`: all is as before.
     pub suspended: Option<bool>,
+    /// Whether members see what all keys of it use.
+    pub members_see_all_usage: Option<bool>,
 }
 
 /// A change of a key; what is not named stays.
@@ -85,6 +87,8 @@ impl AccountChange {
         let groups = self.groups.as_ref().map(|groups| groups.join(","));
         lines.note("groups", Some(&before.groups.join(",")), groups.as_ref().map(Some));
         lines.limits(&before.limits, self.limits);
+        let seen = self.members_see_all_usage.as_ref();
+        lines.note("members_see_all_usage", Some(&before.members_see_all), seen.map(Some));
         Logged { action, detail: lines.0.join("; "), done, account: before.id }
     }
 }

@@ -90,16 +90,17 @@ impl PostgresEngine {
         // Suspended twice keeps the first time.
         let sql = with_event(
             "UPDATE account SET name = coalesce($2, name), groups = coalesce($3, groups), \
-             closed_at = CASE $4::boolean WHEN true THEN coalesce(closed_at, $9::bigint) WHEN false THEN NULL ELSE closed_at END, \
+             closed_at = CASE $4::boolean WHEN true THEN coalesce(closed_at, $10::bigint) WHEN false THEN NULL ELSE closed_at END, \
              day_limit = CASE WHEN $5 THEN $6 ELSE day_limit END, month_limit = CASE WHEN $7 THEN $8 ELSE month_limit END, \
+             members_see_all = coalesce($9, members_see_all), \
              changed_at = greatest(tollgate_now(), changed_at + 1) WHERE id = $1",
-            9,
+            10,
         );
         let (set_day, day) = change.limits.day.parts();
         let (set_month, month) = change.limits.month.parts();
         let Logged { action, detail, done, account } = &logged;
         let detail = &bounded_detail(detail);
-        let params: [SqlParam<'_>; 17] = [
+        let params: [SqlParam<'_>; 18] = [
             &id.0.as_slice(),
             &change.name,
             &change.groups.as_ref().map(json),
@@ -108,6 +109,7 @@ impl PostgresEngine {
             &day,
             &set_month,
             &month,
+            &change.members_see_all_usage,
             &self.now(),
             &done.actor,
             action,

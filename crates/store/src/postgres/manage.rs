@@ -13,7 +13,7 @@ use crate::call::wish::end_of_entries;
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId, TaskId};
 use crate::manage::{
-    AccountSearch, ChangeClaim, ChangeKey, FORMER_REMEMBERED_MS, MOST_DELIVERIES, MOST_FORMER, MOST_REPLIES,
+    AccountSearch, CallReach, ChangeClaim, ChangeKey, FORMER_REMEMBERED_MS, MOST_DELIVERIES, MOST_FORMER, MOST_REPLIES,
     REPLY_REMEMBERED_MS, UsageSearch, WebhookTry,
 };
 use crate::margin::first_id;
@@ -126,12 +126,14 @@ impl PostgresEngine {
 
     pub async fn deliveries(
         &self,
-        account: AccountId,
+        of: CallReach,
         before: Option<i64>,
         limit: u32,
     ) -> Result<Vec<WebhookTry>, StoreError> {
         let sql = "SELECT seq, call_id, at, url, attempt, status, outcome FROM webhook_delivery \
-                   WHERE account_id = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3";
+                   WHERE account_id = $1 AND seq < $2 AND ($4::bytea IS NULL OR call_id IN (SELECT t.call_id FROM task t \
+                   JOIN key k ON k.id = t.key_id WHERE t.call_id = webhook_delivery.call_id AND k.person_id = $4)) \
+                   ORDER BY seq DESC LIMIT $3";
         let one = |r: &Row| {
             Ok(WebhookTry {
                 seq: r.try_get(0)?,
@@ -144,7 +146,9 @@ impl PostgresEngine {
             })
         };
         let before = before.unwrap_or(i64::MAX);
-        self.rows(sql, &[&account.0.as_slice(), &before, &i64::from(limit)]).await?.iter().map(one).collect()
+        let person = of.person.as_ref().map(|id| id.0.as_slice());
+        let values: [SqlParam<'_>; 4] = [&of.account.0.as_slice(), &before, &i64::from(limit), &person];
+        self.rows(sql, &values).await?.iter().map(one).collect()
     }
 
     pub async fn resend_webhook(&self, account: AccountId, task: TaskId, url: String) -> Result<bool, StoreError> {

@@ -7,7 +7,9 @@ use tokio_postgres::types::Type;
 use super::PostgresEngine;
 use super::records::{READ_TIME, SqlParam};
 use crate::error::StoreError;
-use crate::person::statement::{PersonStatement, SqlRow, SqlValue};
+use crate::ids::AccountId;
+use crate::person::statement::{PersonStatement, SqlRow, SqlValue, must, values};
+use crate::store::closing::LeftMoney;
 
 /// "people" as a number: nobody else uses this lock.
 const TURN: i64 = 0x7065_6f70_6c65;
@@ -42,6 +44,33 @@ impl PostgresEngine {
         tx.commit().await?;
         *slot = Some(link);
         Ok(None)
+    }
+
+    /// Closes an account in which nothing is held and exactly so much is left, with what belongs to
+    /// that. `false`: it is another one by now.
+    pub(crate) async fn close_account(
+        &self,
+        id: AccountId,
+        left: LeftMoney,
+        now: i64,
+        mut write: Vec<PersonStatement>,
+    ) -> Result<bool, StoreError> {
+        const SQL: &str = "UPDATE account SET closed_at = coalesce(closed_at, $1), ended_at = $1, given_up_trial = $3, \
+             given_up_paid = $4, changed_at = greatest(tollgate_now(), changed_at + 1) WHERE id = $2 AND ended_at IS NULL \
+             AND trial_held = 0 AND paid_held = 0 AND trial_available = $3 AND paid_available = $4";
+        self.catch_up().await;
+        write.insert(0, must(SQL, values![now, id.0, left.trial, left.paid]));
+        Ok(self.write_people(write).await?.is_none())
+    }
+
+    /// Opens it again.
+    pub(crate) async fn reopen_account(
+        &self,
+        _: AccountId,
+        _: bool,
+        write: Vec<PersonStatement>,
+    ) -> Result<bool, StoreError> {
+        Ok(self.write_people(write).await?.is_none())
     }
 
     pub(crate) async fn people_rows(

@@ -13,12 +13,13 @@ use crate::margin::MarginRow;
 
 pub(super) const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_available, a.paid_available, \
      a.trial_held, a.paid_held, a.topped_up, a.groups, a.closed_at, a.day_limit, a.month_limit, a.day, a.day_used, a.month, \
-     a.month_used, a.webhook_url";
+     a.month_used, a.webhook_url, a.members_see_all, \
+     a.ended_at, a.erased_at";
 pub(super) const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, \
      k.revoked_at, k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, \
      k.month_used, k.scope, (SELECT max(f.until) FROM key_former f WHERE f.key_id = k.id), k.person_id, k.origin";
 const KEY_COLUMNS: usize = 24;
-const ACCOUNT_COLUMNS: usize = 18;
+const ACCOUNT_COLUMNS: usize = 21;
 /// Secrets that were changed for others, beside their keys and accounts.
 pub(super) const FORMER: &str =
     "f.hash, f.until FROM key_former f JOIN key k ON k.id = f.key_id JOIN account a ON a.id = k.account_id";
@@ -69,6 +70,9 @@ pub(super) fn account(r: &Row, at: usize, now: i64) -> Result<Account, StoreErro
         limits: Limits { total: None, day: limit(r, at + 11)?, month: limit(r, at + 12)? },
         used: used(r, at + 13)?.at(now),
         webhook_url: r.try_get(at + 17)?,
+        members_see_all: r.try_get::<_, Option<bool>>(at + 18)?.unwrap_or(false),
+        closed_at: r.try_get(at + 19)?,
+        erased_at: r.try_get(at + 20)?,
     })
 }
 

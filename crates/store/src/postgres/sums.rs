@@ -141,6 +141,10 @@ pub(super) fn conditions(table: &str, filter: &UsageFilter, values: &mut Vec<Own
         values.push(Box::new(account.0.to_vec()));
         text.push_str(&format!("{table}.account_id = ${} AND ", values.len()));
     }
+    if let Some(person) = filter.made_by {
+        values.push(Box::new(person.0.to_vec()));
+        text.push_str(&format!("{table}.key_id IN (SELECT id FROM key WHERE person_id = ${}) AND ", values.len()));
+    }
     for (column, wanted) in &filter.wanted {
         values.push(match wanted {
             Wanted::Id(id) => Box::new(id.to_vec()),

@@ -14,6 +14,7 @@ use super::{PostgresEngine, lock};
 use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId, TaskId};
+use crate::manage::CallReach;
 use crate::task::turns::{TurnWish, Turns};
 use crate::task::{
     BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskFailure, TaskNaming, TaskPage, TaskState,
@@ -191,14 +192,17 @@ impl PostgresEngine {
         rows.iter().map(task).collect()
     }
 
-    pub async fn tasks(&self, account: AccountId, page: TaskPage) -> Result<Vec<Task>, StoreError> {
+    pub async fn tasks(&self, of: CallReach, page: TaskPage) -> Result<Vec<Task>, StoreError> {
         let (than, order, start) = if page.oldest_first { (">", "ASC", [0; 16]) } else { ("<", "DESC", [0xff; 16]) };
         let sql = format!(
             "SELECT {TASK} FROM task t WHERE t.account_id = $1 AND t.call_id {than} $2 AND NOT t.hidden AND t.state <> 7 \
+             AND ($4::bytea IS NULL OR t.key_id IN (SELECT id FROM key WHERE person_id = $4)) \
              ORDER BY t.call_id {order} LIMIT $3"
         );
         let after = page.after.map_or(start, |id| id.0);
-        let rows = self.rows(&sql, &[&account.0.as_slice(), &after.as_slice(), &i64::from(page.limit)]).await?;
+        let person = of.person.as_ref().map(|id| id.0.as_slice());
+        let values: [SqlParam<'_>; 4] = [&of.account.0.as_slice(), &after.as_slice(), &i64::from(page.limit), &person];
+        let rows = self.rows(&sql, &values).await?;
         rows.iter().map(task).collect()
     }
 

@@ -8,6 +8,7 @@ use super::batch::stored_reply;
 use super::records::SqlParam;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId, RunId};
+use crate::manage::CallReach;
 use crate::workflow_run::{
     KeyedCall, NewWorkflowRun, WRITTEN_LATER_MS, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunPage,
     WorkflowRunWrite,
@@ -96,12 +97,15 @@ impl PostgresEngine {
         self.rows(&sql, &[&id.0.as_slice()]).await?.first().map(run).transpose()
     }
 
-    pub async fn runs(&self, account: AccountId, page: WorkflowRunPage) -> Result<Vec<WorkflowRun>, StoreError> {
+    pub async fn runs(&self, of: CallReach, page: WorkflowRunPage) -> Result<Vec<WorkflowRun>, StoreError> {
         let sql = format!(
-            "SELECT {RUN} FROM workflow_run WHERE account_id = $1 AND ($2::bytea IS NULL OR id < $2) ORDER BY id DESC LIMIT $3"
+            "SELECT {RUN} FROM workflow_run WHERE account_id = $1 AND ($2::bytea IS NULL OR id < $2) \
+             AND ($4::bytea IS NULL OR key_id IN (SELECT k.id FROM key k WHERE k.person_id = $4)) ORDER BY id DESC LIMIT $3"
         );
         let after = page.after.as_ref().map(|id| id.0.as_slice());
-        let rows = self.rows(&sql, &[&account.0.as_slice(), &after, &i64::from(page.limit)]).await?;
+        let person = of.person.as_ref().map(|id| id.0.as_slice());
+        let values: [SqlParam<'_>; 4] = [&of.account.0.as_slice(), &after, &i64::from(page.limit), &person];
+        let rows = self.rows(&sql, &values).await?;
         rows.iter().map(run).collect()
     }
 

@@ -124,9 +124,10 @@ impl Apply<'_> {
                 // Suspended twice keeps the first time.
                 let sql = "UPDATE account SET name = coalesce(?2, name), groups = coalesce(?3, groups), \
                            closed_at = CASE ?4 WHEN 1 THEN coalesce(closed_at, ?5) WHEN 0 THEN NULL ELSE closed_at END, \
-                           day_limit = ?6, month_limit = ?7, changed_at = ?5 WHERE id = ?1";
+                           day_limit = ?6, month_limit = ?7, changed_at = ?5, \
+                           members_see_all = coalesce(?8, members_see_all) WHERE id = ?1";
                 let groups = c.groups.as_ref().map(json);
-                let row = params![id.0, c.name, groups, c.suspended, op.at, day, month];
+                let row = params![id.0, c.name, groups, c.suspended, op.at, day, month, c.members_see_all_usage];
                 (self.statement(sql)?.execute(row)?, id.to_string())
             }
             Changed::Key(id, c) => {

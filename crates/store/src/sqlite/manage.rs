@@ -16,7 +16,7 @@ use crate::call::wish::end_of_entries;
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId, TaskId};
 use crate::manage::{
-    AccountSearch, ChangeClaim, ChangeKey, FORMER_REMEMBERED_MS, MOST_DELIVERIES, MOST_FORMER, MOST_REPLIES,
+    AccountSearch, CallReach, ChangeClaim, ChangeKey, FORMER_REMEMBERED_MS, MOST_DELIVERIES, MOST_FORMER, MOST_REPLIES,
     REPLY_REMEMBERED_MS, UsageSearch, WebhookTry,
 };
 use crate::margin::first_id;
@@ -115,12 +115,14 @@ impl SqliteEngine {
 
     pub async fn deliveries(
         &self,
-        account: AccountId,
+        of: CallReach,
         before: Option<i64>,
         limit: u32,
     ) -> Result<Vec<WebhookTry>, StoreError> {
         let sql = "SELECT seq, call_id, at, url, attempt, status, outcome FROM webhook_delivery \
-                   WHERE account_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
+                   WHERE account_id = ?1 AND seq < ?2 AND (?4 IS NULL OR call_id IN (SELECT t.call_id FROM task t \
+                   JOIN key k ON k.id = t.key_id WHERE t.call_id = webhook_delivery.call_id AND k.person_id = ?4)) \
+                   ORDER BY seq DESC LIMIT ?3";
         let one = |r: &Row<'_>| {
             Ok(WebhookTry {
                 seq: r.get(0)?,
@@ -136,7 +138,9 @@ impl SqliteEngine {
         self.readers
             .read(move |c| {
                 let mut statement = c.prepare_cached(sql)?;
-                Ok(statement.query_map(params![account.0, before, limit], one)?.collect::<Result<_, _>>()?)
+                Ok(statement
+                    .query_map(params![of.account.0, before, limit, of.person.map(|id| id.0)], one)?
+                    .collect::<Result<_, _>>()?)
             })
             .await
     }

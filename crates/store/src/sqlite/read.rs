@@ -308,12 +308,12 @@ pub(super) fn key(c: &Connection, id: KeyId) -> rusqlite::Result<Option<Key>> {
 
 const ACCOUNT: &str = "a.id, a.name, a.created_at, a.changed_at, a.trial_available, a.paid_available, a.trial_held, \
      a.paid_held, a.topped_up, a.groups, a.closed_at, a.day_limit, a.month_limit, a.day, a.day_used, a.month, a.month_used, \
-     a.webhook_url";
+     a.webhook_url, a.members_see_all, a.ended_at, a.erased_at";
 const KEY: &str = "k.id, k.account_id, k.hash, k.prefix, k.name, k.created_at, k.changed_at, k.expires_at, k.revoked_at, \
      k.models, k.cidrs, k.cap, k.spent, k.held, k.day_limit, k.month_limit, k.day, k.day_used, k.month, k.month_used, \
      k.scope, (SELECT max(f.until) FROM key_former f WHERE f.key_id = k.id), k.person_id, k.origin";
 const KEY_COLUMNS: usize = 24;
-const ACCOUNT_COLUMNS: usize = 18;
+const ACCOUNT_COLUMNS: usize = 21;
 pub(super) const USAGE: &str = "u.call_id, u.account_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, \
      u.upstream_model, u.ending, u.reason, u.status, u.estimated, u.hold, u.charge, u.refunded, u.write_off, \
      u.raw_usage, u.attempts, u.first_byte_ms, u.tier, u.dropped, u.tools, u.cost";
@@ -352,6 +352,9 @@ fn read_account(r: &Row<'_>, at: usize) -> rusqlite::Result<Account> {
         limits: Limits { total: None, day: limit(r, at + 11)?, month: limit(r, at + 12)? },
         used: used(r, at + 13)?,
         webhook_url: r.get(at + 17)?,
+        members_see_all: r.get::<_, Option<bool>>(at + 18)?.unwrap_or(false),
+        closed_at: r.get(at + 19)?,
+        erased_at: r.get(at + 20)?,
     })
 }
 

@@ -66,6 +66,9 @@ impl SqliteEngine {
             limits: Limits { total: None, ..new.limits },
             used: Used::default(),
             webhook_url: None,
+            members_see_all: false,
+            closed_at: None,
+            erased_at: None,
         };
         self.ask(|reply| Op::Account(Box::new((account, done)), reply)).await?;
         self.account(id).await?.ok_or_else(|| StoreError::broken("a new account is gone"))

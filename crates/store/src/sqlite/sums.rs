@@ -230,6 +230,10 @@ pub(super) fn conditions(table: &str, filter: &UsageFilter) -> (String, Vec<Valu
         text.push_str(&format!("{table}.account_id = ? AND "));
         values.push(Value::Blob(account.0.to_vec()));
     }
+    if let Some(person) = filter.made_by {
+        text.push_str(&format!("{table}.key_id IN (SELECT id FROM key WHERE person_id = ?) AND "));
+        values.push(Value::Blob(person.0.to_vec()));
+    }
     for (column, wanted) in &filter.wanted {
         text.push_str(&format!("{table}.{column} = ? AND "));
         values.push(match wanted {

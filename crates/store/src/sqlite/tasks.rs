@@ -13,6 +13,7 @@ use super::{SqliteEngine, lock};
 use crate::call::{Closed, Hold, HoldRefused, tidy_raw_usage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, TaskId};
+use crate::manage::CallReach;
 use crate::task::{
     BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskNaming, TaskPage, TaskState, TaskStep, Webhook,
     WebhookOutcome, WebhookWish, Word,
@@ -215,18 +216,20 @@ impl SqliteEngine {
         self.readers.read(find).await
     }
 
-    pub async fn tasks(&self, account: AccountId, page: TaskPage) -> Result<Vec<Task>, StoreError> {
+    pub async fn tasks(&self, of: CallReach, page: TaskPage) -> Result<Vec<Task>, StoreError> {
         self.catch_up().await;
         let (than, order, start) = if page.oldest_first { (">", "ASC", [0; 16]) } else { ("<", "DESC", [0xff; 16]) };
         let sql = format!(
             "SELECT {TASK} FROM task t WHERE t.account_id = ?1 AND t.call_id {than} ?2 AND NOT t.hidden AND t.state <> 7 \
+             AND (?4 IS NULL OR t.key_id IN (SELECT id FROM key WHERE person_id = ?4)) \
              ORDER BY t.call_id {order} LIMIT ?3"
         );
         let after = page.after.map_or(start, |id| id.0);
         self.readers
             .read(move |c| {
                 let mut statement = c.prepare_cached(&sql)?;
-                let rows = statement.query_map(params![account.0, after, page.limit], read_task)?;
+                let rows = statement
+                    .query_map(params![of.account.0, after, page.limit, of.person.map(|id| id.0)], read_task)?;
                 Ok(rows.collect::<Result<_, _>>()?)
             })
             .await

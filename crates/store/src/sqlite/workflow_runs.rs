@@ -8,6 +8,7 @@ use super::writer::ops::Op;
 use super::{SqliteEngine, lock};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId, RunId};
+use crate::manage::CallReach;
 use crate::workflow_run::{
     KeyedCall, NewWorkflowRun, WRITTEN_LATER_MS, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunPage,
     WorkflowRunWrite,
@@ -110,13 +111,14 @@ impl SqliteEngine {
         self.readers.read(move |c| Ok(c.prepare_cached(&sql)?.query_row(params![id.0], run).optional()?)).await
     }
 
-    pub async fn runs(&self, account: AccountId, page: WorkflowRunPage) -> Result<Vec<WorkflowRun>, StoreError> {
+    pub async fn runs(&self, of: CallReach, page: WorkflowRunPage) -> Result<Vec<WorkflowRun>, StoreError> {
         let sql = format!(
-            "SELECT {RUN} FROM workflow_run WHERE account_id = ?1 AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3"
+            "SELECT {RUN} FROM workflow_run WHERE account_id = ?1 AND (?2 IS NULL OR id < ?2) \
+             AND (?4 IS NULL OR key_id IN (SELECT k.id FROM key k WHERE k.person_id = ?4)) ORDER BY id DESC LIMIT ?3"
         );
         let after = page.after.map(|id| id.0);
         let read = move |c: &rusqlite::Connection| {
-            let rows = params![account.0, after, page.limit];
+            let rows = params![of.account.0, after, page.limit, of.person.map(|id| id.0)];
             Ok(c.prepare_cached(&sql)?.query_map(rows, run)?.collect::<Result<_, _>>()?)
         };
         self.readers.read(read).await

@@ -61,6 +61,9 @@ impl Store {
         if seen.as_ref().is_some_and(|seen| *seen != before.version()) {
             return Err(StoreError::Stale(id.to_string()));
         }
+        if before.closed_at.is_some() && change.suspended == Some(false) {
+            return Err(StoreError::Conflict("it is closed, which is more than suspended: reopen it as that".into()));
+        }
         let seen = seen.map(|_| before.changed_at);
         if change == AccountChange::default() {
             return Ok(Some(before));

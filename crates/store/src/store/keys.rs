@@ -19,6 +19,7 @@ impl Store {
 
     pub async fn create_key_as(&self, new: NewKey, secret: &str, done: Attribution) -> Result<Key, StoreError> {
         bounds::limits(&new.limits)?;
+        self.not_closed(new.account).await?;
         on_engine!(self, e => e.create_key(new, secret, KeyOrigin::Made, done).await)
     }
 
@@ -30,6 +31,7 @@ impl Store {
         const EARLIER: &str = "UPDATE key_former SET until = $2 WHERE key_id = $1 AND until > $2";
         let person = done.person.ok_or_else(|| StoreError::Conflict("a playground belongs to a person".into()))?;
         bounds::limits(&new.limits)?;
+        self.not_closed(new.account).await?;
         let rows = self.people_rows(OWN, values![new.account.0, person.0]).await?;
         let Some(row) = rows.first() else {
             return on_engine!(self, e => e.create_key(new, secret, KeyOrigin::Console, done).await);

@@ -5,7 +5,7 @@ use crate::account::{Account, Key, hash_secret};
 use crate::call::UsageRow;
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId, TaskId};
-use crate::manage::{AccountSearch, ChangeClaim, ChangeKey, UsageSearch, WebhookTry};
+use crate::manage::{AccountSearch, CallReach, ChangeClaim, ChangeKey, UsageSearch, WebhookTry};
 use crate::operator::{Attribution, AuditPage, AuditRow, OperatorEvent};
 use crate::task::Webhook;
 
@@ -51,16 +51,23 @@ impl Store {
     /// Tries to deliver webhooks of an account, newest first.
     pub async fn deliveries(
         &self,
-        account: AccountId,
+        of: impl Into<CallReach>,
         before: Option<i64>,
         limit: u32,
     ) -> Result<Vec<WebhookTry>, StoreError> {
-        on_engine!(self, e => e.deliveries(account, before, limit).await)
+        let of = of.into();
+        on_engine!(self, e => e.deliveries(of, before, limit).await)
     }
 
     /// The news of a task are due again, at this address.
     pub async fn resend_webhook(&self, account: AccountId, task: TaskId, url: String) -> Result<bool, StoreError> {
         on_engine!(self, e => e.resend_webhook(account, task, url).await)
+    }
+
+    /// Whether calls of a key are among those that may be read.
+    pub async fn reaches(&self, of: CallReach, key: KeyId) -> Result<bool, StoreError> {
+        let Some(person) = of.person else { return Ok(true) };
+        Ok(self.key(key).await?.is_some_and(|key| key.account == of.account && key.person == Some(person)))
     }
 
     /// Rows of the usage log by what they are about, newest first.

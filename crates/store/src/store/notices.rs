@@ -14,7 +14,7 @@ const EACH_WAITING: i64 = 10;
 pub(super) const CROSSED: &str = "SELECT n.account_id, n.threshold, n.mail, n.webhook, n.low_at, n.day, n.sent, \
      a.trial_available + a.paid_available + a.trial_held + a.paid_held \
      FROM balance_notice AS n JOIN account AS a ON a.id = n.account_id \
-     WHERE n.account_id > $1 ORDER BY n.account_id LIMIT $2";
+     WHERE n.account_id > $1 AND a.ended_at IS NULL ORDER BY n.account_id LIMIT $2";
 
 impl Store {
     /// What an account wants to hear of; without a wish it hears nothing.

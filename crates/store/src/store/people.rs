@@ -128,10 +128,18 @@ impl Store {
     }
 
     pub(super) async fn memberships(&self, person: PersonId) -> Result<Vec<Membership>, StoreError> {
-        const SQL: &str = "SELECT account_id, role FROM membership WHERE person_id = $1 ORDER BY account_id LIMIT $2";
+        // Nobody is in an account that is closed.
+        const SQL: &str = "SELECT m.account_id, m.role FROM membership m JOIN account a ON a.id = m.account_id \
+             WHERE m.person_id = $1 AND a.ended_at IS NULL ORDER BY m.account_id LIMIT $2";
         let rows = self.people_rows(SQL, values![person.0, MOST]).await?;
         let one = |row: &SqlRow| Ok(Membership { account: AccountId(row.id(0)?), role: row.word(1)? });
         rows.iter().map(one).collect()
+    }
+
+    /// What a person is in an account.
+    pub async fn role_in(&self, account: AccountId, person: PersonId) -> Result<Option<AccountRole>, StoreError> {
+        let all = self.memberships(person).await?;
+        Ok(all.into_iter().find(|one| one.account == account).map(|one| one.role))
     }
 
     /// All people, the oldest first.
@@ -419,6 +427,7 @@ impl Store {
         if self.memberships(person).await?.iter().any(|one| one.account == account) {
             return self.change_membership(account, person, Some(role), done).await;
         }
+        self.not_closed(account).await?;
         let now = self.people_now();
         let detail = serde_json::json!({ "person": person, "before": null, "after": role });
         let mut write = vec![may(PUT_MEMBERSHIP, values![account.0, person.0, role.word(), now])];

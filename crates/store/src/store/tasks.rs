@@ -4,6 +4,7 @@ use super::{Engine, Store};
 use crate::call::{Closed, Hold, HoldRefused};
 use crate::error::StoreError;
 use crate::ids::{AccountId, TaskId};
+use crate::manage::CallReach;
 use crate::task::turns::{TurnWish, Turns};
 use crate::task::{
     BegunTask, Leased, NewTask, OpenTasks, SentTo, Task, TaskEnd, TaskNaming, TaskPage, TaskStep, Webhook,
@@ -97,8 +98,9 @@ impl Store {
     }
 
     /// A page of the tasks an account can see.
-    pub async fn tasks(&self, account: AccountId, page: TaskPage) -> Result<Vec<Task>, StoreError> {
-        on_engine!(self, e => e.tasks(account, page).await)
+    pub async fn tasks(&self, of: impl Into<CallReach>, page: TaskPage) -> Result<Vec<Task>, StoreError> {
+        let of = of.into();
+        on_engine!(self, e => e.tasks(of, page).await)
     }
 
     /// Hides a task from its account. Its money goes its way. `false`: there is no such task to be

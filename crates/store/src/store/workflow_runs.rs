@@ -4,6 +4,7 @@ use super::{Engine, Store};
 use crate::call::UsageRow;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, RunId};
+use crate::manage::CallReach;
 use crate::workflow_run::{
     KeyedCall, NewWorkflowRun, WorkflowRun, WorkflowRunLimits, WorkflowRunMade, WorkflowRunPage, WorkflowRunWrite,
 };
@@ -61,8 +62,9 @@ impl Store {
         on_engine!(self, e => e.any_run(id).await)
     }
 
-    pub async fn runs(&self, account: AccountId, page: WorkflowRunPage) -> Result<Vec<WorkflowRun>, StoreError> {
-        on_engine!(self, e => e.runs(account, page).await)
+    pub async fn runs(&self, of: impl Into<CallReach>, page: WorkflowRunPage) -> Result<Vec<WorkflowRun>, StoreError> {
+        let of = of.into();
+        on_engine!(self, e => e.runs(of, page).await)
     }
 
     /// The call that was begun with an Idempotency-Key of this hash. Of one that has ended, what is

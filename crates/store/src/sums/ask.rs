@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::folded::MOST_READ;
 use super::spans::{self, SumUnit};
 use crate::call::Ending;
-use crate::ids::{AccountId, KeyId};
+use crate::ids::{AccountId, KeyId, PersonId};
 use crate::route_health::QUARTER_MS;
 
 /// The longest stretch of time that is added up at once: ten years and some days.
@@ -28,6 +28,8 @@ const PAGE: u32 = 100;
 pub enum SumViewer {
     /// Of one account, and nothing of what is the operator's business.
     Customer(AccountId),
+    /// The same, of the keys that one person made.
+    Person(AccountId, PersonId),
     Operator,
 }
 
@@ -91,6 +93,8 @@ pub(crate) enum Wanted {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageFilter {
     pub(crate) account: Option<AccountId>,
+    /// Of the keys that this person made.
+    pub(crate) made_by: Option<PersonId>,
     /// By column, which both tables call the same.
     pub(crate) wanted: Vec<(&'static str, Wanted)>,
 }
@@ -297,7 +301,7 @@ impl SumAsk {
         let of_operators =
             [("account", &self.account), ("provider", &self.provider), ("upstream_model", &self.upstream_model)];
         match viewer {
-            SumViewer::Customer(account) => {
+            SumViewer::Customer(account) | SumViewer::Person(account, _) => {
                 if let Some((field, _)) = of_operators.iter().find(|(_, given)| given.is_some()) {
                     let why = "not a parameter of this endpoint";
                     return Err(WrongSum { fault: SumFault::Unknown, ..wrong(field, why) });
@@ -308,6 +312,9 @@ impl SumAsk {
                 let read = |text: &String| text.parse().map_err(|_| wrong("account", "an identifier acct_…"));
                 filter.account = self.account.as_ref().map(read).transpose()?;
             }
+        }
+        if let SumViewer::Person(_, person) = viewer {
+            filter.made_by = Some(person);
         }
         if let Some(key) = &self.key {
             let id: KeyId = key.parse().map_err(|_| wrong("key", "an identifier key_…"))?;

@@ -29,6 +29,12 @@ fn rows() -> Vec<Row> {
         CHANGE
             .patch(one, "Changes name, groups or limits of an account; suspends or reopens it")
             .gives(named("Account")),
+        CLOSE
+            .post("/api/admin/accounts/{account}/close", "Closes an account in which nothing runs and nothing is left")
+            .gives(named("Account")),
+        REOPEN
+            .post("/api/admin/accounts/{account}/reopen", "Opens a closed account again, for 30 days after its close")
+            .gives(named("Account")),
         WEBHOOK
             .put("/api/admin/accounts/{account}/webhook", "Where the account hears of all its tasks; `null`: nowhere")
             .gives(named("Account")),
@@ -56,6 +62,11 @@ const DAY: VerbField = may("limit_day_nano_usd", LIMIT, "The most all keys toget
 const MONTH: VerbField = may("limit_month_nano_usd", LIMIT, "The most all keys together may spend in a UTC month");
 const GROUPS: VerbField =
     may("groups", FieldKind::Names, "The price groups it is in; left out of a new account: the default one");
+const MEMBERS: VerbField = may(
+    "members_see_all_usage",
+    FieldKind::Flag,
+    "`true`: members see what all keys use; `false`, as it begins: of the keys they made",
+);
 const REFERENCE: VerbField =
     must("reference", TEXT, "Your own id of this change, such as a payment's: repeated, it changes nothing");
 const POT: VerbField = may("pot", FieldKind::Word(&["paid", "trial"]), "Which balance; `paid` unless said otherwise");
@@ -110,6 +121,7 @@ static CHANGE: OperatorVerb = OperatorVerb {
         may_be_null(DAY.name, LIMIT, DAY.about),
         may_be_null(MONTH.name, LIMIT, MONTH.about),
         may("suspended", FieldKind::Flag, "`true`: nothing new begins in it"),
+        MEMBERS,
         REASON,
     ],
     plan: |asked| {
@@ -117,7 +129,8 @@ static CHANGE: OperatorVerb = OperatorVerb {
         known(asked, "groups", groups.as_deref().unwrap_or_default(), Snapshot::unknown_group)?;
         let (day, month) = (asked.change(DAY.name)?, asked.change(MONTH.name)?);
         let limits = NewLimits { total: Change::Keep, day, month };
-        let change = AccountChange { name: asked.may("name")?, groups, limits, suspended: asked.may("suspended")? };
+        let (suspended, members_see_all_usage) = (asked.may("suspended")?, asked.may(MEMBERS.name)?);
+        let change = AccountChange { name: asked.may("name")?, groups, limits, suspended, members_see_all_usage };
         let (account, done, seen) = (asked.get("account")?, asked.done()?, asked.seen());
         let command = AdminCommand::AccountChange { account, change, done, seen };
         Ok(PlannedCommand::from(command).then(Then::Keys))
@@ -127,11 +140,51 @@ static CHANGE: OperatorVerb = OperatorVerb {
 /// What an owner may change.
 pub(in crate::endpoints) static RENAME: OperatorVerb = OperatorVerb {
     command: "account_change",
-    fields: &[ACCOUNT, may("name", TEXT, "For people"), REASON],
+    fields: &[ACCOUNT, may("name", TEXT, "For people"), MEMBERS, REASON],
     plan: |asked| {
-        let change = AccountChange { name: asked.may("name")?, ..AccountChange::default() };
+        let (name, members_see_all_usage) = (asked.may("name")?, asked.may(MEMBERS.name)?);
+        let change = AccountChange { name, members_see_all_usage, ..AccountChange::default() };
         let (account, done, seen) = (asked.get("account")?, asked.done()?, asked.seen());
         Ok(PlannedCommand::from(AdminCommand::AccountChange { account, change, done, seen }).then(Then::Keys))
+    },
+};
+
+const GIVE_UP: VerbField = may(
+    "give_up_nano_usd",
+    FieldKind::Number(0, i64::MAX),
+    "What is left of its money and is given up, exactly; left out: nothing may be left",
+);
+
+static CLOSE: OperatorVerb =
+    OperatorVerb { command: "account_close", fields: &[ACCOUNT, GIVE_UP, REASON], plan: close };
+
+/// The same by an owner.
+pub(in crate::endpoints) static CLOSE_OWN: OperatorVerb = OperatorVerb {
+    command: "account_close",
+    fields: &[
+        ACCOUNT,
+        must("confirm", FieldKind::Text(200), "The id or the name of the account, written once more"),
+        GIVE_UP,
+        REASON,
+    ],
+    plan: |asked| {
+        asked.confirmed_by_person()?;
+        close(asked)
+    },
+};
+
+fn close(asked: &OperatorRequest<'_>) -> Result<PlannedCommand, Refusal> {
+    let (account, give_up) = (asked.get("account")?, asked.may(GIVE_UP.name)?);
+    asked.strong_above(give_up)?;
+    Ok(PlannedCommand::from(AdminCommand::AccountClose { account, give_up, done: asked.done()? }).then(Then::Keys))
+}
+
+static REOPEN: OperatorVerb = OperatorVerb {
+    command: "account_reopen",
+    fields: &[ACCOUNT, REASON],
+    plan: |asked| {
+        let command = AdminCommand::AccountReopen { account: asked.get("account")?, done: asked.done()? };
+        Ok(PlannedCommand::from(command).then(Then::Keys))
     },
 };
 
@@ -166,6 +219,7 @@ pub(in crate::endpoints) static HISTORY: OperatorVerb = OperatorVerb {
     command: "account_events",
     fields: &[ACCOUNT, may("before", FieldKind::Number(1, i64::MAX), "`next_before` of the page before"), super::PAGE],
     plan: |asked| {
+        asked.must_see_all()?;
         let limit = super::limit(asked)?;
         let page = EventPage { before: asked.may("before")?, limit: limit + 1 };
         let command = AdminCommand::AccountEvents { account: asked.get("account")?, page };

@@ -115,7 +115,7 @@ pub(in crate::endpoints) static OWN_AUDIT: OperatorVerb = OperatorVerb {
 
 /// Hides who of the house did it, and why. Whoever is of the house gives a reason, or looks; keys
 /// and members of the account give none.
-fn of_operators(row: &mut Value) {
+pub(in crate::endpoints) fn of_operators(row: &mut Value) {
     let text = |name: &str| row[name].as_str().unwrap_or_default();
     let known = ["(key_", "(pers_"].iter().any(|kind| text("actor").contains(kind));
     let looks = text("action").starts_with("account.view");

@@ -99,7 +99,16 @@ pub(in crate::endpoints) static LIST: OperatorVerb = OperatorVerb {
         let page =
             AnswerPage { limit: super::limit(asked)?, by: "key_id", next: "next_after", after: asked.may("after")? };
         let command = AdminCommand::KeyList { account: asked.get("account")? };
-        Ok(PlannedCommand::from(command).shown(ShownAs::Page(page)))
+        let shown = match asked.sees_of() {
+            None => ShownAs::Page(page),
+            Some(person) => ShownAs::With(Box::new(move |mut keys| {
+                if let Value::Array(keys) = &mut keys {
+                    keys.retain(|key| key["made_by"] == json!(person));
+                }
+                page.of_answer(keys)
+            })),
+        };
+        Ok(PlannedCommand::from(command).shown(shown))
     },
 };
 

@@ -61,6 +61,10 @@ struct Asking {
     request: String,
     /// The person of an account, where it is no key.
     person: Option<PersonId>,
+    /// The person whose keys they see; nothing: all.
+    sees_of: Option<PersonId>,
+    /// What people call the account.
+    account_name: String,
 }
 
 /// What is to be done.
@@ -167,6 +171,32 @@ impl OperatorRequest<'_> {
     /// A session has proved within the last minutes who it is; a key always has.
     pub fn strong(&self) -> Result<(), Refusal> {
         self.asking.must_be_strong()
+    }
+
+    /// Somebody is there: a person who has proved within the last minutes who they are, and wrote
+    /// down the id or the name of the account they are about to lose.
+    pub fn confirmed_by_person(&self) -> Result<(), Refusal> {
+        if self.asking.person.is_none() {
+            let text = "An owner who is signed in closes an account, or the operator; a key does not.";
+            return Err(Refusal::new(Code::KeyScope, text));
+        }
+        self.strong()?;
+        let (confirm, id): (String, AccountId) = (self.get("confirm")?, self.get("account")?);
+        let named = !confirm.trim().is_empty() && confirm == self.asking.account_name;
+        if confirm == id.to_string() || named {
+            return Ok(());
+        }
+        Err(wrong("confirm", "the id or the name of the account, as it is written"))
+    }
+
+    /// The person whose keys are seen; nothing: all are.
+    pub fn sees_of(&self) -> Option<PersonId> {
+        self.asking.sees_of
+    }
+
+    /// Refuses a member who sees only their own: what is shown is of all.
+    pub fn must_see_all(&self) -> Result<(), Refusal> {
+        self.sees_of().map_or(Ok(()), |_| Err(holder::not_for_members()))
     }
 
     /// Who does it, and why. An operator must say why.
@@ -425,8 +455,18 @@ impl VerbPlace {
         let Access::Account(role) = self.access else {
             let operator = operator::authenticate(&app.register(), parts).await?;
             let strong = operator.must_be_strong().is_ok();
-            let (role, account, person) = (AccountRole::Owner, None, None);
-            return Ok(Asking { actor: operator.actor(), strong, role, account, request, person });
+            let (role, account) = (AccountRole::Owner, None);
+            let (person, sees_of, account_name) = (None, None, String::new());
+            return Ok(Asking {
+                actor: operator.actor(),
+                strong,
+                role,
+                account,
+                request,
+                person,
+                sees_of,
+                account_name,
+            });
         };
         let holder = holder::authenticate(&app.register(), parts).await?;
         holder.must_be(role)?;
@@ -434,7 +474,8 @@ impl VerbPlace {
             holder.may_change()?;
         }
         let (account, role, strong) = (Some(holder.id()), holder.role, holder.strong);
-        Ok(Asking { actor: holder.actor, strong, role, account, request, person: holder.person })
+        let (sees_of, account_name) = (holder.reach().person, holder.account.name);
+        Ok(Asking { actor: holder.actor, strong, role, account, request, person: holder.person, sees_of, account_name })
     }
 }
 

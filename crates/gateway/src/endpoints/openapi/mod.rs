@@ -140,6 +140,9 @@ fn described(row: &Row) -> Value {
         "parameters": parameters,
         "responses": replies(row),
     });
+    if let Some(about) = row.members.about() {
+        value["description"] = json!(about);
+    }
     // Each of them opens it.
     let security: &[&str] = match row.access {
         Access::Key | Access::Paid => &["key"],

@@ -10,7 +10,7 @@ pub mod show;
 
 use super::openapi::shapes::{idempotency, named, nano, number, text, text_or_null};
 use super::reading;
-use super::row::{Access, Family, Row};
+use super::row::{Access, Family, MembersSee, Row};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::sale::workflows::BoundWorkflow;
@@ -62,8 +62,11 @@ fn rows() -> Vec<Row> {
             .refused_with(&[402, 409]),
         Row::get("/v1/workflows/runs", Access::Key, list, "The runs of the account, newest first")
             .with(page)
-            .gives(named("RunList")),
-        Row::get(one, Access::Key, get, "A run with its steps, charges and outputs").gives(named("Run")),
+            .gives(named("RunList"))
+            .to_members(MembersSee::OwnKeys),
+        Row::get(one, Access::Key, get, "A run with its steps, charges and outputs")
+            .gives(named("Run"))
+            .to_members(MembersSee::OwnKeys),
         Row::post("/v1/workflows/runs/{id}/cancel", Access::Key, cancel, "Ends a run before its next step")
             .gives(named("Run"))
             .refused_with(&[409]),
@@ -336,7 +339,8 @@ fn unknown() -> Refusal {
 /// A run of the caller's own account.
 async fn own(app: &App, caller: &Caller, id: &str) -> Result<WorkflowRun, Refusal> {
     let id: RunId = id.parse().map_err(|_| unknown())?;
-    app.store.run(caller.account.id, id).await?.ok_or_else(unknown)
+    let run = app.store.run(caller.account.id, id).await?.ok_or_else(unknown)?;
+    if caller.sees(&app.store, run.key).await? { Ok(run) } else { Err(unknown()) }
 }
 
 async fn get(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
@@ -354,7 +358,7 @@ async fn list(State(app): State<Arc<App>>, RawQuery(query): RawQuery, request: R
         let caller = reading::caller(&app, &parts).await?;
         let page = page(query.as_deref().unwrap_or_default())?;
         let more = WorkflowRunPage { limit: page.limit + 1, ..page };
-        let mut runs = app.store.runs(caller.account.id, more).await?;
+        let mut runs = app.store.runs(caller.reach(&app.store).await?, more).await?;
         let has_more = runs.len() > page.limit as usize;
         runs.truncate(page.limit as usize);
         let base = reading::base(&app, &parts);

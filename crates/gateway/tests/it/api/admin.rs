@@ -1,5 +1,6 @@
 //! /api/admin/*: every command of the store over HTTP, on both engines, and what is refused.
 
+use super::admin_close;
 use crate::engine::Engine;
 use crate::house::{House, Plan, call_id, chat, error_of};
 use reqwest::Method;
@@ -15,8 +16,8 @@ const SECRET: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
 const NOBODY: &str = "acct_00000000000000000000000000";
 
 /// A house and its operator, who remembers what was asked and every answer.
-struct Office {
-    house: House,
+pub struct Office {
+    pub house: House,
     asked: Mutex<BTreeSet<&'static str>>,
     answers: Mutex<Vec<String>>,
 }
@@ -55,20 +56,20 @@ impl Office {
         answer
     }
 
-    async fn send(&self, method: &str, path: &str, body: Value) -> Value {
+    pub async fn send(&self, method: &str, path: &str, body: Value) -> Value {
         let (status, answer) = self.try_it(method, path, Some(body)).await;
         assert_eq!(status, 200, "{path}: {answer}");
         answer
     }
 
-    async fn refused(&self, method: &str, path: &str, body: Option<Value>) -> (u16, String, String) {
+    pub async fn refused(&self, method: &str, path: &str, body: Option<Value>) -> (u16, String, String) {
         let (status, answer) = self.try_it(method, path, body).await;
         let word = |name: &str| answer["error"][name].as_str().unwrap_or_default().to_owned();
         (status, word("code"), word("param"))
     }
 }
 
-fn text(value: &Value) -> String {
+pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value}")).to_owned()
 }
 
@@ -168,10 +169,8 @@ async fn money(office: &Office) -> String {
         )
         .await;
     assert_eq!(hook["webhook_url"], "https://a.example/hook");
-    assert_eq!(
-        office.send("PUT", &format!("{path}/webhook"), json!({ "webhook_url": null, "reason": "asked for" })).await["webhook_url"],
-        json!(null)
-    );
+    let none = json!({ "webhook_url": null, "reason": "asked for" });
+    assert_eq!(office.send("PUT", &format!("{path}/webhook"), none).await["webhook_url"], json!(null));
 
     let (topups, adjustments) = (format!("{path}/topups"), format!("{path}/adjustments"));
     let paid = json!({ "amount_nano_usd": 2_000_000_000, "reference": "payment 1", "reason": "paid" });
@@ -202,6 +201,7 @@ async fn money(office: &Office) -> String {
     let before = &history["next_before"];
     assert_eq!(office.get(&format!("{path}/history?before={before}")).await["data"][0]["reference"], "payment 1");
     assert_eq!(office.get(&path).await["paid_available_nano_usd"], 1_500_000_000);
+    admin_close::close(office, &path).await;
     id
 }
 

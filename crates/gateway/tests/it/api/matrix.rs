@@ -5,7 +5,7 @@
 
 use crate::house::{House, error_of};
 use serde_json::Value;
-use tollgate_gateway::endpoints::row::Errors;
+use tollgate_gateway::endpoints::row::{Errors, MembersSee};
 use tollgate_gateway::endpoints::{Access, Row, rows};
 use tollgate_store::{AccountChange, AccountId, Attribution, KeyScope, Limits, NewAdminKey, NewKey};
 
@@ -209,5 +209,19 @@ fn paths_stand_where_their_audience_is() {
         if account && row.method == "GET" {
             assert!(row.body.is_none(), "{} reads", row.path);
         }
+        // What somebody has used is shown by as much as members may see of it.
+        let used = [
+            "usage",
+            "tasks",
+            "/v1/video",
+            "workflows/runs",
+            "history",
+            "statements",
+            "topups",
+            "account/keys",
+            "deliveries",
+        ];
+        let used = used.iter().any(|what| row.path.contains(what)) && row.method == "GET" && !admin;
+        assert_eq!(row.members != MembersSee::All, used, "{}", row.path);
     }
 }

@@ -1,6 +1,7 @@
 //! Paths below /api: what operators use, and whoever manages an account.
 
 mod admin;
+mod admin_close;
 mod admin_social;
 pub mod catalog;
 mod drafts;

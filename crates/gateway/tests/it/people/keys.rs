@@ -22,7 +22,7 @@ async fn a_member_changes_the_keys_they_made_and_owners_all() {
         assert_eq!((made.status, &made.body["made_by"]), (200, &bob_id), "{}", made.body);
         let own = id(&made.body);
         let theirs = id(&ada.post("/api/account/keys", json!({ "name": "ada's" })).await.body);
-        let nobodys = bob.get("/api/account/keys").await.body;
+        let nobodys = ada.get("/api/account/keys").await.body;
         let nobodys = nobodys["data"].as_array().and_then(|all| all.iter().find(|key| key["made_by"].is_null()));
         let nobodys = id(nobodys.expect("the key of the house"));
         let any = [("if-match", "*")];

@@ -2,7 +2,9 @@
 
 mod access;
 mod authenticator;
+mod closing;
 mod csrf;
+mod exports;
 mod factors;
 mod guessing;
 mod issuer_server;
@@ -10,6 +12,7 @@ pub mod issuers;
 mod keys;
 pub mod mail;
 mod members;
+mod members_see;
 pub mod passkeys;
 mod passkeys_hostile;
 pub mod sessions;

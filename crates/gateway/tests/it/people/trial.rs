@@ -239,3 +239,24 @@ pub async fn trial_credit_is_made_up_for() {
         assert_eq!(store.trial_sums().await.expect("read").0, 1);
     }
 }
+
+/// Whoever closes an account that has nothing but trial credit, and comes back when it is
+/// forgotten, gets no more of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_an_account_gives_no_second_trial() {
+    let house = house("sqlite", TRIAL).await;
+    let (person, token) = signed_up(&house, "ada@example.com").await;
+    assert_eq!(verify(&house, &token, "192.0.2.1").await, 200);
+    assert_eq!(trial_of(&house, &person).await, 2 * USD);
+    let mut ada = Browser::new(&house);
+    assert_eq!(ada.sign_in("ada@example.com", GOOD).await.status, 200);
+    let body = json!({ "confirm": AccountId(person.id.0), "give_up_nano_usd": 2 * USD });
+    let closed = ada.post("/api/account/close", body).await;
+    assert_eq!(closed.status, 200, "{}", closed.body);
+    house.later(tollgate_store::CLOSE_GRACE_MS + 60_000).await;
+    let app = &house.running().app;
+    let before = app.world.now_ms() - tollgate_store::CLOSE_GRACE_MS;
+    assert_eq!(app.store.erase_closed(before).await.expect("erased"), 1);
+    assert_eq!(trial_of(&house, &person).await, 0, "taken off");
+    assert_eq!(given(&house, "ada+new@example.com", "198.51.100.7").await, 0, "one mailbox, once");
+}

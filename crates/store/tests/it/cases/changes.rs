@@ -70,10 +70,12 @@ pub async fn an_account_is_in_the_groups_it_is_in(h: House) {
         groups: Some(vec!["vip".to_owned(), "default".to_owned()]),
         limits: NewLimits { day: Change::Set(Money::from_nano(5_000_000_000)), ..NewLimits::default() },
         suspended: None,
+        members_see_all_usage: Some(true),
     };
     let changed = h.store.change_account(partner.id, change, done()).await.expect("asked").expect("changed");
     assert_eq!((changed.name.as_str(), &changed.groups[..]), ("b", &["vip".to_owned(), "default".to_owned()][..]));
     assert_eq!((changed.limits.day, changed.limits.month), (Some(Money::from_nano(5_000_000_000)), None));
+    assert!(changed.members_see_all && !other.members_see_all, "nobody else's");
     let unchanged = h.store.change_account(partner.id, AccountChange::default(), done()).await.expect("asked");
     let unchanged = unchanged.expect("changed");
     assert_eq!(
@@ -90,7 +92,10 @@ pub async fn an_account_is_in_the_groups_it_is_in(h: House) {
     let event = &events[0];
     assert_eq!((event.actor.as_str(), event.reason.as_str()), ("ada", "asked for"));
     assert_eq!((event.action.as_str(), event.subject.clone()), ("account.update", partner.id.to_string()));
-    assert_eq!(event.detail, "name: a -> b; groups: partner -> vip,default; limit_day: none -> 5");
+    assert_eq!(
+        event.detail,
+        "name: a -> b; groups: partner -> vip,default; limit_day: none -> 5; members_see_all_usage: false -> true"
+    );
     assert_eq!(h.store.account(other.id).await.expect("read").expect("an account").groups, ["partner"]);
     h.close().await;
 }
