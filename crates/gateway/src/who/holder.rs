@@ -10,7 +10,7 @@ use super::person;
 use crate::refusal::Refusal;
 use http::request::Parts;
 pub use tollgate_store::AccountRole;
-use tollgate_store::{Account, AccountId, KeyScope, Membership, PersonId};
+use tollgate_store::{Account, AccountId, KeyId, KeyScope, Membership, PersonId};
 use tollgate_wire::error::Code;
 
 /// Somebody who manages an account.
@@ -44,6 +44,11 @@ impl AccountHolder {
             return Ok(());
         }
         Err(Refusal::new(Code::RoleNotAllowed, "Your role in this account does not allow this."))
+    }
+
+    /// Whether they may see what is done with a key of the account.
+    pub fn sees_usage_of(&self, _key: KeyId) -> bool {
+        true
     }
 
     /// Refuses changes in an account that the operator has suspended; reading goes on.
