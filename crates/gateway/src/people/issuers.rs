@@ -95,7 +95,7 @@ impl IssuerDesk {
         let issuer = |one: &IssuerSettings| {
             let issuer = Issuer::new(&one.issuer, &one.client_id, one.client_secret.clone(), one.scopes.clone());
             // The settings were checked by the same function.
-            issuer.ok().map(|issuer| (one.clone(), issuer.with_groups_in(one.groups_claim())))
+            issuer.ok().map(|issuer| (one.clone(), issuer.of_kind(one.kind).with_groups_in(one.groups_claim())))
         };
         let issuers = settings.iter().filter_map(issuer).collect();
         IssuerDesk { issuers, turns: Semaphore::new(AT_ONCE), secrets }

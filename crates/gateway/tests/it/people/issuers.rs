@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use tollgate_store::{AccountRole, HouseRole, InvitedInto, NewInvite};
 
 /// A browser with all its cookies, on a page of ours.
-struct Jar<'a> {
+pub struct Jar<'a> {
     house: &'a House,
     cookies: BTreeMap<String, String>,
 }
 
 impl<'a> Jar<'a> {
-    fn new(house: &'a House) -> Jar<'a> {
+    pub fn new(house: &'a House) -> Jar<'a> {
         Jar { house, cookies: BTreeMap::new() }
     }
 
@@ -24,7 +24,7 @@ impl<'a> Jar<'a> {
         self.cookies.keys().filter(|name| name.starts_with("tollgate_way_")).count()
     }
 
-    async fn send(&mut self, request: reqwest::RequestBuilder) -> reqwest::Response {
+    pub async fn send(&mut self, request: reqwest::RequestBuilder) -> reqwest::Response {
         let all: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let reply = request.header("cookie", all.join("; ")).send().await.expect("a reply");
         for set in reply.headers().get_all("set-cookie") {
@@ -39,26 +39,26 @@ impl<'a> Jar<'a> {
         reply
     }
 
-    async fn ask(&mut self, method: &str, path: &str, body: Option<Value>) -> Answer {
+    pub async fn ask(&mut self, method: &str, path: &str, body: Option<Value>) -> Answer {
         let request = self.house.http.request(method.parse().expect("a method"), self.house.url(path));
         let request = request.header("sec-fetch-site", "same-origin");
         let request = body.iter().fold(request, |request, body| request.json(body));
         answer(self.send(request).await).await
     }
 
-    async fn post(&mut self, path: &str, body: Value) -> Answer {
+    pub async fn post(&mut self, path: &str, body: Value) -> Answer {
         self.ask("POST", path, Some(body)).await
     }
 
     /// Begins a way; the query that the issuer gets.
-    async fn begin(&mut self, what: &str) -> BTreeMap<String, String> {
+    pub async fn begin(&mut self, what: &str) -> BTreeMap<String, String> {
         let begun = self.post(&format!("/api/session/oidc/corp/{what}"), json!({ "return_to": "/keys" })).await;
         assert_eq!(begun.status, 200, "{}", begun.body);
         query_of(begun.body["url"].as_str().expect("an address"))
     }
 
     /// Comes back, and follows nothing.
-    async fn back(&mut self, query: &[(&str, &str)]) -> (u16, String, Value) {
+    pub async fn back(&mut self, query: &[(&str, &str)]) -> (u16, String, Value) {
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
         let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", escaped(value))).collect();
         let path = format!("/api/session/oidc/corp/return?{}", query.join("&"));

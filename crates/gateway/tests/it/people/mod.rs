@@ -4,6 +4,8 @@ mod access;
 mod authenticator;
 mod csrf;
 mod factors;
+mod github;
+mod github_server;
 mod guessing;
 mod issuer_server;
 pub mod issuers;
