@@ -7,6 +7,7 @@ use crate::door::server::ServerContext;
 use crate::door::spool::SpoolDisk;
 use crate::exports::Exports;
 use crate::jobs::Jobs;
+use crate::live::LiveDesk;
 use crate::payments::PaymentDesk;
 use crate::people::PeopleDesk;
 use crate::published::Published;
@@ -63,6 +64,8 @@ pub struct App {
     pub(crate) exports: Arc<Exports>,
     /// What operators began.
     pub jobs: Arc<Jobs>,
+    /// Who watches.
+    pub live: LiveDesk,
 }
 
 impl App {
@@ -108,7 +111,7 @@ impl App {
         let till = &self.till;
         let settings = &self.settings;
         let (trusted, people) = (settings.trusted_proxies.as_slice(), &settings.people);
-        Register { keys: &till.keys, store: &till.store, world: &till.world, trusted, people }
+        Register { keys: &till.keys, store: &till.store, world: &till.world, trusted, people, quiet: false }
     }
 
     /// What its servers have in common.

@@ -2,6 +2,7 @@
 //! family; the page, with the gauges of the ledger, is written when somebody asks
 //! (`endpoints/metrics.rs`).
 
+use crate::live_meter::LiveMeter;
 use crate::margins::MarginMeter;
 use crate::people_meter::PeopleMeter;
 use crate::world::Millis;
@@ -167,6 +168,7 @@ pub struct Metrics {
     pub margins: MarginMeter,
     pub alerts: AlertMeter,
     pub people: PeopleMeter,
+    pub live: LiveMeter,
     ended: Family<EndedLabels, Counter>,
     answered: Counter,
     faults: Family<FaultLabels, Counter>,
@@ -209,6 +211,7 @@ impl Default for Metrics {
             margins: MarginMeter::default(),
             alerts: AlertMeter::default(),
             people: PeopleMeter::default(),
+            live: LiveMeter::default(),
             ended: Family::default(),
             answered: Counter::default(),
             faults: Family::default(),
@@ -291,6 +294,7 @@ impl Default for Metrics {
         metrics.margins.register(&mut registry);
         metrics.alerts.register(&mut registry);
         metrics.people.register(&mut registry);
+        metrics.live.register(&mut registry);
         Metrics { registry, ..metrics }
     }
 }

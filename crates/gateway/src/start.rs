@@ -15,6 +15,7 @@ use crate::endpoints::desk::Desk;
 use crate::endpoints::{router, table};
 use crate::fetcher::Fetcher;
 use crate::jobs::Jobs;
+use crate::live::LiveDesk;
 use crate::metrics::Metrics;
 use crate::payments::PaymentDesk;
 use crate::people::PeopleDesk;
@@ -35,7 +36,7 @@ use crate::work::realtime::{RealtimeDesk, SessionPlaces};
 use crate::work::run_files::RunFiles;
 use crate::work::social::SocialDesk;
 use crate::work::video::{CopyStore, VideoDesk};
-use crate::workers::{alerts, follow, mail, payments, poller, probes, reload, runs, settler, upkeep, webhooks};
+use crate::workers::{alerts, follow, live, mail, payments, poller, probes, reload, runs, settler, upkeep, webhooks};
 use crate::world::World;
 use arc_swap::ArcSwap;
 use std::net::SocketAddr;
@@ -148,6 +149,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
     app.tracker.spawn(mail::run(app.clone()));
     app.tracker.spawn(alerts::run(app.clone()));
     app.tracker.spawn(probes::run(app.clone()));
+    app.tracker.spawn(live::run(app.clone()));
     app.tracker.spawn(runs::run(app.clone(), router(app.clone())));
     if let Some(source) = source {
         if app.settings.catalog_source == CatalogSource::Database {
@@ -302,6 +304,7 @@ pub(crate) fn build(
         spool,
         sockets: Arc::new(Semaphore::new(settings.limits.connections)),
         exports: Arc::default(),
+        live: LiveDesk::new(settings.live.clone(), till.metrics.live.clone()),
         jobs: Arc::new(Jobs::new(settings.data_dir.join("exports"), settings.exports)),
         settings,
         till,

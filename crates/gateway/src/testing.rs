@@ -46,6 +46,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         storage: crate::settings::StorageSettings::default(),
         payments: crate::settings::PaymentSettings::default(),
         people: crate::settings::PeopleSettings::default(),
+        live: crate::settings::LiveSettings::default(),
         exports: Default::default(),
         limits: ServerLimits::default(),
     };

@@ -22,6 +22,7 @@ mod error;
 pub mod ids;
 mod journal;
 mod ledger;
+mod live;
 mod manage;
 mod margin;
 mod migration;
@@ -80,6 +81,10 @@ pub use ids::{
 };
 pub use ledger::bounds::{MOST_AT_ONCE, MOST_IN_ACCOUNT};
 pub use ledger::entries::{ENTRY_COLUMNS, Entry, EntryPage};
+pub use live::{
+    LIVE_ENTRIES, LIVE_KEYS_MS, LIVE_TASKS, LiveAlert, LiveCall, LiveCalls, LiveChange, LiveHouse, LiveJob, LiveKey,
+    LivePause, LivePlace, LiveRun, LiveStanding, LiveState, LiveTask, LiveTraffic,
+};
 pub use manage::{AccountSearch, CallReach, ChangeClaim, ChangeKey, UsageSearch, WebhookTry};
 pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};

@@ -69,6 +69,7 @@ mod issuers;
 mod jobs;
 mod keys;
 mod ledger;
+mod live;
 mod manage;
 mod measures;
 mod notices;

@@ -67,7 +67,7 @@ pub use image::{ImageJob, ImageMaker, PictureFile, PictureReply};
 pub use kind::{Ability, KINDS, ProviderKind, kind};
 pub use link::{open_link, send_to_link};
 pub use music::{MusicAsk, MusicMaker};
-pub use oidc::{Issuer, IssuerClaims, IssuerFault, IssuerWay};
+pub use oidc::{GITHUB, Issuer, IssuerClaims, IssuerFault, IssuerKind, IssuerWay};
 pub use outgoing::Outgoing;
 pub use pace::{Busy, Pace};
 pub use payload::{

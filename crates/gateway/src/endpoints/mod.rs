@@ -20,6 +20,8 @@ pub mod gemini;
 mod gemini_live;
 pub mod health;
 pub mod images;
+mod live;
+mod live_schemas;
 pub mod manage;
 pub mod mcp;
 pub mod metrics;

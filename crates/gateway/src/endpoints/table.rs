@@ -5,9 +5,9 @@
 
 use super::row::{Access, Family, Row};
 use super::{
-    account, admin, chat, client_secrets, conversations, decisions, embeddings, gemini, health, images, manage, mcp,
-    models, music, openapi, people, pricing, quote, realtime, receipts, rerank, responses, root, runs, social, speech,
-    statements, topups, transcriptions, usage_sums, videos, webhooks, workflows,
+    account, admin, chat, client_secrets, conversations, decisions, embeddings, gemini, health, images, live, manage,
+    mcp, models, music, openapi, people, pricing, quote, realtime, receipts, rerank, responses, root, runs, social,
+    speech, statements, topups, transcriptions, usage_sums, videos, webhooks, workflows,
 };
 use crate::app::App;
 use axum::extract::State;
@@ -62,6 +62,7 @@ pub(super) const FAMILIES: &[Family] = &[
     manage::FAMILY,
     topups::FAMILY,
     statements::FAMILY,
+    live::FAMILY,
     // operators
     admin::accounts::FAMILY,
     admin::keys::FAMILY,

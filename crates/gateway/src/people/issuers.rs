@@ -15,6 +15,10 @@ use tollgate_upstream::{Issuer, IssuerWay};
 
 /// How long somebody may be away at an issuer.
 pub const WAY_MS: i64 = 10 * 60_000;
+/// Ways that one browser has open at a time: with another one, the oldest is forgotten.
+pub const MOST_WAYS: usize = 4;
+/// Letters of what a way is called by.
+const WAY_NAME: usize = 12;
 /// Ways that wait for an issuer at a time.
 const AT_ONCE: usize = 16;
 const PURPOSE: &str = "issuer way";
@@ -75,6 +79,11 @@ impl CarriedWay {
         Sha256::digest(self.state.as_bytes()) == Sha256::digest(state.as_bytes())
     }
 
+    /// What its cookie is called by.
+    pub fn id(&self) -> String {
+        way_name(&self.state)
+    }
+
     /// It ends once.
     pub fn used(&self) -> UsedWay {
         UsedWay { hash: Sha256::digest(self.state.as_bytes()).into(), expires_at: self.began_at + WAY_MS }
@@ -86,7 +95,7 @@ impl IssuerDesk {
         let issuer = |one: &IssuerSettings| {
             let issuer = Issuer::new(&one.issuer, &one.client_id, one.client_secret.clone(), one.scopes.clone());
             // The settings were checked by the same function.
-            issuer.ok().map(|issuer| (one.clone(), issuer.with_groups_in(one.groups_claim())))
+            issuer.ok().map(|issuer| (one.clone(), issuer.of_kind(one.kind).with_groups_in(one.groups_claim())))
         };
         let issuers = settings.iter().filter_map(issuer).collect();
         IssuerDesk { issuers, turns: Semaphore::new(AT_ONCE), secrets }
@@ -111,6 +120,18 @@ impl IssuerDesk {
         let way: CarriedWay = serde_json::from_slice(&self.secrets.open_sealed(PURPOSE, "", &sealed)?).ok()?;
         (0..WAY_MS).contains(&(now - way.began_at)).then_some(way)
     }
+}
+
+/// What the way with this state is called by. It says nothing of the state.
+pub fn way_name(state: &str) -> String {
+    let mut name = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest([b"way ", state.as_bytes()].concat()));
+    name.truncate(WAY_NAME);
+    name
+}
+
+/// Whether something is what a way is called by.
+pub fn is_way_name(name: &str) -> bool {
+    name.len() == WAY_NAME && name.bytes().all(|letter| letter.is_ascii_alphanumeric() || b"-_".contains(&letter))
 }
 
 /// A page of ours, as a path: whatever a browser could take for another host is none.

@@ -82,6 +82,18 @@ impl Pauses {
                 .is_some_and(|pair| pair.state != State::Open)
     }
 
+    /// All pairs, provider and model, that calls do not go to now.
+    pub fn shut_pairs(&self) -> Vec<(String, String)> {
+        if self.shut.load(Ordering::Relaxed) == 0 {
+            return Vec::new();
+        }
+        let pairs = self.lock();
+        let all =
+            pairs.iter().flat_map(|(provider, models)| models.iter().map(move |(model, pair)| (provider, model, pair)));
+        let shut = all.filter(|(_, _, pair)| pair.state != State::Open);
+        shut.map(|(provider, model, _)| (provider.clone(), model.clone())).collect()
+    }
+
     /// A call was completed, with the provider's report or without.
     pub fn note(&self, provider: &Provider, model: &str, estimated: bool, now: Millis, metrics: &Metrics) {
         let most = provider.settings.estimated_percent;

@@ -6,6 +6,7 @@ mod fetch;
 mod fit;
 mod images;
 mod jobs;
+mod live;
 mod pages;
 mod passkeys;
 mod payments;
@@ -29,6 +30,7 @@ mod workflows;
 pub use fetch::FetchSettings;
 pub use fit::METRICS_CONNECTIONS;
 pub use images::ImageSettings;
+pub use live::LiveSettings;
 pub use pages::{Origin, Pages};
 pub use passkeys::PasskeySettings;
 pub use payments::{PaymentSettings, StripeSettings, WrongCodes};
@@ -118,6 +120,7 @@ pub struct Settings {
     pub storage: StorageSettings,
     pub payments: PaymentSettings,
     pub people: PeopleSettings,
+    pub live: LiveSettings,
     /// Room for the files of exports.
     pub exports: ExportRoom,
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tollgate_catalog::Money;
 use tollgate_catalog::form::Form;
 use tollgate_store::HouseRole;
-use tollgate_upstream::{Issuer, Secret};
+use tollgate_upstream::{GITHUB, Issuer, IssuerKind, Secret};
 
 /// Changes of money by an operator's session above this need a step-up.
 const STEP_UP_USD: i64 = 100;
@@ -34,6 +34,7 @@ pub struct PeopleSettings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssuerSettings {
     pub name: String,
+    pub kind: IssuerKind,
     /// What stands on its button.
     pub label: String,
     pub issuer: String,
@@ -187,6 +188,28 @@ pub fn origin_of(url: &str) -> Option<String> {
     })
 }
 
+/// Issuers that are known by name: label, address, and what they speak.
+type Preset = (&'static str, &'static str, &'static str, IssuerKind);
+const PRESETS: [Preset; 2] = [
+    ("github", "GitHub", GITHUB, IssuerKind::GitHub),
+    ("google", "Google", "https://accounts.google.com", IssuerKind::OpenId),
+];
+
+/// What is asked for: that somebody is known, and for roles also in which groups.
+fn scopes(table: &mut Form<'_>, kind: IssuerKind, groups: bool) -> Vec<String> {
+    let given = table.opt_texts("scopes");
+    let (usual, must): (&[&str], &str) = match kind {
+        IssuerKind::OpenId => (&["openid", "email", "profile"], "openid"),
+        IssuerKind::GitHub if groups => (&["read:user", "user:email", "read:org"], "user:email"),
+        IssuerKind::GitHub => (&["read:user", "user:email"], "user:email"),
+    };
+    let mut scopes = given.unwrap_or_else(|| usual.iter().map(|&scope| scope.to_owned()).collect());
+    if !scopes.iter().any(|scope| scope == must) {
+        scopes.insert(0, must.to_owned());
+    }
+    scopes
+}
+
 fn issuers(form: &mut Form<'_>, source: &ConfigSource) -> Vec<IssuerSettings> {
     let Some(mut all) = form.opt_table("oidc") else { return Vec::new() };
     let names: Vec<String> = all.keys().map(str::to_owned).collect();
@@ -198,14 +221,17 @@ fn issuers(form: &mut Form<'_>, source: &ConfigSource) -> Vec<IssuerSettings> {
             table.mistake_here("the name of an issuer stands in paths: a-z, 0-9 and -");
         }
         let choices = [("open", SignUp::Open), ("invite", SignUp::Invite), ("closed", SignUp::Closed)];
-        let mut scopes =
-            table.opt_texts("scopes").unwrap_or_else(|| ["openid", "email", "profile"].map(str::to_owned).into());
-        if !scopes.iter().any(|scope| scope == "openid") {
-            scopes.insert(0, "openid".to_owned());
-        }
+        let preset = table.choice_or("preset", None, &PRESETS.map(|preset| (preset.0, Some(preset))));
+        let kind = preset.map_or(IssuerKind::OpenId, |(_, _, _, kind)| kind);
+        let house_roles = house_roles(&mut table);
+        let scopes = scopes(&mut table, kind, !house_roles.is_empty());
         let one = IssuerSettings {
-            label: table.text_or("label", &name),
-            issuer: table.text("issuer"),
+            kind,
+            label: table.text_or("label", preset.map_or(&name, |(_, label, _, _)| label)),
+            issuer: match preset {
+                Some((_, _, issuer, _)) => table.text_or("issuer", issuer),
+                None => table.text("issuer"),
+            },
             client_id: table.text("client_id"),
             client_secret: source.hidden(&mut table, "client_secret").map(Secret::new),
             scopes,
@@ -213,9 +239,13 @@ fn issuers(form: &mut Form<'_>, source: &ConfigSource) -> Vec<IssuerSettings> {
             email_domains: table.opt_texts("email_domains").unwrap_or_default(),
             require_email_verified: table.flag_or("require_email_verified", true),
             groups: table.text_or("groups_claim", "groups"),
-            house_roles: house_roles(&mut table),
+            house_roles,
             name,
         };
+        if kind == IssuerKind::GitHub && one.client_secret.is_none() {
+            table
+                .mistake_here("GitHub takes a code with a client_secret only: client_secret_env or client_secret_file");
+        }
         if let Err(why) = Issuer::new(&one.issuer, &one.client_id, None, Vec::new()) {
             table.mistake("issuer", why);
         }

@@ -6,9 +6,9 @@
 
 use super::jobs::export_room;
 use super::{
-    CatalogSource, CopyTo, FetchSettings, ImageSettings, Pages, PaymentSettings, PeopleSettings, PriceListSettings,
-    ProbeSettings, RealtimeSettings, RunSettings, ServerLimits, Settings, SocialSettings, StorageSettings,
-    TaskSettings, TlsFiles, VideoSettings,
+    CatalogSource, CopyTo, FetchSettings, ImageSettings, LiveSettings, Pages, PaymentSettings, PeopleSettings,
+    PriceListSettings, ProbeSettings, RealtimeSettings, RunSettings, ServerLimits, Settings, SocialSettings,
+    StorageSettings, TaskSettings, TlsFiles, VideoSettings,
 };
 use ipnet::IpNet;
 use std::collections::BTreeMap;
@@ -93,6 +93,7 @@ impl ConfigSource {
             storage: StorageSettings::read(form),
             payments: PaymentSettings::read(form, self),
             people: PeopleSettings::read(form, self, public_url.as_deref()),
+            live: LiveSettings::read(form),
             exports: export_room(form),
             public_url,
             secrets_file: PathBuf::new(),

@@ -184,7 +184,7 @@ fn no_such_key() -> Refusal {
 }
 
 /// Whether a key is presented at all, whatever it is worth.
-pub(super) fn presents_key(headers: &HeaderMap) -> bool {
+pub(crate) fn presents_key(headers: &HeaderMap) -> bool {
     [header::AUTHORIZATION, X_API_KEY, X_GOOG_API_KEY].iter().any(|name| headers.contains_key(name))
 }
 

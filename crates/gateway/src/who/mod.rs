@@ -10,6 +10,7 @@ pub mod person;
 
 use crate::settings::PeopleSettings;
 use crate::world::World;
+use http::request::Parts;
 use ipnet::IpNet;
 use key_cache::KeyCache;
 use tollgate_store::Store;
@@ -23,4 +24,21 @@ pub struct Register<'a> {
     /// Proxies whose word about a client's address counts.
     pub trusted: &'a [IpNet],
     pub people: &'a PeopleSettings,
+    /// Nothing is noted of it: a page that stays open is nobody who is there.
+    pub quiet: bool,
+}
+
+impl Register<'_> {
+    /// The same, for a look that is no use of a session.
+    pub fn quietly(self) -> Self {
+        Register { quiet: true, ..self }
+    }
+}
+
+/// What a request proves itself with, hashed: its key, or the cookie of a session.
+pub fn proof(people: &PeopleSettings, parts: &Parts) -> Option<[u8; 32]> {
+    match caller::presents_key(&parts.headers) {
+        true => caller::presented(parts).ok().map(key_cache::hash),
+        false => person::presented(people, &parts.headers),
+    }
 }

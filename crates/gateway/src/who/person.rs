@@ -118,7 +118,8 @@ pub async fn authenticate(register: &Register<'_>, parts: &Parts) -> Result<Pers
     if person.disabled_at.is_some() || !is_alive(&session, person.house_role, now) {
         return Err(none());
     }
-    if now - session.seen_at >= SEEN_EVERY_MS
+    if !register.quiet
+        && now - session.seen_at >= SEEN_EVERY_MS
         && let Err(error) = register.store.touch_session(hash).await
     {
         tracing::warn!(%error, "a session was used, and that is not noted");
@@ -198,19 +199,21 @@ fn cookie_name(people: &PeopleSettings) -> &'static str {
     if people.secure { "__Host-tollgate" } else { "tollgate_session" }
 }
 
-/// What the cookie of a way through an issuer is called.
-fn way_name(people: &PeopleSettings) -> &'static str {
-    if people.secure { "__Host-tollgate-way" } else { "tollgate_way" }
+/// How the cookies of ways through issuers begin. Each way has its own, so that two pages that sign
+/// in at once do not take it from each other.
+fn way_prefix(people: &PeopleSettings) -> &'static str {
+    if people.secure { "__Host-tollgate-way-" } else { "tollgate_way_" }
 }
 
-/// The cookie of a way through an issuer that a request comes with.
-pub fn way_cookie<'a>(people: &PeopleSettings, headers: &'a HeaderMap) -> Option<&'a str> {
-    cookie(headers, way_name(people))
+/// The cookies of ways through issuers that a request comes with: which way, and what it carries.
+pub fn way_cookies<'a>(people: &PeopleSettings, headers: &'a HeaderMap) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let prefix = way_prefix(people);
+    cookies(headers).filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value)))
 }
 
-/// The header that gives it to a browser for so long, or takes it away.
-pub fn set_way(people: &PeopleSettings, value: &str, seconds: i64) -> Option<HeaderValue> {
-    set(people, way_name(people), value, seconds)
+/// The header that gives one to a browser for so long, or takes it away.
+pub fn set_way(people: &PeopleSettings, way: &str, value: &str, seconds: i64) -> Option<HeaderValue> {
+    set(people, &format!("{}{way}", way_prefix(people)), value, seconds)
 }
 
 /// What the cookie of a ceremony with a passkey is called.
@@ -228,10 +231,13 @@ pub fn set_ceremony(people: &PeopleSettings, value: &str, seconds: i64) -> Optio
     set(people, ceremony_name(people), value, seconds)
 }
 
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = all.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(own, _)| *own == name).map(|(_, value)| value)
+    all.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='))
+}
+
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    cookies(headers).find(|(own, _)| *own == name).map(|(_, value)| value)
 }
 
 /// The hash of the cookie that a request comes with.

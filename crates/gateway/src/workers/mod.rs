@@ -2,6 +2,7 @@
 
 pub mod alerts;
 pub mod follow;
+pub mod live;
 pub mod mail;
 pub mod payments;
 pub mod poller;

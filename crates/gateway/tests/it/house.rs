@@ -202,9 +202,17 @@ impl House {
     }
 
     pub async fn with(plan: Plan) -> House {
+        House::with_files(plan, &[]).await
+    }
+
+    /// The same with these files beside its configuration.
+    pub async fn with_files(plan: Plan, files: &[(&str, &str)]) -> House {
         let sim = Sim::start(SimSettings::default()).await.expect("a simulator");
         let dir = tempfile::tempdir().expect("a folder").keep();
         std::fs::create_dir_all(dir.join("catalog")).expect("a folder");
+        for (name, text) in files {
+            std::fs::write(dir.join(name), text).expect("written");
+        }
         std::fs::write(dir.join("catalog/models.toml"), CATALOG).expect("written");
         std::fs::write(dir.join("catalog/more.toml"), plan.catalog).expect("written");
         let videos = if plan.videos { VIDEO_CATALOG } else { "" };

@@ -14,6 +14,7 @@ mod connect;
 mod events;
 mod fold;
 mod functions;
+mod live;
 mod manage;
 mod migrate;
 mod operator;

@@ -91,7 +91,7 @@ impl PostgresEngine {
     }
 }
 
-fn row(r: &Row) -> Result<SqlRow, StoreError> {
+pub(super) fn row(r: &Row) -> Result<SqlRow, StoreError> {
     let value = |(at, column): (usize, &tokio_postgres::Column)| {
         let value = match *column.type_() {
             Type::INT8 => r.try_get::<_, Option<i64>>(at)?.map(SqlValue::Int),

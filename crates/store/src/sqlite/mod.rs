@@ -9,6 +9,7 @@ mod client_secrets;
 mod clock;
 mod codes;
 pub(crate) mod fold;
+mod live;
 pub(crate) mod manage;
 mod open;
 mod operator;

@@ -92,11 +92,11 @@ impl SqliteEngine {
 }
 
 /// As this engine writes parameters, and the time of a change: its clock is the caller's.
-fn numbered(sql: &str) -> String {
+pub(super) fn numbered(sql: &str) -> String {
     sql.replace(LATER, "max($1, changed_at + 1)").replace('$', "?")
 }
 
-fn row(r: &Row<'_>) -> rusqlite::Result<SqlRow> {
+pub(super) fn row(r: &Row<'_>) -> rusqlite::Result<SqlRow> {
     let columns = 0..r.as_ref().column_count();
     let value = |at| {
         Ok(match r.get_ref(at)? {

@@ -5,6 +5,7 @@
 //! hour; keys are read anew for a name that is not known, once a minute at most. Its tokens are in
 //! no message.
 
+mod github;
 mod keys;
 mod token;
 
@@ -13,6 +14,7 @@ use crate::{Client, Secret, read_whole};
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use bytes::Bytes;
+pub use github::PUBLIC as GITHUB;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method, Uri};
 use keys::IssuerKeys;
@@ -47,9 +49,19 @@ pub enum IssuerFault {
     Token(&'static str),
 }
 
+/// What an issuer speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IssuerKind {
+    /// OpenID Connect: it says of itself where it is asked, and signs what it says of people.
+    #[default]
+    OpenId,
+    GitHub,
+}
+
 /// An issuer, as the settings name it.
 #[derive(Debug)]
 pub struct Issuer {
+    kind: IssuerKind,
     pub url: String,
     pub client_id: String,
     pub client_secret: Option<Secret>,
@@ -70,7 +82,8 @@ struct IssuerState {
 struct Discovered {
     authorize: Url,
     token: Uri,
-    keys: Uri,
+    /// None: it signs nothing.
+    keys: Option<Uri>,
     userinfo: Option<Uri>,
     /// It names itself beside a code.
     names_itself: bool,
@@ -103,12 +116,18 @@ impl Issuer {
             return Err("must begin with https:// and have neither a query nor a user");
         }
         let (url, client_id) = (url.to_owned(), client_id.to_owned());
-        Ok(Issuer { url, client_id, client_secret, scopes, groups: None, state: Mutex::default() })
+        let kind = IssuerKind::OpenId;
+        Ok(Issuer { kind, url, client_id, client_secret, scopes, groups: None, state: Mutex::default() })
     }
 
     /// The same, which also says in which groups somebody is: those in this claim.
     pub fn with_groups_in(self, claim: Option<String>) -> Issuer {
         Issuer { groups: claim, ..self }
+    }
+
+    /// The same, which speaks so.
+    pub fn of_kind(self, kind: IssuerKind) -> Issuer {
+        Issuer { kind, ..self }
     }
 
     /// Where a browser is sent.
@@ -120,10 +139,13 @@ impl Issuer {
             let mut query = url.query_pairs_mut();
             query.append_pair("response_type", "code").append_pair("client_id", &self.client_id);
             query.append_pair("redirect_uri", way.redirect_uri).append_pair("scope", &self.scopes.join(" "));
-            query.append_pair("state", way.state).append_pair("nonce", way.nonce);
+            query.append_pair("state", way.state);
             query.append_pair("code_challenge", &challenge).append_pair("code_challenge_method", "S256");
-            if way.again {
-                query.append_pair("prompt", "login").append_pair("max_age", "0");
+            if self.kind == IssuerKind::OpenId {
+                query.append_pair("nonce", way.nonce);
+                if way.again {
+                    query.append_pair("prompt", "login").append_pair("max_age", "0");
+                }
             }
         }
         Ok(url.into())
@@ -139,10 +161,19 @@ impl Issuer {
     ) -> Result<IssuerClaims, IssuerFault> {
         let found = self.discovered(client, now).await?;
         // RFC 9207: an answer of another issuer is not carried to this one.
-        if named.is_some_and(|named| named != self.url) || (found.names_itself && named.is_none()) {
+        let own = |named: &str| match self.kind {
+            IssuerKind::OpenId => named == self.url,
+            IssuerKind::GitHub => github::is_named(&self.url, named),
+        };
+        if named.is_some_and(|named| !own(named)) || (found.names_itself && named.is_none()) {
             return Err(IssuerFault::Token("the answer comes from another issuer"));
         }
         let tokens = self.exchange(client, &found, way, code).await?;
+        if self.kind == IssuerKind::GitHub {
+            // A code that it does not take is an answer like any other.
+            let access = tokens.get("access_token").and_then(Value::as_str).ok_or(IssuerFault::Code)?;
+            return github::who(client, &self.url, access, self.groups.is_some()).await;
+        }
         let text = tokens.get("id_token").and_then(Value::as_str).ok_or(IssuerFault::Token("there is none"))?;
         let token = RawToken::read(text).ok_or(IssuerFault::Token("form or algorithm"))?;
         let keys = self.keys(client, &found, token.key_id.as_deref(), now).await?;
@@ -193,6 +224,9 @@ impl Issuer {
 
     /// What the issuer says of itself. Whoever comes while it is asked waits for the answer.
     async fn discovered(&self, client: &Client, now: i64) -> Result<Arc<Discovered>, IssuerFault> {
+        if self.kind == IssuerKind::GitHub {
+            return github::places(&self.url).map(Arc::new);
+        }
         let mut state = self.state.lock().await;
         if let Some((found, _)) = state.found.as_ref().filter(|(_, at)| recent(*at, HOUR_MS, now)) {
             return Ok(found.clone());
@@ -228,7 +262,7 @@ impl Issuer {
         Ok(Discovered {
             authorize: address("authorization_endpoint")?,
             token: uri("token_endpoint")?,
-            keys: uri("jwks_uri")?,
+            keys: Some(uri("jwks_uri")?),
             userinfo: uri("userinfo_endpoint").ok(),
             names_itself: named.and_then(Value::as_bool).unwrap_or(false),
             by_form: takes("client_secret_post") && !takes("client_secret_basic"),
@@ -250,7 +284,8 @@ impl Issuer {
                 return Ok(keys.clone());
             }
         }
-        let read = get(client, &found.keys.to_string()).await;
+        let place = found.keys.as_ref().ok_or(IssuerFault::Unfit("jwks_uri"))?;
+        let read = get(client, &place.to_string()).await;
         match (read, &state.keys) {
             (Ok(set), _) => {
                 let keys = Arc::new(IssuerKeys::read(&set));

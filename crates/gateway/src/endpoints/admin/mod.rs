@@ -43,7 +43,7 @@ use tollgate_wire::error::{Code, ErrorFormat};
 use verb::OperatorRequest;
 
 /// Who may do all of it.
-const OPERATOR: Access = Access::Role(AccessRole::Operator);
+pub(super) const OPERATOR: Access = Access::Role(AccessRole::Operator);
 
 /// Longest reason that is stored.
 const LONGEST_REASON: usize = 1_000;
@@ -185,7 +185,7 @@ impl Query {
         Ok(Query(all.into_iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()))
     }
 
-    fn take(&mut self, name: &str) -> Option<String> {
+    pub fn take(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(own, _)| own == name)?;
         Some(self.0.swap_remove(at).1)
     }

@@ -14,7 +14,7 @@ use crate::endpoints::admin::field::{FieldKind, VerbField, may, must};
 use crate::endpoints::openapi::shapes::named;
 use crate::endpoints::reading;
 use crate::endpoints::row::{Access, Family, Row};
-use crate::people::issuers::{CarriedWay, WAY_MS, WayGoal, is_own_page};
+use crate::people::issuers::{CarriedWay, MOST_WAYS, WAY_MS, WayGoal, is_own_page, is_way_name, way_name};
 use crate::people::waits::GuardedAct;
 use crate::refusal::Refusal;
 use crate::settings::{IssuerSettings, SignUp};
@@ -34,6 +34,8 @@ pub const FAMILY: Family = Family { tag: "people: issuers", rows, schemas };
 
 const ISSUER: VerbField = must("issuer", FieldKind::Text(40), "The name of the issuer in the settings");
 const TO: VerbField = may("return_to", FieldKind::Text(500), "The page of ours that comes afterwards: a path");
+const WAY: VerbField =
+    may("way", FieldKind::Text(40), "Which way, of several that wait for a code: `way` behind `second_factor`");
 /// Who shows an issuer who they are, and comes back so fresh, is as good as with a password.
 const FRESH_S: i64 = 600;
 const CLOCKS_APART_S: i64 = 60;
@@ -122,7 +124,26 @@ async fn begin(asked: &PersonRequest, goal: WayGoal) -> Result<PersonAnswer, Ref
     let url = issuer.begin(&app.client, &way.way(&redirect), now).await.map_err(|fault| refused(&name, fault))?;
     drop(turn);
     let value = json!({ "object": "issuer_way", "url": url, "expires_at_ms": now + WAY_MS });
-    Ok(PersonAnswer::with_cookie(value, carried(asked, &way)))
+    let answer = PersonAnswer::with_cookie(value, carried(asked, &way));
+    let people = &app.settings.people;
+    Ok(surplus(asked).iter().fold(answer, |answer, old| answer.and_cookie(person::set_way(people, old, "", 0))))
+}
+
+/// Ways that a browser need not carry any longer: those that are over, and of the others the oldest
+/// where there are too many.
+fn surplus(asked: &PersonRequest) -> Vec<String> {
+    let (mut over, mut open) = (Vec::new(), Vec::new());
+    for (name, value) in person::way_cookies(&asked.app.settings.people, &asked.parts.headers) {
+        match asked.app.people.issuers.opened(value, asked.now()) {
+            Some(way) => open.push((way.began_at, name.to_owned())),
+            None if is_way_name(name) => over.push(name.to_owned()),
+            None => {}
+        }
+    }
+    open.sort();
+    let room = MOST_WAYS - 1;
+    over.extend(open.iter().take(open.len().saturating_sub(room)).map(|(_, name)| name.clone()));
+    over
 }
 
 fn busy() -> Refusal {
@@ -132,7 +153,7 @@ fn busy() -> Refusal {
 /// The cookie of a way.
 fn carried(asked: &PersonRequest, way: &CarriedWay) -> Option<HeaderValue> {
     let sealed = asked.app.people.issuers.sealed(way, |bytes| asked.fill(bytes))?;
-    person::set_way(&asked.app.settings.people, &sealed, WAY_MS / 1_000)
+    person::set_way(&asked.app.settings.people, &way.id(), &sealed, WAY_MS / 1_000)
 }
 
 fn refused(name: &str, fault: IssuerFault) -> Refusal {
@@ -166,6 +187,7 @@ async fn came_back(State(app): State<Arc<App>>, Path(name): Path<String>, reques
             given.insert(word, json!(value));
         }
     }
+    let own = given.get("state").and_then(Value::as_str).map(way_name);
     let asked = PersonRequest::by_anybody(app.clone(), parts, given);
     let outcome = reading::guarded(back(&asked, &name)).await;
     app.metrics.people.signed_in("issuer", super::ending(&outcome));
@@ -175,13 +197,14 @@ async fn came_back(State(app): State<Arc<App>>, Path(name): Path<String>, reques
         Ok(CameBack::Linked(to)) => elsewhere(&to, Vec::new()),
         Ok(CameBack::Factor(way)) => {
             let cookie = carried(&asked, &way).into_iter().collect();
-            let reply = elsewhere(&format!("{SIGN_IN_PAGE}#second_factor={name}"), cookie);
+            let reply = elsewhere(&format!("{SIGN_IN_PAGE}#second_factor={name}&way={}", way.id()), cookie);
             return finished(reply);
         }
         Err(refusal) if page => elsewhere(&format!("{SIGN_IN_PAGE}#error={}", refusal.code.code()), Vec::new()),
         Err(refusal) => reading::refused(&app, ErrorFormat::OpenAi, refusal, ""),
     };
-    if let Some(cookie) = person::set_way(people, "", 0) {
+    // The others may still come back.
+    if let Some(cookie) = own.and_then(|own| person::set_way(people, &own, "", 0)) {
         reply.headers_mut().append(header::SET_COOKIE, cookie);
     }
     finished(reply)
@@ -211,7 +234,7 @@ async fn back(asked: &PersonRequest, name: &str) -> Result<CameBack, Refusal> {
     let (settings, issuer) = of_settings(app, name)?;
     let begun = app.people.waits.begin(GuardedAct::Token, "", asked.address(), now)?;
     let state: String = asked.may("state")?.unwrap_or_default();
-    let way = way_of(asked, name)?.filter(|way| way.vouched.is_none() && way.fits(&state)).ok_or_else(no_way)?;
+    let way = ways_of(asked, name).find(|way| way.vouched.is_none() && way.fits(&state)).ok_or_else(no_way)?;
     if let Some(error) = asked.may::<String>("error")? {
         let plain = error.len() <= 40 && error.chars().all(|c| c.is_ascii_lowercase() || c == '_');
         let why = if plain { error } else { "an error".to_owned() };
@@ -254,11 +277,11 @@ async fn back(asked: &PersonRequest, name: &str) -> Result<CameBack, Refusal> {
     Ok(outcome)
 }
 
-fn way_of(asked: &PersonRequest, name: &str) -> Result<Option<CarriedWay>, Refusal> {
-    let people = &asked.app.settings.people;
-    let cookie = person::way_cookie(people, &asked.parts.headers);
-    let way = cookie.and_then(|cookie| asked.app.people.issuers.opened(cookie, asked.now()));
-    Ok(way.filter(|way| way.name == name))
+/// The open ways through an issuer that the browser carries.
+fn ways_of<'a>(asked: &'a PersonRequest, name: &'a str) -> impl Iterator<Item = CarriedWay> + use<'a> {
+    let issuers = &asked.app.people.issuers;
+    let carried = person::way_cookies(&asked.app.settings.people, &asked.parts.headers).take(2 * MOST_WAYS);
+    carried.filter_map(|(_, value)| issuers.opened(value, asked.now())).filter(move |way| way.name == name)
 }
 
 fn no_way() -> Refusal {
@@ -392,7 +415,7 @@ async fn linked(asked: &PersonRequest, way: &CarriedWay, is: &IssuerSubject) -> 
 
 /// With the second factor that they have here: an issuer does not stand in for it.
 static FINISH: PersonVerb = PersonVerb {
-    fields: &[ISSUER, CODE, RECOVERY],
+    fields: &[ISSUER, WAY, CODE, RECOVERY],
     answer: |asked| {
         async move {
             let answer = finish(asked).await;
@@ -405,7 +428,10 @@ static FINISH: PersonVerb = PersonVerb {
 
 async fn finish(asked: &PersonRequest) -> Result<PersonAnswer, Refusal> {
     let app = &asked.app;
-    let way = way_of(asked, &asked.text("issuer")?)?.ok_or_else(no_way)?;
+    let (issuer, wanted): (String, Option<String>) = (asked.text("issuer")?, asked.may("way")?);
+    let waiting = ways_of(asked, &issuer).filter(|way| way.vouched.is_some());
+    let waiting = waiting.filter(|way| wanted.as_ref().is_none_or(|wanted| way.id() == *wanted));
+    let way = waiting.max_by_key(|way| way.began_at).ok_or_else(no_way)?;
     let is = way.vouched.clone().ok_or_else(no_way)?;
     let person = app.store.person_by_link(&is.issuer, &is.subject).await?.filter(|one| one.disabled_at.is_none());
     let person = person.ok_or_else(failed)?;
@@ -415,7 +441,7 @@ async fn finish(asked: &PersonRequest) -> Result<PersonAnswer, Refusal> {
     let code = prove::second_factor(asked, &person, &credentials)?;
     let answer = signs_in(asked, &way, &is, &person, (code, true)).await?;
     begun.succeeded();
-    Ok(answer.and_cookie(person::set_way(&app.settings.people, "", 0)))
+    Ok(answer.and_cookie(person::set_way(&app.settings.people, &way.id(), "", 0)))
 }
 
 static LIST: PersonVerb = PersonVerb {

@@ -9,17 +9,22 @@ use std::collections::BTreeMap;
 use tollgate_store::{AccountRole, HouseRole, InvitedInto, NewInvite};
 
 /// A browser with all its cookies, on a page of ours.
-struct Jar<'a> {
+pub struct Jar<'a> {
     house: &'a House,
     cookies: BTreeMap<String, String>,
 }
 
 impl<'a> Jar<'a> {
-    fn new(house: &'a House) -> Jar<'a> {
+    pub fn new(house: &'a House) -> Jar<'a> {
         Jar { house, cookies: BTreeMap::new() }
     }
 
-    async fn send(&mut self, request: reqwest::RequestBuilder) -> reqwest::Response {
+    /// How many ways it carries.
+    fn ways(&self) -> usize {
+        self.cookies.keys().filter(|name| name.starts_with("tollgate_way_")).count()
+    }
+
+    pub async fn send(&mut self, request: reqwest::RequestBuilder) -> reqwest::Response {
         let all: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let reply = request.header("cookie", all.join("; ")).send().await.expect("a reply");
         for set in reply.headers().get_all("set-cookie") {
@@ -34,26 +39,26 @@ impl<'a> Jar<'a> {
         reply
     }
 
-    async fn ask(&mut self, method: &str, path: &str, body: Option<Value>) -> Answer {
+    pub async fn ask(&mut self, method: &str, path: &str, body: Option<Value>) -> Answer {
         let request = self.house.http.request(method.parse().expect("a method"), self.house.url(path));
         let request = request.header("sec-fetch-site", "same-origin");
         let request = body.iter().fold(request, |request, body| request.json(body));
         answer(self.send(request).await).await
     }
 
-    async fn post(&mut self, path: &str, body: Value) -> Answer {
+    pub async fn post(&mut self, path: &str, body: Value) -> Answer {
         self.ask("POST", path, Some(body)).await
     }
 
     /// Begins a way; the query that the issuer gets.
-    async fn begin(&mut self, what: &str) -> BTreeMap<String, String> {
+    pub async fn begin(&mut self, what: &str) -> BTreeMap<String, String> {
         let begun = self.post(&format!("/api/session/oidc/corp/{what}"), json!({ "return_to": "/keys" })).await;
         assert_eq!(begun.status, 200, "{}", begun.body);
         query_of(begun.body["url"].as_str().expect("an address"))
     }
 
     /// Comes back, and follows nothing.
-    async fn back(&mut self, query: &[(&str, &str)]) -> (u16, String, Value) {
+    pub async fn back(&mut self, query: &[(&str, &str)]) -> (u16, String, Value) {
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
         let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", escaped(value))).collect();
         let path = format!("/api/session/oidc/corp/return?{}", query.join("&"));
@@ -397,7 +402,7 @@ async fn whoever_has_a_second_factor_here_shows_it_here() {
     let now = house.running().app.world.now_ms();
     let mut jar = Jar::new(&house);
     let (status, to, _) = jar.comes_as("start", json!({})).await;
-    assert_eq!((status, to.as_str()), (303, "/sign-in#second_factor=corp"));
+    assert!(status == 303 && to.starts_with("/sign-in#second_factor=corp&way="), "{to}");
     assert_eq!(jar.ask("GET", "/api/session", None).await.status, 401, "not yet");
     let finish = "/api/session/oidc/corp/finish";
     assert_eq!(jar.post(finish, json!({})).await.code, "second_factor_required");
@@ -460,4 +465,51 @@ pub async fn the_issuer_is_down_slow_or_endless() {
     let page = house.http.get(house.url("/metrics")).send().await.expect("a page").text().await.expect("text");
     assert!(page.contains("tollgate_sign_ins_total{by=\"issuer\",ending=\"unavailable\"}"), "{page}");
     assert!(page.contains("tollgate_sign_ins_total{by=\"password\",ending=\"passed\"} 1"), "{page}");
+}
+
+/// Two pages of one browser sign in at once: each has a way of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_ways_at_once_end_in_either_order() {
+    let issuer = FakeIssuer::new().await;
+    let house = house("sqlite", &issuer, "sign_up = \"open\"").await;
+    for (subject, order) in [("one", [0, 1]), ("two", [1, 0])] {
+        let mut jar = Jar::new(&house);
+        let begun = [jar.begin("start").await, jar.begin("start").await];
+        assert_ne!(begun[0]["state"], begun[1]["state"]);
+        assert_eq!(jar.ways(), 2);
+        let claims = json!({ "sub": subject, "email": format!("{subject}@corp.example") });
+        for (left, at) in [1, 0].into_iter().zip(order) {
+            let code = code_for(&right(&house, &begun[at], claims.clone()));
+            let query = [("code", code.as_str()), ("state", begun[at]["state"].as_str())];
+            let (status, to, body) = jar.back(&query).await;
+            assert_eq!((status, to.as_str()), (303, "/keys"), "{body}");
+            assert_eq!(jar.ways(), left, "its own is taken away, and no other");
+            let (status, _, body) = jar.back(&query).await;
+            assert_eq!((status, &body["error"]["param"]), (403, &json!("state")), "once: {body}");
+        }
+        assert_eq!(jar.ask("GET", "/api/session", None).await.status, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_carries_a_few_ways_and_the_oldest_gives_way() {
+    let issuer = FakeIssuer::new().await;
+    let house = house("sqlite", &issuer, "sign_up = \"open\"").await;
+    let mut jar = Jar::new(&house);
+    let mut begun = Vec::new();
+    for number in 0..7 {
+        house.later(number * 1_000).await;
+        begun.push(jar.begin("start").await);
+    }
+    assert_eq!(jar.ways(), 4);
+    let mut come = async |at: usize| {
+        let code = code_for(&right(&house, &begun[at], json!({})));
+        jar.back(&[("code", &code), ("state", &begun[at]["state"])]).await.0
+    };
+    let came = [come(2).await, come(3).await, come(6).await];
+    assert_eq!(came, [403, 303, 303], "the oldest are forgotten");
+    // What is over is taken away with the next one.
+    house.later(11 * 60_000).await;
+    jar.begin("start").await;
+    assert_eq!(jar.ways(), 1);
 }

@@ -6,6 +6,8 @@ mod closing;
 mod csrf;
 mod exports;
 mod factors;
+mod github;
+mod github_server;
 mod guessing;
 mod issuer_server;
 pub mod issuers;
@@ -116,7 +118,9 @@ impl<'a> Browser<'a> {
 pub async fn answer(reply: reqwest::Response) -> Answer {
     let status = reply.status().as_u16();
     let retry_after = reply.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
-    let body: Value = reply.json().await.unwrap_or_default();
+    // A stream of events has no end that is worth waiting for.
+    let endless = reply.headers().get("content-type").is_some_and(|value| value == "text/event-stream");
+    let body: Value = if endless { Value::Null } else { reply.json().await.unwrap_or_default() };
     let code = body["error"]["code"].as_str().unwrap_or_default().to_owned();
     Answer { status, code, body, retry_after }
 }
