@@ -109,22 +109,9 @@ pub async fn account(config: &Path, command: args::AccountCommand, out: &Output)
             let change = AccountChange { suspended: Some(true), ..AccountChange::default() };
             alter(config, &account, change, done, out).await?;
         }
-        args::AccountCommand::Reopen { account, done } => {
-            let id: AccountId = account.parse().context("account")?;
-            let shown = ask(config, AdminCommand::AccountShow { account: id }).await?;
-            if shown["closed_at_ms"].is_null() {
-                let change = AccountChange { suspended: Some(false), ..AccountChange::default() };
-                alter(config, &account, change, done, out).await?;
-            } else {
-                let opened = ask(config, AdminCommand::AccountReopen { account: id, done: who(done)? }).await?;
-                out.record(&opened, ACCOUNT_COLUMNS);
-            }
-        }
+        args::AccountCommand::Reopen { account, done } => reopen(config, &account, done, out).await?,
         args::AccountCommand::Close { account, give_up, done } => {
-            let account: AccountId = account.parse().context("account")?;
-            let give_up = give_up.as_deref().map(amount).transpose()?;
-            let closed = ask(config, AdminCommand::AccountClose { account, give_up, done: who(done)? }).await?;
-            out.record(&closed, ACCOUNT_COLUMNS);
+            close(config, &account, give_up.as_deref(), done, out).await?;
         }
         args::AccountCommand::Webhook { account, url, none: _ } => {
             let id: AccountId = account.parse().context("account")?;
@@ -168,6 +155,33 @@ pub async fn account(config: &Path, command: args::AccountCommand, out: &Output)
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// One that is suspended, or closed: whoever opens it need not know.
+async fn reopen(config: &Path, account: &str, done: args::ActorArgs, out: &Output) -> anyhow::Result<()> {
+    let id: AccountId = account.parse().context("account")?;
+    let shown = ask(config, AdminCommand::AccountShow { account: id }).await?;
+    if shown["closed_at_ms"].is_null() {
+        let change = AccountChange { suspended: Some(false), ..AccountChange::default() };
+        return alter(config, account, change, done, out).await;
+    }
+    let opened = ask(config, AdminCommand::AccountReopen { account: id, done: who(done)? }).await?;
+    out.record(&opened, ACCOUNT_COLUMNS);
+    Ok(())
+}
+
+async fn close(
+    config: &Path,
+    account: &str,
+    give_up: Option<&str>,
+    done: args::ActorArgs,
+    out: &Output,
+) -> anyhow::Result<()> {
+    let account: AccountId = account.parse().context("account")?;
+    let give_up = give_up.map(amount).transpose()?;
+    let closed = ask(config, AdminCommand::AccountClose { account, give_up, done: who(done)? }).await?;
+    out.record(&closed, ACCOUNT_COLUMNS);
+    Ok(())
 }
 
 async fn alter(
