@@ -26,7 +26,7 @@ use tokio::sync::{Notify, broadcast};
 use tollgate_store::AccountId;
 
 /// Events that a feed holds for readers who have not taken them yet.
-const RING: usize = 256;
+const RING: usize = 512;
 
 /// What is going on in one account, or in the house, for all who watch it.
 pub struct LiveFeed<T> {
