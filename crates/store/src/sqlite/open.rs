@@ -54,6 +54,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0016-passkeys", include_str!("migrations/0016-passkeys.sql")),
     Migration::new("0017-usage-blocks", include_str!("migrations/0017-usage-blocks.sql")),
     Migration::new("0018-session-roles", include_str!("migrations/0018-session-roles.sql")),
+    Migration::new("0019-usage-unmerged", include_str!("migrations/0019-usage-unmerged.sql")),
 ];
 
 impl SqliteEngine {
@@ -103,7 +104,7 @@ impl SqliteEngine {
             pace: options.commit_pace,
             patience: options.commit_patience,
             next_seq,
-            reply_bytes: options.reply_bytes,
+            bounds: (options.reply_bytes, options.sums_apart),
             open,
             old: OldHolds::new(options.old_after, old),
             ends: IdMap::default(),
