@@ -1,5 +1,6 @@
 //! Sums of the usage log on the embedded engine. The writer adds up what a group closed and writes
-//! it with the group (`unmerged.rs`). Questions read the sums of their time and add them up further.
+//! it with the group (`unmerged.rs`). Questions read the sums of their time and add them up
+//! further.
 
 use std::collections::HashMap;
 
