@@ -6,6 +6,7 @@
 
 pub(crate) mod ask;
 pub(crate) mod folded;
+pub(crate) mod packed;
 pub(crate) mod pending;
 mod report;
 pub(crate) mod spans;
@@ -166,7 +167,7 @@ pub(crate) struct SumKey {
 }
 
 /// The same, as it stands in a row that is being read.
-#[derive(Clone, Copy, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SumKeyRef<'a> {
     pub account: &'a [u8],
     pub quarter: i64,

@@ -54,6 +54,9 @@ pub struct Options {
     /// After so many entries an open hold is listed by itself, and a start does not read what came
     /// between (SQLite).
     pub old_after: u64,
+    /// So many sums of usage of groups of calls wait at most to be merged into the table of sums
+    /// (SQLite).
+    pub sums_apart: u32,
     /// All that customers may store of responses and conversations, over all accounts.
     pub stored_bytes: u64,
     /// What the disk must have left for the ledger before anything is stored for customers
@@ -115,6 +118,7 @@ impl Default for Options {
             journal_limit: 64 << 20,
             journal_segment: 4 << 20,
             old_after: 250_000,
+            sums_apart: 4_000,
             stored_bytes: 8 << 30,
             disk_reserve: 64 << 20,
             idem_retention: Duration::from_secs(24 * 3600),

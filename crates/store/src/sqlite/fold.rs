@@ -142,6 +142,8 @@ impl Apply<'_> {
                 if last >= *until {
                     return Ok(0);
                 }
+                // Otherwise the days of what is merged later would be folded twice.
+                self.merge_sums()?;
                 self.statement(TOUCH_OVER)?.execute(params![last.div_euclid(DAY), until])?;
                 self.statement("UPDATE usage_folded SET until = ?1")?.execute(params![until])?;
                 Ok(1)

@@ -28,6 +28,7 @@ pub(crate) mod sums;
 mod syncer;
 mod tasks;
 mod turns;
+mod unmerged;
 mod workflow_runs;
 pub(crate) mod writer;
 

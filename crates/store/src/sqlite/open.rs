@@ -55,6 +55,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0017-usage-blocks", include_str!("migrations/0017-usage-blocks.sql")),
     Migration::new("0018-session-roles", include_str!("migrations/0018-session-roles.sql")),
     Migration::new("0019-members-and-ends", include_str!("migrations/0019-members-and-ends.sql")),
+    Migration::new("0020-usage-unmerged", include_str!("migrations/0020-usage-unmerged.sql")),
 ];
 
 impl SqliteEngine {
@@ -104,7 +105,7 @@ impl SqliteEngine {
             pace: options.commit_pace,
             patience: options.commit_patience,
             next_seq,
-            reply_bytes: options.reply_bytes,
+            bounds: (options.reply_bytes, options.sums_apart),
             open,
             old: OldHolds::new(options.old_after, old),
             ends: IdMap::default(),

@@ -1,15 +1,16 @@
 //! Sums of the usage log on the embedded engine. The writer adds up what a group closed and writes
-//! each sum once, with the group. Questions read the sums of their time and add them up further.
+//! it with the group (`unmerged.rs`). Questions read the sums of their time and add them up
+//! further.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::LazyLock;
+use std::collections::HashMap;
 
 use rusqlite::types::{Value, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::SqliteEngine;
 use super::fold::folded;
 use super::read::{self, USAGE};
+use super::unmerged::each_unmerged;
 use super::writer::apply::Apply;
 use super::writer::ops::Op;
 use crate::call::UsageRow;
@@ -19,24 +20,12 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::margin::first_id;
 use crate::store::sums::{ExportPage, too_many_groups, too_much_read};
-use crate::sums::folded::{DAY, SumPart, over};
-use crate::sums::pending::{PendingSum, PendingSums};
+use crate::sums::folded::{SumPart, over};
+use crate::sums::pending::PendingSums;
 use crate::sums::{
-    MOST_GROUPS, SUM_COLUMNS, SUM_KEY, SUMS, SumColumn, SumGroup, SumKeyRef, SumQuery, SummedUntil, UsageFilter,
-    UsageSum, Wanted, quarter,
+    MOST_GROUPS, SUMS, SumColumn, SumGroup, SumKeyRef, SumQuery, SummedUntil, UsageFilter, UsageSum, Wanted, quarter,
 };
 
-static UPSERT: LazyLock<String> = LazyLock::new(|| {
-    let columns: Vec<&str> = SUM_KEY.iter().chain(SUMS.iter()).copied().collect();
-    let adds: Vec<String> = SUMS.iter().map(|column| format!("{column} = {column} + excluded.{column}")).collect();
-    format!(
-        "INSERT INTO usage_quarter ({}) VALUES ({}) ON CONFLICT ({}) DO UPDATE SET {}",
-        columns.join(", "),
-        vec!["?"; columns.len()].join(", "),
-        SUM_KEY.join(", "),
-        adds.join(", ")
-    )
-});
 /// What is read of a row of the log to add it to its sum; the counters come after it.
 const SUMMED: &str = "u.account_id, u.call_id, u.key_id, u.at, u.ended_at, u.endpoint, u.model, u.provider, u.upstream_model, \
      u.ending, u.estimated, u.charge, u.refunded, u.write_off, u.first_byte_ms, u.cost";
@@ -125,37 +114,6 @@ impl Apply<'_> {
         }
         self.summed = None;
         Ok((count == most).into())
-    }
-
-    pub(super) fn flush_sums(&mut self) -> rusqlite::Result<()> {
-        if self.sums.is_empty() {
-            return Ok(());
-        }
-        let folded = self.folded_until()?;
-        let mut touched = BTreeSet::new();
-        let mut statement = self.statement(&UPSERT)?;
-        for PendingSum { of, sum, .. } in self.sums.take() {
-            if of.quarter < folded {
-                touched.insert(of.quarter.div_euclid(DAY));
-            }
-            let mut all: [&dyn ToSql; SUM_KEY.len() + SUM_COLUMNS] = [&0; SUM_KEY.len() + SUM_COLUMNS];
-            let key: [&dyn ToSql; SUM_KEY.len()] = [
-                &of.account.0,
-                &of.quarter,
-                &of.key.0,
-                &of.model,
-                &of.endpoint,
-                &of.ending,
-                &of.provider,
-                &of.upstream_model,
-            ];
-            all[..SUM_KEY.len()].copy_from_slice(&key);
-            for (place, value) in all[SUM_KEY.len()..].iter_mut().zip(&sum.0) {
-                *place = value;
-            }
-            statement.execute(&all[..])?;
-        }
-        self.touch(&touched)
     }
 }
 
@@ -255,6 +213,7 @@ fn groups(conn: &Connection, query: &SumQuery, now: i64) -> Result<Vec<SumGroup>
     for part in query.parts(&folded) {
         add_part(&snapshot, query, &part, &mut all, &mut left)?;
     }
+    add_unmerged(&snapshot, query, &mut all)?;
     Ok(all.into_iter().map(|(key, sum)| group(&query.by, &key, sum)).collect())
 }
 
@@ -289,35 +248,73 @@ fn add_part(
             for (i, value) in sum.0.iter_mut().enumerate() {
                 *value = r.get(1 + query.by.len() + i)?;
             }
-            if let Some(known) = all.get_mut(&key) {
-                known.add(&sum);
-            } else if all.len() < MOST_GROUPS {
-                all.insert(key.clone(), sum);
-            } else {
-                return Err(too_many_groups());
-            }
+            add_to(all, &key, &sum)?;
         }
     }
     Ok(())
 }
 
-fn group_key(query: &SumQuery, r: &Row<'_>, key: &mut Vec<u8>) -> rusqlite::Result<()> {
-    let quarter: i64 = r.get(0)?;
+fn add_to(all: &mut Groups, key: &[u8], sum: &UsageSum) -> Result<(), StoreError> {
+    if let Some(known) = all.get_mut(key) {
+        known.add(sum);
+    } else if all.len() < MOST_GROUPS {
+        all.insert(key.to_vec(), *sum);
+    } else {
+        return Err(too_many_groups());
+    }
+    Ok(())
+}
+
+/// Adds what is not in the table of sums yet, and in nothing that was folded.
+fn add_unmerged(conn: &Connection, query: &SumQuery, all: &mut Groups) -> Result<(), StoreError> {
+    let mut groups_of = conn.prepare_cached("SELECT groups FROM account WHERE id = ?1")?;
+    let mut key = Vec::new();
+    let lost = each_unmerged(conn, |of, sum| {
+        if !(query.from..query.to).contains(&of.quarter) || !query.filter.wants(of) {
+            return Ok(());
+        }
+        begin_key(query, of.quarter, &mut key);
+        for column in &query.by {
+            match column {
+                SumColumn::Model => add_raw(&mut key, of.model.as_bytes()),
+                SumColumn::Key => add_raw(&mut key, of.key),
+                SumColumn::Endpoint => add_raw(&mut key, of.endpoint.as_bytes()),
+                SumColumn::Ending => add_raw(&mut key, of.ending.to_string().as_bytes()),
+                SumColumn::Account => add_raw(&mut key, of.account),
+                SumColumn::Provider => add_raw(&mut key, of.provider.as_bytes()),
+                SumColumn::UpstreamModel => add_raw(&mut key, of.upstream_model.as_bytes()),
+                SumColumn::Groups => {
+                    let found = groups_of.query_row(params![of.account], |r| r.get::<_, String>(0)).optional()?;
+                    let Some(groups) = found else { return Ok(()) };
+                    add_raw(&mut key, groups.as_bytes());
+                }
+            }
+        }
+        add_to(all, &key, &sum)
+    })?;
+    if lost == 0 { Ok(()) } else { Err(StoreError::broken("sums that are not merged yet are damaged")) }
+}
+
+/// The key of a group begins with its span of time.
+fn begin_key(query: &SumQuery, quarter: i64, key: &mut Vec<u8>) {
     let span = query.spans.partition_point(|begins| *begins <= quarter).saturating_sub(1);
     key.clear();
     key.extend((span as u64).to_be_bytes());
+}
+
+fn add_raw(key: &mut Vec<u8>, raw: &[u8]) {
+    key.extend((raw.len() as u64).to_be_bytes());
+    key.extend(raw);
+}
+
+fn group_key(query: &SumQuery, r: &Row<'_>, key: &mut Vec<u8>) -> rusqlite::Result<()> {
+    begin_key(query, r.get(0)?, key);
     for place in 1..=query.by.len() {
-        let digits;
-        let raw: &[u8] = match r.get_ref(place)? {
-            ValueRef::Text(raw) | ValueRef::Blob(raw) => raw,
-            ValueRef::Integer(number) => {
-                digits = number.to_string();
-                digits.as_bytes()
-            }
-            _ => &[],
-        };
-        key.extend((raw.len() as u64).to_be_bytes());
-        key.extend(raw);
+        match r.get_ref(place)? {
+            ValueRef::Text(raw) | ValueRef::Blob(raw) => add_raw(key, raw),
+            ValueRef::Integer(number) => add_raw(key, number.to_string().as_bytes()),
+            _ => add_raw(key, &[]),
+        }
     }
     Ok(())
 }

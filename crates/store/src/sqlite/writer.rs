@@ -43,7 +43,8 @@ pub(super) struct SqliteWriter {
     pub pace: Duration,
     pub patience: Duration,
     pub next_seq: i64,
-    pub reply_bytes: u64,
+    /// Bytes of replies that are stored for an account, and sums that wait to be merged.
+    pub bounds: (u64, u32),
     /// Entry of each open hold.
     pub open: IdMap<CallId, i64>,
     pub old: OldHolds,
@@ -208,7 +209,7 @@ impl SqliteWriter {
     fn commit(&mut self, batch: &Batch, isolate: bool) -> rusqlite::Result<Committed> {
         let moved = (self.watermark_at.elapsed() >= WATERMARK).then(|| self.old.look(&self.open, self.next_seq));
         let tx = self.conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let mut apply = Apply::new(&tx, &self.shared.known_prices, &self.ends, self.next_seq, self.reply_bytes)?;
+        let mut apply = Apply::new(&tx, &self.shared.known_prices, &self.ends, self.next_seq, self.bounds)?;
         let mut outcomes = Vec::with_capacity(batch.ops.len());
         let mut failed = Vec::new();
         let mut refused = self.refused.clone();

@@ -6,6 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
+use super::SumKeyRef;
 use super::folded::MOST_READ;
 use super::spans::{self, SumUnit};
 use crate::call::Ending;
@@ -97,6 +98,22 @@ pub struct UsageFilter {
     pub(crate) made_by: Option<PersonId>,
     /// By column, which both tables call the same.
     pub(crate) wanted: Vec<(&'static str, Wanted)>,
+}
+
+impl UsageFilter {
+    /// Whether a sum of these things is wanted, for who has read it by no statement.
+    pub(crate) fn wants(&self, of: &SumKeyRef<'_>) -> bool {
+        let has = |(column, wanted): &(&str, Wanted)| match (*column, wanted) {
+            ("key_id", Wanted::Id(id)) => id == of.key,
+            ("ending", Wanted::Code(code)) => *code == of.ending,
+            ("model", Wanted::Text(text)) => text == of.model,
+            ("endpoint", Wanted::Text(text)) => text == of.endpoint,
+            ("provider", Wanted::Text(text)) => text == of.provider,
+            ("upstream_model", Wanted::Text(text)) => text == of.upstream_model,
+            _ => false,
+        };
+        self.account.is_none_or(|account| account.0 == *of.account) && self.wanted.iter().all(has)
+    }
 }
 
 /// A column that is grouped by.
@@ -425,6 +442,40 @@ mod tests {
         let own = asked(|_| {}).checked(customer, NOW).expect("a question");
         assert_eq!(own.filter.account, Some(AccountId([1; 16])), "whatever is asked, it is of the account");
         assert_eq!(own.to, NOW / QUARTER_MS + 1, "up to the end of this quarter");
+    }
+
+    #[test]
+    fn a_filter_wants_what_has_every_value_it_names() {
+        let (account, key) = (AccountId([2; 16]), KeyId([3; 16]));
+        let asked = asked(|ask| {
+            let text = |text: &str| Some(text.to_owned());
+            (ask.account, ask.key) = (Some(account.to_string()), Some(key.to_string()));
+            (ask.model, ask.endpoint, ask.ending) = (text("m"), text("e"), text("refused"));
+            (ask.provider, ask.upstream_model) = (text("p"), text("u"));
+        });
+        let filter = asked.filter(SumViewer::Operator).expect("a filter");
+        let of = SumKeyRef {
+            account: &account.0,
+            quarter: 7,
+            key: &key.0,
+            model: "m",
+            endpoint: "e",
+            ending: Ending::Refused.code().into(),
+            provider: "p",
+            upstream_model: "u",
+        };
+        assert!(filter.wants(&of) && UsageFilter::default().wants(&of));
+        for other in [
+            SumKeyRef { account: &key.0, ..of },
+            SumKeyRef { key: &account.0, ..of },
+            SumKeyRef { model: "e", ..of },
+            SumKeyRef { endpoint: "m", ..of },
+            SumKeyRef { ending: Ending::Answered.code().into(), ..of },
+            SumKeyRef { provider: "u", ..of },
+            SumKeyRef { upstream_model: "p", ..of },
+        ] {
+            assert!(!filter.wants(&other) && UsageFilter::default().wants(&other));
+        }
     }
 
     #[test]

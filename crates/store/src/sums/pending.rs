@@ -36,8 +36,9 @@ impl PendingSums {
         &mut self.all[new].sum
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
+    /// In the order they came in.
+    pub fn all(&self) -> &[PendingSum] {
+        &self.all
     }
 
     pub fn clear(&mut self) {
@@ -99,7 +100,7 @@ mod tests {
         for (one, (facts, key)) in all.iter().zip(&rows) {
             assert!(one.of.is(&SumKeyRef::of(facts, key)) && one.of.key.0 == *key);
         }
-        assert!(pending.is_empty());
+        assert!(pending.all().is_empty());
         assert_eq!(pending.of(&SumKeyRef::of(&plain, &a), AccountId(a), KeyId(a)).refunded(), 0, "taken is taken");
     }
 }

@@ -48,6 +48,12 @@ impl Auditor {
 
     /// A sum as it is stored.
     pub fn sum(&mut self, of: &SumKeyRef<'_>, sum: &UsageSum) {
+        self.unmerged_sum(of, sum);
+        self.quarter_of_a_day(of, sum);
+    }
+
+    /// A part of a sum that is stored beside it, and in nothing that was folded.
+    pub fn unmerged_sum(&mut self, of: &SumKeyRef<'_>, sum: &UsageSum) {
         // What is left of rows that were taken away again.
         if *sum == UsageSum::default() {
             return;
@@ -57,7 +63,6 @@ impl Auditor {
         };
         let print = sum.print(of.digest(), self.weight());
         self.accounts.entry(account).or_default().quarters.plus(sum, print);
-        self.quarter_of_a_day(of, sum);
     }
 
     /// What a row of the log has added to its sum, if it was its turn.

@@ -46,6 +46,8 @@ pub fn options() -> Options {
         clock_confirm: std::time::Duration::ZERO,
         hold_deadline: std::time::Duration::from_secs(20),
         behind_most: std::time::Duration::from_secs(600),
+        // Sums are merged every few calls.
+        sums_apart: 12,
         ..Options::default()
     }
 }

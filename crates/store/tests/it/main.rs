@@ -25,4 +25,5 @@ mod starts;
 mod stored;
 mod sums_read;
 mod tls;
+mod unmerged;
 mod upgrades;

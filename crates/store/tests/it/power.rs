@@ -89,6 +89,7 @@ pub async fn open(
     let simulated = Simulated::new(&data);
     simulated.disk.ignore_syncs(planted == Planted::Deaf, false);
     let tight = Options {
+        sums_apart: 8,
         journal_segment: 4 << 10,
         old_after: 8,
         simulated: Some(simulated.clone()),

@@ -146,6 +146,7 @@ impl Life<'_> {
                 environment: Arc::new(BTreeMap::from(environment)),
             },
             options: Options {
+                sums_apart: 8,
                 journal_segment: 8 << 10,
                 old_after: 8,
                 simulated: Some(self.simulated.clone()),

@@ -14,6 +14,7 @@ use crate::ledger::entries::{Entry, EntryPage};
 use crate::report::AuditReport;
 use crate::sqlite::fold::folded;
 use crate::sqlite::sums::summed_until;
+use crate::sqlite::unmerged::each_unmerged;
 use crate::sums::folded::SumSource;
 use crate::sums::{SUM_KEY, SUMS, SumKeyRef, UsageSum};
 use crate::verify::{
@@ -96,6 +97,13 @@ fn sums(snapshot: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> 
     while let Some(r) = rows.next()? {
         let (of, sum) = stored_sum(r)?;
         auditor.sum(&of, &sum);
+    }
+    let lost = each_unmerged(snapshot, |of, sum| {
+        auditor.unmerged_sum(of, &sum);
+        Ok::<(), StoreError>(())
+    })?;
+    if lost > 0 {
+        auditor.breach("I21", format!("{lost} groups of sums that are not merged yet cannot be read"));
     }
     Ok(())
 }

@@ -77,6 +77,8 @@ pub(in crate::sqlite) struct Apply<'a> {
     next_seq: i64,
     /// How much of replies is stored for the idempotency keys of an account.
     pub(in crate::sqlite) reply_bytes: u64,
+    /// How many sums wait at most to be merged.
+    pub(in crate::sqlite) sums_apart: u32,
     /// Ends of hash chains: as earlier groups left them, and as this one has moved them on.
     pub(in crate::sqlite) known_ends: &'a IdMap<AccountId, ChainLink>,
     pub ends: IdMap<AccountId, ChainLink>,
@@ -99,7 +101,7 @@ impl<'a> Apply<'a> {
         known: &'a KnownPrices,
         known_ends: &'a IdMap<AccountId, ChainLink>,
         next_seq: i64,
-        reply_bytes: u64,
+        (reply_bytes, sums_apart): (u64, u32),
     ) -> rusqlite::Result<Self> {
         Ok(Self {
             conn,
@@ -108,6 +110,7 @@ impl<'a> Apply<'a> {
             usage: conn.prepare_cached(&INSERT_USAGE)?,
             next_seq,
             reply_bytes,
+            sums_apart,
             known_ends,
             ends: IdMap::default(),
             accounts: IdMap::default(),

@@ -40,7 +40,7 @@ pub(crate) fn fill(dir: &Path, calls: &Calls<'_>, count: u64) -> Result<(), Stor
     let mut done = 0u64;
     while done < count {
         let tx = conn.transaction()?;
-        let mut apply = Apply::new(&tx, &known, &ends, next_seq, u64::MAX)?;
+        let mut apply = Apply::new(&tx, &known, &ends, next_seq, (u64::MAX, 0))?;
         for n in done..count.min(done + GROUP) {
             let place = usize::try_from(n % calls.owners.len() as u64).map_err(StoreError::broken)?;
             for op in one_call(calls, n, place, &mut used[place]) {
