@@ -2,7 +2,7 @@
 //! it with the group (`unmerged.rs`). Questions read the sums of their time and add them up
 //! further.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
@@ -17,7 +17,7 @@ use crate::call::UsageRow;
 use crate::call::counters::COUNTERS;
 use crate::call::row_hash::RowFacts;
 use crate::error::StoreError;
-use crate::ids::{AccountId, CallId, KeyId};
+use crate::ids::{AccountId, CallId, KeyId, PersonId};
 use crate::margin::first_id;
 use crate::store::sums::{ExportPage, too_many_groups, too_much_read};
 use crate::sums::folded::{SumPart, over};
@@ -268,9 +268,13 @@ fn add_to(all: &mut Groups, key: &[u8], sum: &UsageSum) -> Result<(), StoreError
 /// Adds what is not in the table of sums yet, and in nothing that was folded.
 fn add_unmerged(conn: &Connection, query: &SumQuery, all: &mut Groups) -> Result<(), StoreError> {
     let mut groups_of = conn.prepare_cached("SELECT groups FROM account WHERE id = ?1")?;
+    let own = query.filter.made_by.map(|person| keys_of(conn, person)).transpose()?;
     let mut key = Vec::new();
     let lost = each_unmerged(conn, |of, sum| {
         if !(query.from..query.to).contains(&of.quarter) || !query.filter.wants(of) {
+            return Ok(());
+        }
+        if own.as_ref().is_some_and(|own| !own.contains(of.key)) {
             return Ok(());
         }
         begin_key(query, of.quarter, &mut key);
@@ -293,6 +297,12 @@ fn add_unmerged(conn: &Connection, query: &SumQuery, all: &mut Groups) -> Result
         add_to(all, &key, &sum)
     })?;
     if lost == 0 { Ok(()) } else { Err(StoreError::broken("sums that are not merged yet are damaged")) }
+}
+
+/// The keys that a person made.
+fn keys_of(conn: &Connection, person: PersonId) -> rusqlite::Result<HashSet<Vec<u8>>> {
+    let mut statement = conn.prepare_cached("SELECT id FROM key WHERE person_id = ?1")?;
+    statement.query_map(params![person.0], |r| r.get(0))?.collect()
 }
 
 /// The key of a group begins with its span of time.

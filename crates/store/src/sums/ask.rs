@@ -101,7 +101,8 @@ pub struct UsageFilter {
 }
 
 impl UsageFilter {
-    /// Whether a sum of these things is wanted, for who has read it by no statement.
+    /// Whether a sum of these things is wanted, for who has read it by no statement. Who made a key
+    /// is theirs to look up.
     pub(crate) fn wants(&self, of: &SumKeyRef<'_>) -> bool {
         let has = |(column, wanted): &(&str, Wanted)| match (*column, wanted) {
             ("key_id", Wanted::Id(id)) => id == of.key,

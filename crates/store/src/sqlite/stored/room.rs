@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::Connection;
 
+#[cfg(feature = "testing")]
 use super::open::FILE;
 use crate::world::Options;
 
