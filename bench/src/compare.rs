@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -97,14 +97,15 @@ fn traffic(results: &Results, all: &mut Vec<Figure>) {
     }
 }
 
-pub fn run(settings: &Settings) -> anyhow::Result<bool> {
+pub fn run(settings: &Settings) -> anyhow::Result<()> {
     let (old, new) = (read(&settings.old)?, read(&settings.new)?);
-    let mut slower = false;
-    for line in compared(&old, &new) {
-        slower |= line.verdict == Verdict::Worse;
+    let lines = compared(&old, &new);
+    for line in &lines {
         println!("{}", line.text);
     }
-    Ok(!slower)
+    let worse = lines.iter().filter(|line| line.verdict == Verdict::Worse).count();
+    ensure!(worse == 0, "{worse} of {} figures got worse beyond noise", lines.len());
+    Ok(())
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Figure>> {

@@ -72,10 +72,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Run(settings) => experiment::run(&settings),
-        Command::Compare(settings) => match compare::run(&settings)? {
-            true => Ok(()),
-            false => std::process::exit(1),
-        },
+        Command::Compare(settings) => compare::run(&settings),
         Command::Upstream { listen } => upstream::run(listen),
         Command::Proxy { listen, upstream } => proxy::run(listen, upstream),
         Command::Relay { listen, upstream } => live::relay(listen, upstream),
