@@ -85,10 +85,16 @@ impl PostgresEngine {
         Ok(!self.change(sql, &values).await?.is_empty())
     }
 
-    pub async fn wish_run(&self, account: AccountId, id: RunId, wish: String) -> Result<bool, StoreError> {
+    pub async fn wish_run(
+        &self,
+        account: AccountId,
+        id: RunId,
+        wish: String,
+        replaces: bool,
+    ) -> Result<bool, StoreError> {
         let sql = "UPDATE workflow_run SET wish = $3, due_at = $4 WHERE id = $1 AND account_id = $2 \
-                   AND ended_at IS NULL AND (wish IS NULL OR wish = $3) RETURNING 1";
-        let values: [SqlParam<'_>; 4] = [&id.0.as_slice(), &account.0.as_slice(), &wish, &self.now()];
+                   AND ended_at IS NULL AND ($5 OR wish IS NULL OR wish = $3) RETURNING 1";
+        let values: [SqlParam<'_>; 5] = [&id.0.as_slice(), &account.0.as_slice(), &wish, &self.now(), &replaces];
         Ok(!self.change(sql, &values).await?.is_empty())
     }
 

@@ -32,6 +32,8 @@ pub(super) enum WorkflowRunOp {
         account: AccountId,
         id: RunId,
         wish: String,
+        /// Also where another waits.
+        replaces: bool,
         at: i64,
     },
     /// Forgets what ended before `before`; what the clock has put off is due at `now`.
@@ -102,8 +104,14 @@ impl SqliteEngine {
         Ok(self.ask_run(WorkflowRunOp::Write(write, self.now())).await? == 1)
     }
 
-    pub async fn wish_run(&self, account: AccountId, id: RunId, wish: String) -> Result<bool, StoreError> {
-        Ok(self.ask_run(WorkflowRunOp::Wish { account, id, wish, at: self.now() }).await? == 1)
+    pub async fn wish_run(
+        &self,
+        account: AccountId,
+        id: RunId,
+        wish: String,
+        replaces: bool,
+    ) -> Result<bool, StoreError> {
+        Ok(self.ask_run(WorkflowRunOp::Wish { account, id, wish, replaces, at: self.now() }).await? == 1)
     }
 
     pub async fn any_run(&self, id: RunId) -> Result<Option<WorkflowRun>, StoreError> {
@@ -178,10 +186,10 @@ impl Apply<'_> {
                 Ok(self.statement(sql)?.execute(params![id.0, fence, at, until])? as u64)
             }
             WorkflowRunOp::Write(write, at) => self.write_run(write, *at),
-            WorkflowRunOp::Wish { account, id, wish, at } => {
+            WorkflowRunOp::Wish { account, id, wish, replaces, at } => {
                 let sql = "UPDATE workflow_run SET wish = ?3, due_at = ?4 \
-                           WHERE id = ?1 AND account_id = ?2 AND ended_at IS NULL AND (wish IS NULL OR wish = ?3)";
-                Ok(self.statement(sql)?.execute(params![id.0, account.0, wish, at])? as u64)
+                           WHERE id = ?1 AND account_id = ?2 AND ended_at IS NULL AND (?5 OR wish IS NULL OR wish = ?3)";
+                Ok(self.statement(sql)?.execute(params![id.0, account.0, wish, at, replaces])? as u64)
             }
             WorkflowRunOp::Tend { before, now } => {
                 let sql = "UPDATE workflow_run SET due_at = ?1, leased_until = 0, changed_at = ?1 \

@@ -47,9 +47,15 @@ impl Store {
     }
 
     /// Leaves a wish with a run that has not ended. `false`: there is no such run of the account,
-    /// it has ended, or another wish waits.
-    pub async fn wish_run(&self, account: AccountId, id: RunId, wish: String) -> Result<bool, StoreError> {
-        on_engine!(self, e => e.wish_run(account, id, wish).await)
+    /// it has ended, or another wish waits that this one does not replace.
+    pub async fn wish_run(
+        &self,
+        account: AccountId,
+        id: RunId,
+        wish: String,
+        replaces: bool,
+    ) -> Result<bool, StoreError> {
+        on_engine!(self, e => e.wish_run(account, id, wish, replaces).await)
     }
 
     /// A run of this account.

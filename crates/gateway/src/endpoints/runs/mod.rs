@@ -421,7 +421,9 @@ async fn wish(app: &App, parts: &Parts, run: WorkflowRun, wish: &RunWish) -> Res
     let base = reading::base(app, parts);
     if run.ended_at.is_none() {
         let text = serde_json::to_string(wish).unwrap_or_default();
-        let left = app.store.wish_run(run.account, run.id, text).await?;
+        // Who has asked to go on may still think better of it.
+        let replaces = *wish == RunWish::Cancel;
+        let left = app.store.wish_run(run.account, run.id, text, replaces).await?;
         app.ring_runs();
         let now = app.store.run(run.account, run.id).await?.ok_or_else(unknown)?;
         if !left && now.ended_at.is_none() {

@@ -219,6 +219,7 @@ fn paths_stand_where_their_audience_is() {
             "statements",
             "topups",
             "account/keys",
+            "account/events",
             "deliveries",
         ];
         let used = used.iter().any(|what| row.path.contains(what)) && row.method == "GET" && !admin;

@@ -68,11 +68,10 @@ pub async fn a_run_is_one_workers_at_a_time(h: House) {
     assert!(h.store.write_run(step).await.expect("written"));
     assert_eq!(h.store.runs_of_calls(vec![call]).await.expect("read"), [(call, id)]);
     assert!(h.store.take_runs(9, LEASE).await.expect("asked").is_empty(), "it is not due yet");
-    assert!(
-        h.store.wish_run(customer.account, id, "cancel".into()).await.expect("left"),
-        "whoever wishes makes it due"
-    );
-    assert!(!h.store.wish_run(customer.account, id, "other".into()).await.expect("asked"), "one wish at a time");
+    let wish = |text: &str, replaces| h.store.wish_run(customer.account, id, text.into(), replaces);
+    assert!(wish("resume", false).await.expect("left"), "whoever wishes makes it due");
+    assert!(!wish("other", false).await.expect("asked"), "one wish at a time");
+    assert!(wish("cancel", true).await.expect("left"), "unless it counts instead of the other");
     let third = h.store.take_runs(9, LEASE).await.expect("taken").remove(0);
     assert_eq!((third.fence, third.wish.as_deref()), (3, Some("cancel")));
     let heard = Some("cancel".to_owned());
