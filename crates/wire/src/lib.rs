@@ -1,5 +1,5 @@
-//! What every format spoken here is made of: JSON, events, forms, errors, usage reports, the count
-//! of tokens.
+//! What every format spoken here is made of: JSON, events, forms, the framing of HTTP/1.1, errors,
+//! usage reports, the count of tokens.
 //!
 //! No input or output, no clock, no prices, no accounts: bytes in, bytes and facts out. Chat
 //! formats are in `tollgate-dialects`, those of videos and social data in `tollgate-media`; both
@@ -13,6 +13,7 @@ mod cut;
 mod dialect;
 mod dropped;
 pub mod error;
+pub mod http1;
 pub mod json;
 pub mod multipart;
 pub mod pluck;

@@ -1,6 +1,5 @@
 //! Which HTTP a client speaks, by the first bytes that it sends. They are put in front of the rest
-//! in one piece: hyper, given a part of a head, takes a second buffer for it that is twice as large
-//! and stays for as long as the connection.
+//! again.
 
 use super::tls::ClientStream;
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -13,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// What every HTTP/2 connection begins with.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// As much as hyper takes at once.
+/// Most of a first read.
 const FIRST_READ: usize = 8 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +28,15 @@ pub struct BegunStream {
 }
 
 impl BegunStream {
+    pub fn new(first: Bytes, rest: ClientStream) -> BegunStream {
+        BegunStream { first, rest }
+    }
+
+    /// What was read of it, and the rest.
+    pub fn into_parts(self) -> (Bytes, ClientStream) {
+        (self.first, self.rest)
+    }
+
     /// Waits for the first bytes. `None`: there were none, or they broke off before they said
     /// which protocol it is.
     pub async fn read(mut rest: ClientStream) -> Option<(Protocol, BegunStream)> {

@@ -1,33 +1,27 @@
-//! Accepts connections, with every limit set by hand: TCP_NODELAY, HTTP/2 windows and streams,
-//! write time; their number and how long they may be silent is in `connections`, and TLS is in
-//! `tls`. Stops gracefully: open calls may finish up to a limit, then they are ended properly.
+//! Accepts connections, with every limit set by hand; their number and how long they may be silent
+//! is in `connections`, TLS is in `tls`, what is spoken on them in `http1` and `http2`. Stops
+//! gracefully: open calls may finish up to a limit, then they are ended properly.
 
-use super::connections::{ConnectionLimits, Connections, RequestUnderWay, Seat, SocketPlace};
+use super::connections::{ConnectionLimits, Connections, Seat, SocketPlace};
 use super::cors::Admitted;
+use super::http1;
+use super::http2::Http2;
 use super::peer::Peer;
 use super::protocol::{BegunStream, Protocol};
 use super::stalled_streams::StalledStreams;
 use super::tls::{ClientStream, TlsDoor};
-use super::unread::{self, Unread};
 use super::write_timeout::WriteTimeoutIo;
 use crate::metrics::ConnectionMeter;
 use crate::settings::{Pages, ServerLimits};
 use crate::shutdown::Shutdown;
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::Body;
 use futures_util::FutureExt as _;
-use http::{StatusCode, Version, header};
-use http_body::{Frame, SizeHint};
-use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use http::{Request, Response};
 use ipnet::IpNet;
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -67,11 +61,11 @@ fn full() -> Vec<u8> {
 
 /// Whatever answers requests.
 pub trait Responder: Send + Sync + 'static {
-    fn answer(&self, request: hyper::Request<Body>) -> impl Future<Output = hyper::Response<Body>> + Send;
+    fn answer(&self, request: Request<Body>) -> impl Future<Output = Response<Body>> + Send;
 }
 
 impl Responder for Router {
-    fn answer(&self, request: hyper::Request<Body>) -> impl Future<Output = hyper::Response<Body>> + Send {
+    fn answer(&self, request: Request<Body>) -> impl Future<Output = Response<Body>> + Send {
         // A router is always ready; asking it first would only cost.
         tower::Service::call(&mut self.clone(), request).map(|Ok(reply)| reply)
     }
@@ -96,8 +90,8 @@ pub async fn serve(door: Arc<ServerContext>, port: Port, desk: impl Responder) {
     door.tracker.spawn(async move { ended.run_until_cancelled(watching).await });
     let (late, ended) = (places.clone().watch(), door.shutdown.ended.clone());
     door.tracker.spawn(async move { ended.run_until_cancelled(late).await });
-    let builders = Arc::new(Builders::new(&door.limits, stalled.clone()));
-    let shared = Arc::new(Shared { door: door.clone(), desk, stalled });
+    let http2 = Arc::new(Http2::new(&door.limits, stalled, door.tracker.clone(), door.shutdown.clone()));
+    let desk = Arc::new(desk);
     let (stopping, full) = (door.shutdown.stopping.clone(), full());
     let mut connections = JoinSet::new();
     loop {
@@ -122,28 +116,24 @@ pub async fn serve(door: Arc<ServerContext>, port: Port, desk: impl Responder) {
         };
         let seat = place.seat().clone();
         let Ok(io) = prepare(&door, socket, place) else { continue };
-        let service = hyper::service::service_fn({
-            let (shared, seat) = (shared.clone(), seat.clone());
-            move |request| one(shared.clone(), peer, seat.clone(), request)
-        });
-        let (builders, stop) = (builders.clone(), stopping.clone());
         let opened = open(tls.clone(), io, seat.clone(), stopping.clone());
+        let (door, desk, http2) = (door.clone(), desk.clone(), http2.clone());
+        let served = (seat.clone(), stopping.clone());
         let task = connections.spawn(async move {
-            let Some((protocol, stream)) = opened.await else { return };
-            let io = TokioIo::new(stream);
-            let ended = match protocol {
-                Protocol::Http1 => {
-                    let connection = builders.http1.serve_connection(io, service).with_upgrades();
-                    until_stopped(connection, stop, |connection| connection.graceful_shutdown()).await
-                }
+            let Some((protocol, begun)) = opened.await else { return };
+            let (seat, stop) = served;
+            let peer = Peer::new(peer, Some(seat.clone()));
+            let answer = |request| route(&door, &*desk, peer.clone(), request);
+            match protocol {
+                Protocol::Http1 => http1::serve(begun, &seat, &stop, answer).await,
                 // Apart: few speak it, and every connection would carry room for it.
                 Protocol::Http2 => {
-                    let connection = builders.http2.serve_connection(io, service);
-                    Box::pin(until_stopped(connection, stop, |connection| connection.graceful_shutdown())).await
+                    let answer = move |request| {
+                        let (door, desk, peer) = (door.clone(), desk.clone(), peer.clone());
+                        async move { route(&door, &*desk, peer, request).await }
+                    };
+                    Box::pin(http2.serve(begun, seat, stop, answer)).await;
                 }
-            };
-            if let Err(error) = ended {
-                tracing::debug!(%error, "connection ended");
             }
         });
         seat.belongs_to(task);
@@ -154,18 +144,6 @@ pub async fn serve(door: Arc<ServerContext>, port: Port, desk: impl Responder) {
     // What is still open belongs to clients that take nothing: their calls end with the connection,
     // as when a client leaves.
     connections.shutdown().await;
-}
-
-/// Runs a connection. After a stop it takes no further request.
-async fn until_stopped<C: Future>(connection: C, stop: CancellationToken, ask: impl FnOnce(Pin<&mut C>)) -> C::Output {
-    let mut connection = pin!(connection);
-    tokio::select! {
-        biased;
-        ended = connection.as_mut() => return ended,
-        () = stop.cancelled() => {}
-    }
-    ask(connection.as_mut());
-    connection.await
 }
 
 /// The stream of a client, after its handshake where there is one, and what it speaks. One on which
@@ -200,49 +178,8 @@ fn places(door: &ServerContext, port: &Port) -> Connections {
     Connections::new(rules, door.meter.clone())
 }
 
-/// What the connections of a port have in common.
-struct Shared<D> {
-    door: Arc<ServerContext>,
-    desk: D,
-    stalled: StalledStreams,
-}
-
-/// One request on its connection.
-async fn one(
-    shared: Arc<Shared<impl Responder>>,
-    peer: SocketAddr,
-    seat: Arc<Seat>,
-    request: hyper::Request<Incoming>,
-) -> Result<hyper::Response<Answer>, Infallible> {
-    let http2 = request.version() == Version::HTTP_2;
-    let Some(busy) = seat.begin(http2) else {
-        // The connection was asked to go; its task ends here.
-        return std::future::pending().await;
-    };
-    let peer = Peer::new(peer, Some(seat.clone()));
-    let waits = request.headers().contains_key(header::EXPECT);
-    let (request, unread) = unread::lend(request);
-    let mut reply = route(&shared.door, &shared.desk, peer, request).await;
-    if http2 {
-        let lingering = unread.map(|unread| Lingering { unread, door: shared.door.clone() });
-        let held = |body| Answer { body: shared.stalled.hold(body), ended: false, lingering, busy: Some(busy) };
-        return Ok(reply.map(held));
-    }
-    if let Some(unread) = unread {
-        unread::settle(&mut reply, &unread, &seat, waits).await;
-    }
-    if reply.status() == StatusCode::SWITCHING_PROTOCOLS {
-        seat.hand_over();
-    }
-    Ok(reply.map(|body| Answer { body, ended: false, lingering: None, busy: Some(busy) }))
-}
-
-async fn route(
-    door: &ServerContext,
-    desk: &impl Responder,
-    peer: Peer,
-    mut request: hyper::Request<Body>,
-) -> hyper::Response<Body> {
+/// One request, wherever it came from.
+async fn route(door: &ServerContext, desk: &impl Responder, peer: Peer, mut request: Request<Body>) -> Response<Body> {
     request.extensions_mut().insert(peer);
     let page = door.pages.admit(&request);
     if let Some(preflight) = page.as_ref().and_then(Admitted::preflight) {
@@ -253,53 +190,6 @@ async fn route(
         page.mark(reply.headers_mut());
     }
     reply
-}
-
-/// The body of a reply. Its request is under way until it is sent.
-struct Answer {
-    body: Body,
-    ended: bool,
-    /// On HTTP/2: what may be left of the request.
-    lingering: Option<Lingering>,
-    busy: Option<RequestUnderWay>,
-}
-
-struct Lingering {
-    unread: Unread,
-    door: Arc<ServerContext>,
-}
-
-impl HttpBody for Answer {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(cx);
-        self.ended = matches!(frame, Poll::Ready(None));
-        frame
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl Drop for Answer {
-    fn drop(&mut self) {
-        let Some(Lingering { unread, door }) = self.lingering.take() else { return };
-        // A reply that was broken off ends its stream at once, and what is left goes with it.
-        if let Some(rest) = unread.take_back().filter(|_| self.ended || self.body.is_end_stream()) {
-            let (ended, busy) = (door.shutdown.ended.clone(), self.busy.take());
-            door.tracker.spawn(async move {
-                let _busy = busy;
-                ended.run_until_cancelled(unread::linger(rest)).await
-            });
-        }
-    }
 }
 
 async fn stop(door: &ServerContext, connections: &mut JoinSet<()>) {
@@ -335,36 +225,6 @@ fn prepare(door: &ServerContext, socket: TcpStream, place: SocketPlace) -> io::R
 async fn pause_after(error: &io::Error) {
     tracing::warn!(%error, "accept failed");
     tokio::time::sleep(Duration::from_millis(20)).await;
-}
-
-/// How connections are served.
-struct Builders {
-    http1: http1::Builder,
-    http2: http2::Builder<StalledStreams>,
-}
-
-impl Builders {
-    fn new(limits: &ServerLimits, stalled: StalledStreams) -> Builders {
-        let mut http1 = http1::Builder::new();
-        http1
-            .timer(TokioTimer::new())
-            // `connections` watches over heads, from the first moment of a connection and not only
-            // from where hyper begins.
-            .header_read_timeout(None)
-            .keep_alive(true)
-            .max_buf_size(64 << 10);
-        let mut http2 = http2::Builder::new(stalled);
-        http2
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(limits.h2_streams)
-            .initial_stream_window_size(limits.h2_window)
-            .initial_connection_window_size(limits.h2_window.saturating_mul(4))
-            .max_header_list_size(32 << 10)
-            .max_send_buf_size(256 << 10)
-            .keep_alive_interval(Duration::from_secs(20))
-            .keep_alive_timeout(Duration::from_secs(20));
-        Builders { http1, http2 }
-    }
 }
 
 /// Binds an address or says which one could not be had.

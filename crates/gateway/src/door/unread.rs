@@ -3,7 +3,7 @@
 //!
 //! On HTTP/1 a small one is read and thrown away, so that the connection can be used again;
 //! otherwise the reply says `Connection: close`, so that a client, or a proxy with a pool, sends
-//! nothing more on it.
+//! nothing more on it (`http1`).
 //!
 //! On HTTP/2 the reply goes out at once, and then the body is thrown away up to the limits of a
 //! connection that is closed. Letting go of it together with the reply would send RST_STREAM
@@ -12,10 +12,9 @@
 //! the stream ends in that way.
 
 use super::write_timeout::{LINGER, LINGER_BYTES};
-use crate::door::connections::Seat;
 use axum::body::{Bytes, HttpBody};
-use axum::response::Response;
-use http::{HeaderValue, Request, StatusCode, header};
+use bytes::Buf as _;
+use http::Request;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -89,21 +88,8 @@ pub fn lend(request: Request<Incoming>) -> (Request<axum::body::Body>, Option<Un
     (lent, Some(unread))
 }
 
-/// Makes a reply true for its HTTP/1 connection: either nothing is left of the request, or the
-/// reply says that it is the last. `waits`: the client waits for a word before it sends the body.
-pub async fn settle(reply: &mut Response, unread: &Unread, seat: &Seat, waits: bool) {
-    let Some(body) = unread.take_back() else { return };
-    // Reading would tell a client that waits to send what nobody wants; and one that was too slow
-    // will not be quick now.
-    if !waits && reply.status() != StatusCode::REQUEST_TIMEOUT && small_and_whole(body).await {
-        return;
-    }
-    reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    seat.linger();
-}
-
 /// Whether the body is small and came to its end.
-async fn small_and_whole(body: Incoming) -> bool {
+pub async fn small_and_whole(body: impl HttpBody + Unpin) -> bool {
     body.size_hint().lower() <= SMALL && throw_away(body, SMALL, PATIENCE).await
 }
 
@@ -113,12 +99,12 @@ pub async fn linger(body: Incoming) {
 }
 
 /// Whether the body came to its end within so many bytes and so much time.
-async fn throw_away(mut body: Incoming, most: u64, patience: Duration) -> bool {
+async fn throw_away(mut body: impl HttpBody + Unpin, most: u64, patience: Duration) -> bool {
     let mut left = most;
     let reading = async {
         while let Some(frame) = body.frame().await {
             let Ok(frame) = frame else { return false };
-            let length = frame.data_ref().map_or(0, |data| data.len() as u64);
+            let length = frame.data_ref().map_or(0, |data| data.remaining() as u64);
             match left.checked_sub(length) {
                 Some(rest) => left = rest,
                 None => return false,

@@ -15,7 +15,6 @@ use crate::work::realtime::Opening;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use futures_util::StreamExt as _;
-use hyper_util::rt::TokioIo;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -61,14 +60,14 @@ async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Respons
     let token = bound.map(LiveToken::read).transpose()?;
     let socket = SocketRequest::read(app, &mut parts, "`GET` opens a WebSocket here.")?;
     let reply = socket.reply();
-    let SocketRequest { upgraded, place, .. } = socket;
+    let SocketRequest { connection, place, .. } = socket;
     let app = Arc::clone(app);
     app.tracker.clone().spawn(async move {
         let _place = place;
-        let Ok(io) = upgraded.await else { return };
+        let Some(io) = connection.stream().await else { return };
         let stopping = app.realtime.till.shutdown.stopping.clone();
         let whose = Whose::Account(caller.account.id);
-        let io = Counted::new(TokioIo::new(io), app.bodies.clone(), whose, SETUP_BYTES);
+        let io = Counted::new(io, app.bodies.clone(), whose, SETUP_BYTES);
         let listening = tokio::time::timeout(SETUP_TIME, first_frame(io));
         let (frame, room, io) = tokio::select! {
             () = stopping.cancelled() => return,

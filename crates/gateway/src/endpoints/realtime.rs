@@ -13,7 +13,6 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue};
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tollgate_media::realtime::{BetaClient, LiveForm};
@@ -97,11 +96,11 @@ async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Respons
     let socket = SocketRequest::read(app, &mut parts, "`GET` opens a WebSocket here.")?;
     let session = app.realtime.open(id, opening).await?;
     let reply = socket.reply();
-    let SocketRequest { upgraded, place, .. } = socket;
+    let SocketRequest { connection, place, .. } = socket;
     app.tracker.spawn(async move {
         let _place = place;
-        if let Ok(io) = upgraded.await {
-            session.run(TokioIo::new(io)).await;
+        if let Some(io) = connection.stream().await {
+            session.run(io).await;
         }
     });
     Ok(reply)

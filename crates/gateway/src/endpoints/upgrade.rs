@@ -2,13 +2,13 @@
 //! endpoints that have one.
 
 use crate::app::App;
+use crate::door::http1::ConnectionClaim;
 use crate::refusal::Refusal;
 use crate::who::caller;
 use axum::body::Body;
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use hyper::upgrade::OnUpgrade;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tollgate_wire::error::Code;
@@ -20,7 +20,7 @@ const REALTIME: &str = "realtime";
 pub struct SocketRequest {
     accept: HeaderValue,
     realtime: bool,
-    pub upgraded: OnUpgrade,
+    pub connection: ConnectionClaim,
     /// Its place among all of them, until it is over.
     pub place: OwnedSemaphorePermit,
 }
@@ -33,11 +33,11 @@ impl SocketRequest {
         let realtime = caller::protocols(&parts.headers).any(|offered| offered == REALTIME);
         let no_upgrade =
             || Refusal::new(Code::InvalidRequest, "This connection cannot become a WebSocket; use HTTP/1.1.");
-        let upgraded = parts.extensions.remove::<OnUpgrade>().ok_or_else(no_upgrade)?;
+        let connection = parts.extensions.remove::<ConnectionClaim>().ok_or_else(no_upgrade)?;
         let Ok(place) = app.sockets.clone().try_acquire_owned() else {
             return Err(Refusal::new(Code::Overloaded, "Too many WebSockets are open; try again soon."));
         };
-        Ok(SocketRequest { accept, realtime, upgraded, place })
+        Ok(SocketRequest { accept, realtime, connection, place })
     }
 
     /// The answer with which it is one.

@@ -18,6 +18,7 @@ mod early_replies;
 mod faults;
 mod gone;
 mod health;
+mod http1;
 mod incidents;
 mod limits;
 mod margins;

@@ -9,7 +9,7 @@ use super::connection::{Connection, READ, closed};
 use super::head::Framing;
 use super::pool::PoolSlot;
 use super::upgraded::Upgraded;
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use std::fmt;
 use std::io;
 use std::task::{Context, Poll, ready};
@@ -150,18 +150,7 @@ impl Framing {
                 *left -= length as u64;
                 Ok(read.split_to(length))
             }
-            Framing::Chunked(chunks) => {
-                let mut used = 0;
-                let piece = chunks.next(read, &mut used).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
-                let data = piece.map_or_else(Bytes::new, |piece| read.slice(piece));
-                // What follows may be the end of the chunk, or of all of them: then nothing more
-                // has to be waited for.
-                if !data.is_empty() {
-                    chunks.finish_chunk(read, &mut used).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
-                }
-                read.advance(used);
-                Ok(data)
-            }
+            Framing::Chunked(chunks) => chunks.take(read).map_err(|_| io::ErrorKind::InvalidData.into()),
         }
     }
 }

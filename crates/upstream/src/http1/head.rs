@@ -1,10 +1,10 @@
 //! The head of a reply: its status and headers, and where its body ends. What could be read in two
 //! ways is refused.
 
-use super::chunks::Chunks;
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
+use tollgate_wire::http1::{Chunks, content_length, lists_word};
 
 /// Most headers of a reply.
 const MOST_HEADERS: usize = 100;
@@ -90,7 +90,8 @@ fn is_switch(headers: &HeaderMap, version: Version, asked: &Asked) -> bool {
 
 /// Where the body ends, and whether everybody would agree.
 fn framing(headers: &HeaderMap, version: Version) -> Result<(Framing, bool), BadHead> {
-    let length = content_length(headers)?;
+    let lengths = headers.get_all(CONTENT_LENGTH).iter().map(HeaderValue::as_bytes);
+    let length = content_length(lengths).map_err(|_| BadHead)?;
     if headers.contains_key(TRANSFER_ENCODING) {
         let last = headers.get_all(TRANSFER_ENCODING).iter().next_back().and_then(|value| value.to_str().ok());
         let coding = last.and_then(|list| list.rsplit(',').next()).map_or("", str::trim);
@@ -106,23 +107,8 @@ fn framing(headers: &HeaderMap, version: Version) -> Result<(Framing, bool), Bad
     })
 }
 
-fn content_length(headers: &HeaderMap) -> Result<Option<u64>, BadHead> {
-    let mut length = None;
-    for value in headers.get_all(CONTENT_LENGTH) {
-        for text in value.to_str().map_err(|_| BadHead)?.split(',').map(str::trim) {
-            let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-            let one: u64 = text.parse().ok().filter(|_| digits).ok_or(BadHead)?;
-            if length.replace(one).is_some_and(|other| other != one) {
-                return Err(BadHead);
-            }
-        }
-    }
-    Ok(length)
-}
-
 fn says(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
-    let mut lists = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    lists.any(|list| list.split(',').any(|one| one.trim().eq_ignore_ascii_case(word)))
+    lists_word(headers.get_all(name).iter().map(HeaderValue::as_bytes), word)
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! (docs/decisions/0014).
 
 mod answer;
-mod chunks;
 mod connection;
 mod head;
 mod pool;

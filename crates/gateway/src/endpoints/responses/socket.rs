@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::call::{AnswerBody, CallAnswer};
 use crate::door::bodies::{BodyShare, SMALL, Whose};
 use crate::door::counted::Counted;
+use crate::door::protocol::BegunStream;
 use crate::endpoints::upgrade::SocketRequest;
 use crate::endpoints::{chat, reading};
 use crate::refusal::Refusal;
@@ -21,8 +22,6 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::request::Parts;
-use hyper::upgrade::Upgraded;
-use hyper_util::rt::TokioIo;
 use serde_json::json;
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -63,11 +62,11 @@ async fn upgrade(app: &Arc<App>, request: Request) -> Result<Response, Refusal> 
         Err(_) => SMALL,
     };
     let (worker, account, reply) = (app.clone(), caller.account.id, socket.reply());
-    let SocketRequest { upgraded, place, .. } = socket;
+    let SocketRequest { connection, place, .. } = socket;
     app.tracker.spawn(async move {
         let _place = place;
-        if let Ok(io) = upgraded.await {
-            let io = Counted::new(TokioIo::new(io), worker.bodies.clone(), Whose::Account(account), longest);
+        if let Some(io) = connection.stream().await {
+            let io = Counted::new(io, worker.bodies.clone(), Whose::Account(account), longest);
             let config = WebSocketConfig::default().max_message_size(Some(longest)).max_frame_size(Some(longest));
             let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
             Session { app: worker, parts, line: Line::new(socket), local: Arc::default() }.run().await;
@@ -186,7 +185,7 @@ impl Keeper for Remember {
 
 /// The connection, and what has come over it.
 struct Line {
-    socket: WebSocketStream<Counted<TokioIo<Upgraded>>>,
+    socket: WebSocketStream<Counted<BegunStream>>,
     /// With their room in the budget for all bodies.
     waiting: VecDeque<(Utf8Bytes, Option<BodyShare>)>,
     heard_at: Instant,
@@ -194,7 +193,7 @@ struct Line {
 }
 
 impl Line {
-    fn new(socket: WebSocketStream<Counted<TokioIo<Upgraded>>>) -> Line {
+    fn new(socket: WebSocketStream<Counted<BegunStream>>) -> Line {
         let now = Instant::now();
         Line { socket, waiting: VecDeque::new(), heard_at: now, tick: tokio::time::interval_at(now + PING, PING) }
     }

@@ -1,6 +1,7 @@
 //! Takes a chunked body apart (RFC 9112, 7.1), however it is cut into reads. Strict: what two
 //! readers could read in two ways is refused.
 
+use bytes::{Buf as _, Bytes};
 use std::ops::Range;
 
 /// Extensions of one chunk, and all trailers together, may not be longer than this.
@@ -26,7 +27,7 @@ enum At {
 }
 
 #[derive(Debug)]
-pub(crate) struct Chunks {
+pub struct Chunks {
     at: At,
     /// Bytes left of the current chunk.
     left: u64,
@@ -35,11 +36,17 @@ pub(crate) struct Chunks {
 
 /// Not a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BadChunk;
+pub struct BadChunk;
+
+impl Default for Chunks {
+    fn default() -> Chunks {
+        Chunks { at: At::Size(false), left: 0, aside: 0 }
+    }
+}
 
 impl Chunks {
     pub fn new() -> Chunks {
-        Chunks { at: At::Size(false), left: 0, aside: 0 }
+        Chunks::default()
     }
 
     pub fn is_done(&self) -> bool {
@@ -51,9 +58,23 @@ impl Chunks {
         if self.at == At::Data { self.left } else { 0 }
     }
 
+    /// Takes the next piece of data from what was read; empty when more has to be read, or at the
+    /// end. What follows a piece may be the end of its chunk, or of all of them: then nothing more
+    /// has to be waited for.
+    pub fn take(&mut self, read: &mut Bytes) -> Result<Bytes, BadChunk> {
+        let mut used = 0;
+        let piece = self.next(read, &mut used)?;
+        let data = piece.map_or_else(Bytes::new, |piece| read.slice(piece));
+        if !data.is_empty() {
+            self.finish_chunk(read, &mut used)?;
+        }
+        read.advance(used);
+        Ok(data)
+    }
+
     /// Goes on at `from` and gives the next piece of data and where it ends; `None` when all of the
     /// input, or of the body, is read.
-    pub fn next(&mut self, input: &[u8], from: &mut usize) -> Result<Option<Range<usize>>, BadChunk> {
+    fn next(&mut self, input: &[u8], from: &mut usize) -> Result<Option<Range<usize>>, BadChunk> {
         while let Some(&byte) = input.get(*from) {
             if self.at == At::Done {
                 return Ok(None);
@@ -77,7 +98,7 @@ impl Chunks {
 
     /// Reads on up to the next data, so that an end which is already there is seen with the last
     /// piece.
-    pub fn finish_chunk(&mut self, input: &[u8], from: &mut usize) -> Result<(), BadChunk> {
+    fn finish_chunk(&mut self, input: &[u8], from: &mut usize) -> Result<(), BadChunk> {
         while let Some(&byte) = input.get(*from)
             && !matches!(self.at, At::Data | At::Done)
         {
