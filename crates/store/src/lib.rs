@@ -90,7 +90,9 @@ pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};
 pub use operator::workflow::{WorkflowMove, WorkflowVerb};
 pub use operator::{AdminKey, Attribution, AuditPage, NewAdminKey, OperatorEvent};
-pub use operator_job::{JOB_SILENCE_MS, JOBS_AT_ONCE, JobProgress, JobState, OperatorJob, STORED_JOBS};
+pub use operator_job::{
+    ExportPut, JOB_SILENCE_MS, JOBS_AT_ONCE, JobProgress, JobState, OperatorJob, STORED_JOBS, SharedExport,
+};
 pub use payment::plan::{OrderTruth, PaymentStanding};
 pub use payment::{
     NewOrder, OrderFilter, OrderIdem, OrderLimits, OrderMade, OrderSettled, OrderState, PayEvent, PayOrder,

@@ -65,6 +65,7 @@ mod client_secrets;
 pub(crate) mod closing;
 mod deliveries;
 mod invites;
+mod export_files;
 mod issuers;
 mod jobs;
 mod keys;
