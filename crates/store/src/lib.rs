@@ -56,7 +56,9 @@ pub use account::{
     Account, BalanceEvent, ChangedKeys, Charged, Credit, CreditKind, Credited, EventPage, Expiring, Key, KeyAndAccount,
     KeyOrigin, KeyScope, NewAccount, NewKey, Pot, hash_secret,
 };
-pub use alert::notice::{BalanceNotice, DueNotice, NOTICES_A_DAY, NoticeMail, NoticeOwner, NoticeWish};
+pub use alert::notice::{
+    AccountLetter, BalanceNotice, DueNotice, LetterCause, NOTICES_A_DAY, NoticeMail, NoticeOwner, NoticeWish,
+};
 pub use alert::{
     AlertChange, AlertCondition, AlertDelivery, AlertEvent, AlertFact, AlertFiring, AlertMove, AlertNews, AlertPlace,
     AlertPlaceKind, AlertRule, AlertSilence, DueAlert, MOST_ALERT_PLACES, MOST_ALERT_RULES, MOST_ALERT_SUBJECTS,

@@ -57,6 +57,7 @@ macro_rules! on_engine {
     };
 }
 
+mod account_letters;
 mod accounts;
 mod alerts;
 mod calls;
