@@ -30,6 +30,7 @@ mod operator;
 mod operator_job;
 mod owner;
 mod payment;
+mod peek;
 mod person;
 mod postgres;
 mod probe;
@@ -99,6 +100,7 @@ pub use payment::plan::{OrderTruth, PaymentStanding};
 pub use payment::{
     NewOrder, OrderFilter, OrderIdem, OrderLimits, OrderMade, OrderSettled, OrderState, PayEvent, PayOrder,
 };
+pub use peek::{CatalogOnSale, peek_catalog};
 pub use person::passkey::{AddedPasskey, NewPasskey, PasskeyRecord, PasskeyUse, UsedPasskey};
 pub use person::{
     AccountMember, AccountRole, AccountView, CredentialKind, DueMail, FoundSession, HouseRole, InviteRecord,

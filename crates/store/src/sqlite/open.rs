@@ -31,7 +31,7 @@ use crate::migration::{self, Migration};
 use crate::report::Recovered;
 use crate::world::{Clocks, DataLocation, Options};
 
-pub(super) const FILE: &str = "tollgate.db";
+pub(crate) const FILE: &str = "tollgate.db";
 /// After a start every open task is looked at within this time.
 const LATEST_LOOK: i64 = 60_000;
 /// In order; see migration.rs.
