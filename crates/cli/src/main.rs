@@ -71,7 +71,7 @@ async fn run(cli: args::Cli) -> anyhow::Result<ExitCode> {
         Command::Serve { new_secrets } => serve::serve(&cli.config, new_secrets).await.map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo::demo(demo, &out).await.map(|()| ExitCode::SUCCESS),
         Command::Sim { listen } => demo::sim(listen, &out).await.map(|()| ExitCode::SUCCESS),
-        Command::Check { print_default } => Ok(serve::check(&cli.config, print_default, &out)),
+        Command::Check { print_default } => Ok(serve::check(&cli.config, print_default, &out).await),
         Command::Catalog { command } => Ok(catalog::run(&cli.config, command, &out).await),
         Command::Quote(asked) => quote::quote(&cli.config, &asked, &out).await,
         Command::Account { command } => accounts::account(&cli.config, command, &out).await,

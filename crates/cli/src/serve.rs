@@ -1,5 +1,6 @@
 //! `serve` and `check`.
 
+use crate::models::PublishedCatalog;
 use crate::real;
 use crate::show::Output;
 use anyhow::{Context as _, bail};
@@ -7,8 +8,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 use tollgate_catalog::Mistake;
+use tollgate_gateway::configuration::Loaded;
 use tollgate_gateway::provider_trial;
-use tollgate_gateway::settings::DEFAULT_FILE;
+use tollgate_gateway::settings::{CatalogSource, DEFAULT_FILE};
 use tollgate_gateway::start::{Running, start};
 use tollgate_store::Recovered;
 
@@ -49,29 +51,74 @@ pub fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
     })
 }
 
-pub fn check(config: &Path, print_default: bool, out: &Output) -> ExitCode {
+pub async fn check(config: &Path, print_default: bool, out: &Output) -> ExitCode {
     if print_default {
         crate::show::print(DEFAULT_FILE);
         return ExitCode::SUCCESS;
     }
-    match real::source(config).load() {
-        Ok(loaded) => {
+    match checked(config).await {
+        Ok((loaded, version)) => {
             let now = real::now_ms();
             let (catalog, warnings) = (&loaded.serving.catalog, loaded.warnings(now));
-            out.say(
-                &serde_json::json!({ "ok": true, "models": catalog.models.len(), "providers": loaded.serving.providers.len(), "pricing_version": catalog.pricing_version(now), "warnings": warnings }),
-                || {
-                    let passed = format!("{}: no mistakes ({} models, {} providers, prices {})", config.display(), catalog.models.len(), loaded.serving.providers.len(), catalog.pricing_version(now));
-                    let warned = warnings.iter().map(|warning| format!("\nwarning: {warning}"));
-                    passed + &warned.collect::<String>()
-                },
-            );
+            let counts = [catalog.models.len(), loaded.serving.providers.len()];
+            let prices = catalog.pricing_version(now);
+            let source = match version {
+                Some(_) => CatalogSource::Database,
+                None => CatalogSource::File,
+            };
+            let json = serde_json::json!({
+                "ok": true, "models": counts[0], "providers": counts[1], "pricing_version": prices, "warnings": warnings,
+                "catalog": { "source": source.word(), "version": version },
+            });
+            out.say(&json, || {
+                let which = match version {
+                    Some(version) => format!("version {version} of the catalog, which is on sale out of the database"),
+                    None if loaded.settings.catalog_source == CatalogSource::Database => {
+                        format!("{}: nothing is published yet, and it would be the first", catalog_folder(&loaded))
+                    }
+                    None => catalog_folder(&loaded),
+                };
+                let [models, providers] = counts;
+                let passed = format!(
+                    "{}: no mistakes ({models} models, {providers} providers, prices {prices}; checked {which})",
+                    config.display()
+                );
+                let warned = warnings.iter().map(|warning| format!("\nwarning: {warning}"));
+                passed + &warned.collect::<String>()
+            });
             ExitCode::SUCCESS
         }
         Err(mistakes) => {
             out.say(&serde_json::json!({ "ok": false, "mistakes": mistakes }), || listed(&mistakes));
             ExitCode::FAILURE
         }
+    }
+}
+
+fn catalog_folder(loaded: &Loaded) -> String {
+    format!("the catalog in {}", loaded.settings.catalog_dir.display())
+}
+
+/// The configuration with the catalog that is served: what is published, by its version, or what
+/// lies in the folder.
+async fn checked(config: &Path) -> Result<(Loaded, Option<i64>), Vec<Mistake>> {
+    let source = real::source(config);
+    // Where the settings are wrong nobody knows where a database is: all mistakes are named.
+    let published = match source.load_settings() {
+        Ok(settings) => PublishedCatalog::peek(&settings).await.map_err(|why| {
+            let reason = format!("the catalog that is on sale out of it cannot be read: {why}");
+            vec![Mistake { file: config.display().to_string(), line: 0, field: "database".to_owned(), reason }]
+        })?,
+        Err(_) => None,
+    };
+    if let Some(published) = published {
+        return published.check(config).map(|loaded| (loaded, Some(published.version)));
+    }
+    let loaded = source.load()?;
+    // Nothing was published yet: the folder is what a start would put on sale.
+    match loaded.unread.is_empty() {
+        true => Ok((loaded, None)),
+        false => Err(loaded.unread),
     }
 }
 

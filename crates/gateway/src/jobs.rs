@@ -1,6 +1,7 @@
 //! What an operator begins and comes back for: audits, exports and comparisons take minutes where
 //! there is much, longer than anybody holds a connection open. The store knows all jobs of all
-//! replicas; here are those that run in this process, how far they are, and the files of exports.
+//! replicas; here are those that run in this process, how far they are, and the files of exports
+//! where no replica shares them (`endpoints/admin/export_file.rs`).
 //!
 //! A file is `….part` while it is written and gets its name when it is whole, so nobody fetches
 //! half of one. All of them together are bounded, and each goes after a time.

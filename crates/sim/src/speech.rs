@@ -177,6 +177,9 @@ fn text(ask: &Ask, choice: &Choice, speaks: bool, left: usize) -> Words {
         let json = example(schema, true).to_string();
         return Words { pieces: in_fives(&json), tokens: words(&json), ..nothing };
     }
+    if let Some(vtt) = subtitles(ask, choice) {
+        return Words { pieces: in_fives(vtt), tokens: words(vtt), ..nothing };
+    }
     let wanted = choice.count("tokens", choice.count("chunks", WORDS.len()));
     let said = wanted.min(left);
     let mut pieces = pieces(choice, said);
@@ -192,6 +195,13 @@ fn text(ask: &Ask, choice: &Choice, speaks: bool, left: usize) -> Words {
     }
     pieces.retain(|piece| !piece.is_empty());
     Words { tokens: words(&pieces.concat()), pieces, cut: false, stopped_by: Some(stop.clone()) }
+}
+
+/// Whoever is given subtitles and nothing else to do gives them back, cue by cue.
+fn subtitles<'a>(ask: &'a Ask, choice: &Choice) -> Option<&'a str> {
+    let place = ask.last_user.find("WEBVTT\n").filter(|_| choice.is(S::Plain))?;
+    let begins = place == 0 || ask.last_user[..place].ends_with('\n');
+    begins.then(|| &ask.last_user[place..])
 }
 
 fn in_fives(text: &str) -> Vec<String> {

@@ -342,8 +342,8 @@ pub struct BalanceEvent {
     pub seq: i64,
     #[serde(rename = "at_ms")]
     pub at: i64,
-    /// `top_up`, `trial_credit` (that was given by itself), `adjust`, `refund` or `lapse` (trial
-    /// credit that expired).
+    /// `top_up` (money that came in), `trial_credit` (that nobody paid), `adjust`, `refund` or
+    /// `lapse` (trial credit that expired).
     pub kind: String,
     #[serde(rename = "trial_nano_usd")]
     pub trial: Money,

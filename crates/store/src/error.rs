@@ -17,6 +17,9 @@ pub enum StoreError {
     /// charge …).
     #[error("{0}")]
     Conflict(String),
+    /// The same, and this field of the request is what contradicts.
+    #[error("{why}")]
+    ConflictOf { field: &'static str, why: String },
     /// It was changed since it was read; nothing was done.
     #[error("{0} was changed since it was read")]
     Stale(String),

@@ -96,6 +96,9 @@ pub(crate) fn split_refund(taken: Pots, amount: i64) -> Option<Pots> {
     Some(Pots { trial: amount - paid, paid })
 }
 
+/// What a top-up of the trial pot is called. In the ledger it has the number of every top-up.
+pub(crate) const TRIAL_CREDIT: &str = "trial_credit";
+
 /// The kinds of ledger entry. Each is a fixed posting between the customer's pots and the
 /// platform's accounts; the view `posting` in the schema spells them out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,9 +153,19 @@ impl EntryKind {
         }
     }
 
-    /// How people and scripts see a change of balance that is not a call.
-    pub fn event_name(self) -> &'static str {
+    /// How exports call an entry that moves so much of the trial pot. A top-up of that pot is money
+    /// that nobody paid: the postings have it from `promotion`, not from `cash`.
+    pub fn told_by_pot(self, trial: i64) -> &'static str {
         match self {
+            Self::TopUp if trial > 0 => TRIAL_CREDIT,
+            kind => kind.name(),
+        }
+    }
+
+    /// How people and scripts see a change of balance that is not a call.
+    pub fn event_name(self, trial: i64) -> &'static str {
+        match self {
+            Self::TopUp if trial > 0 => TRIAL_CREDIT,
             Self::TopUp => "top_up",
             Self::Adjust => "adjust",
             Self::Refund => "refund",
@@ -233,8 +246,11 @@ mod tests {
         let names: Vec<&str> = EntryKind::ALL.into_iter().map(EntryKind::name).collect();
         let wanted = "hold settle void expire extend write_off top_up adjust refund lapse reopen";
         assert_eq!(names.join(" "), wanted);
-        let events: Vec<&str> = EntryKind::ALL.into_iter().map(EntryKind::event_name).collect();
-        assert_eq!(events.join(" "), "call call call call call call top_up adjust refund lapse call");
+        let events = |trial| EntryKind::ALL.map(|kind| kind.event_name(trial)).join(" ");
+        assert_eq!(events(0), "call call call call call call top_up adjust refund lapse call");
+        assert_eq!(events(1), "call call call call call call trial_credit adjust refund lapse call");
+        assert_eq!(EntryKind::ALL.map(|kind| kind.told_by_pot(1)).join(" "), wanted.replace("top_up", "trial_credit"));
+        assert_eq!(EntryKind::ALL.map(|kind| kind.told_by_pot(0)).join(" "), wanted);
         assert!(EntryKind::ALL.into_iter().enumerate().all(|(at, kind)| EntryKind::from_code(at as i64) == Some(kind)));
         assert_eq!(EntryKind::from_code(11), None);
     }

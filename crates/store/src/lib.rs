@@ -30,6 +30,7 @@ mod operator;
 mod operator_job;
 mod owner;
 mod payment;
+mod peek;
 mod person;
 mod postgres;
 mod probe;
@@ -56,7 +57,9 @@ pub use account::{
     Account, BalanceEvent, ChangedKeys, Charged, Credit, CreditKind, Credited, EventPage, Expiring, Key, KeyAndAccount,
     KeyOrigin, KeyScope, NewAccount, NewKey, Pot, hash_secret,
 };
-pub use alert::notice::{BalanceNotice, DueNotice, NOTICES_A_DAY, NoticeMail, NoticeOwner, NoticeWish};
+pub use alert::notice::{
+    AccountLetter, BalanceNotice, DueNotice, LetterCause, NOTICES_A_DAY, NoticeMail, NoticeOwner, NoticeWish,
+};
 pub use alert::{
     AlertChange, AlertCondition, AlertDelivery, AlertEvent, AlertFact, AlertFiring, AlertMove, AlertNews, AlertPlace,
     AlertPlaceKind, AlertRule, AlertSilence, DueAlert, MOST_ALERT_PLACES, MOST_ALERT_RULES, MOST_ALERT_SUBJECTS,
@@ -90,11 +93,14 @@ pub use margin::{LONGEST_REPORT_MS, MarginRow};
 pub use operator::pause::{PauseChange, PauseKind};
 pub use operator::workflow::{WorkflowMove, WorkflowVerb};
 pub use operator::{AdminKey, Attribution, AuditPage, NewAdminKey, OperatorEvent};
-pub use operator_job::{JOB_SILENCE_MS, JOBS_AT_ONCE, JobProgress, JobState, OperatorJob, STORED_JOBS};
+pub use operator_job::{
+    ExportPut, JOB_SILENCE_MS, JOBS_AT_ONCE, JobProgress, JobState, OperatorJob, STORED_JOBS, SharedExport,
+};
 pub use payment::plan::{OrderTruth, PaymentStanding};
 pub use payment::{
     NewOrder, OrderFilter, OrderIdem, OrderLimits, OrderMade, OrderSettled, OrderState, PayEvent, PayOrder,
 };
+pub use peek::{CatalogOnSale, peek_catalog};
 pub use person::passkey::{AddedPasskey, NewPasskey, PasskeyRecord, PasskeyUse, UsedPasskey};
 pub use person::{
     AccountMember, AccountRole, AccountView, CredentialKind, DueMail, FoundSession, HouseRole, InviteRecord,

@@ -71,3 +71,21 @@ pub struct JobProgress {
     pub done: i64,
     pub total: i64,
 }
+
+/// What became of a piece of an export's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportPut {
+    Written,
+    /// All files together would be larger than they may.
+    Full,
+    /// Its job does not run any more.
+    Ended,
+}
+
+/// The whole file of an export, in pieces that every replica can read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedExport {
+    pub job_id: String,
+    pub bytes: i64,
+    pub pieces: i64,
+}

@@ -15,6 +15,8 @@ use crate::sums::spans::{SumUnit, label, moment, zone};
 /// The most changes of balance that are listed one by one; the others are in the sums.
 pub const STATEMENT_EVENTS: usize = 1_000;
 const QUARTER_MS: i64 = 900_000;
+/// The kind of a top-up of the trial pot, as both engines count it for statements.
+const TRIAL_CREDIT: i64 = -(EntryKind::TopUp as i64);
 
 /// What is asked for: a month of a time zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +53,8 @@ impl StatementSpan {
     }
 }
 
-/// Entries of one kind (and of one model) in a quarter of an hour, or before the month (-1).
+/// Entries of one kind (and of one model) in a quarter of an hour, or before the month (-1). Credit
+/// that nobody paid has a kind of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct StatementGroup {
     pub bucket: i64,
@@ -95,8 +98,12 @@ pub struct Statement {
     pub is_final: bool,
     #[serde(rename = "opening_nano_usd")]
     pub opening: Money,
+    /// Money that came in.
     #[serde(rename = "top_ups_nano_usd")]
     pub top_ups: Money,
+    /// Credit that was given, and that nobody paid.
+    #[serde(rename = "trial_credits_nano_usd", default)]
+    pub trial_credits: Money,
     #[serde(rename = "corrections_nano_usd")]
     pub corrections: Money,
     #[serde(rename = "refunds_nano_usd")]
@@ -123,7 +130,7 @@ impl Statement {
         events: Vec<BalanceEvent>,
         now: i64,
     ) -> Result<Statement, StoreError> {
-        let (mut opening, mut sums) = (0i64, [0i64; 5]);
+        let (mut opening, mut sums) = (0i64, [0i64; 6]);
         let (mut counted, mut lines) = (0, std::collections::BTreeMap::<(String, String), (i64, i64)>::new());
         for group in rows.groups {
             if group.bucket < 0 {
@@ -131,6 +138,7 @@ impl Statement {
                 continue;
             }
             match EntryKind::from_code(group.kind) {
+                None if group.kind == TRIAL_CREDIT => sums[5] += group.change,
                 Some(EntryKind::TopUp) => sums[0] += group.change,
                 Some(EntryKind::Adjust) => sums[1] += group.change,
                 Some(EntryKind::Refund) => sums[2] += group.change,
@@ -144,8 +152,8 @@ impl Statement {
             }
             counted += group.count;
         }
-        let [top_ups, corrections, refunds, expired, charges] = sums;
-        if opening + top_ups + corrections + refunds - expired - charges != rows.closing {
+        let [top_ups, corrections, refunds, expired, charges, trial_credits] = sums;
+        if opening + top_ups + trial_credits + corrections + refunds - expired - charges != rows.closing {
             return Err(StoreError::broken("a statement does not add up to the ledger; it is not shown"));
         }
         let by_day = lines.into_iter().filter(|(_, (_, charge))| *charge != 0);
@@ -166,6 +174,7 @@ impl Statement {
             is_final: now >= span.to,
             opening: Money::from_nano(opening),
             top_ups: Money::from_nano(top_ups),
+            trial_credits: Money::from_nano(trial_credits),
             corrections: Money::from_nano(corrections),
             refunds: Money::from_nano(refunds),
             expired: Money::from_nano(expired),

@@ -57,6 +57,7 @@ macro_rules! on_engine {
     };
 }
 
+mod account_letters;
 mod accounts;
 mod alerts;
 mod calls;
@@ -64,6 +65,7 @@ mod catalogs;
 mod client_secrets;
 pub(crate) mod closing;
 mod deliveries;
+mod export_files;
 mod invites;
 mod issuers;
 mod jobs;

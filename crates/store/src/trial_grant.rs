@@ -6,9 +6,8 @@ use tollgate_catalog::Money;
 
 use crate::account::{Credit, CreditKind, Pot};
 use crate::ids::{AccountId, PersonId};
-use crate::ledger::EntryKind;
 
-/// How the id of such a credit begins: statements and histories show it as `trial_credit`.
+/// How the id of such a credit begins.
 pub const TRIAL_REFERENCE: &str = "trial:";
 
 /// What somebody is to be given, if all limits allow it.
@@ -42,14 +41,6 @@ pub struct TrialGrant {
     pub account: AccountId,
     pub amount: Money,
     pub expires_at: Option<i64>,
-}
-
-/// What a change of balance is called in histories and statements.
-pub(crate) fn event_name(kind: EntryKind, trial: i64, reference: &str) -> String {
-    match kind {
-        EntryKind::TopUp if trial > 0 && reference.starts_with(TRIAL_REFERENCE) => "trial_credit".to_owned(),
-        kind => kind.event_name().to_owned(),
-    }
 }
 
 impl TrialGrant {

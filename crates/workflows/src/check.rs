@@ -2,6 +2,7 @@
 //! number, such as `nonempty:text` or `max_chars:text:20000`.
 
 use crate::evaluate::RecordSchema;
+use crate::webvtt::check_webvtt;
 use serde_json::Value;
 
 /// What a step gave under one name.
@@ -37,11 +38,12 @@ enum CheckKind {
     MinSeconds(u64),
     MaxSeconds(u64),
     HasVideo,
+    WebVtt,
 }
 
 /// The words, as they are explained to whoever wrote another one.
 const WORDS: &str = "nonempty:NAME, json_schema:NAME, min_chars:NAME:N, max_chars:NAME:N, playable:NAME, \
-                     min_seconds:NAME:N, max_seconds:NAME:N, has_video:NAME";
+                     min_seconds:NAME:N, max_seconds:NAME:N, has_video:NAME, webvtt:NAME";
 
 impl OutputCheck {
     pub fn read(text: &str) -> Result<OutputCheck, String> {
@@ -62,6 +64,7 @@ impl OutputCheck {
             ("min_seconds", Some(least)) => CheckKind::MinSeconds(least),
             ("max_seconds", Some(most)) => CheckKind::MaxSeconds(most),
             ("has_video", None) => CheckKind::HasVideo,
+            ("webvtt", None) => CheckKind::WebVtt,
             _ => return Err(unknown()),
         };
         Ok(OutputCheck { about, kind })
@@ -108,6 +111,12 @@ impl OutputCheck {
                 let pictures = matches!(output, StepOutput::File(FileFacts { has_video: true, .. }));
                 not(pictures, "has no pictures".to_owned())
             }
+            CheckKind::WebVtt => match output {
+                StepOutput::Json(Value::String(text)) => {
+                    check_webvtt(text).map_err(|why| format!("{about} is not WebVTT: {why}"))
+                }
+                _ => Err(format!("{about} is not a text")),
+            },
             CheckKind::JsonSchema => {
                 let violation = schema.map(|schema| by_schema(output, schema));
                 match violation {
@@ -164,6 +173,8 @@ mod tests {
             ("min_seconds:x:2", clip(Some(2_000), false), clip(Some(1_999), false)),
             ("max_seconds:x:2", clip(Some(2_000), false), clip(Some(2_001), false)),
             ("has_video:x", clip(Some(1), true), clip(Some(1), false)),
+            ("webvtt:x", text("WEBVTT\n\n00:01.000 --> 00:02.000\na"), text("WEBVTT\n\nNo.")),
+            ("webvtt:x", text("WEBVTT"), StepOutput::Json(json!({ "vtt": "WEBVTT" }))),
             ("json_schema:x", StepOutput::Json(json!({ "a": "b" })), StepOutput::Json(json!({ "a": 1 }))),
             ("json_schema:x", text("{\"a\":\"b\"}"), text("{\"a\":")),
         ] {

@@ -23,6 +23,7 @@ mod selection;
 mod stage;
 mod steps;
 mod template;
+mod webvtt;
 mod workflow;
 
 // The tests from outside, in the executable of the unit tests: every executable more is linked

@@ -2,35 +2,19 @@
 // signatures, at the real executable. All three algorithms; and what must be refused.
 
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import emulator from 'nid-webauthn-emulator';
-import { executable } from './house.js';
+import { Gate, freePort } from './gate.js';
 
 const { WebAuthnEmulator, AuthenticatorEmulator, PasskeysCredentialsMemoryRepository } = emulator;
 const PATH = '/api/session/passkeys';
-let address, config, ended, folder, origin, process_;
+let gate, origin;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tollgate-passkeys-'));
-  const free = createServer();
-  await new Promise((done) => free.listen(0, '127.0.0.1', done));
-  const { port } = free.address();
-  await new Promise((done) => free.close(done));
-  [address, origin] = [`http://127.0.0.1:${port}`, `http://localhost:${port}`];
-  await mkdir(join(folder, 'catalog'));
-  config = join(folder, 'tollgate.toml');
-  await writeFile(config, `
-listen = "127.0.0.1:${port}"
+  const port = await freePort();
+  origin = `http://localhost:${port}`;
+  gate = await Gate.start(port, `
 public_url = "${origin}"
-data_dir = "data"
-catalog_dir = "catalog"
 
 [people]
 enabled = true
@@ -38,22 +22,9 @@ enabled = true
 [people.passkeys]
 rp_name = "Gate"
 `);
-  process_ = spawn(executable, ['serve', '--config', config], { stdio: ['ignore', 'ignore', 'pipe'] });
-  let words = '';
-  process_.stderr.on('data', (part) => (words += part));
-  ended = new Promise((done) => process_.once('exit', done));
-  for (let tries = 0; ; tries++) {
-    if (await fetch(`${address}/readyz`).then((reply) => reply.ok, () => false)) break;
-    assert.ok(tries < 300 && process_.exitCode === null, `tollgate is not ready: ${words}`);
-    await sleep(100);
-  }
 });
 
-after(async () => {
-  process_?.kill('SIGTERM');
-  await ended;
-  await rm(folder, { recursive: true, force: true });
-});
+after(() => gate?.stop());
 
 /** A browser on a page of ours. */
 class Browser {
@@ -62,7 +33,7 @@ class Browser {
   async ask(method, path, body) {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const headers = { cookie, origin, 'content-type': 'application/json' };
-    const reply = await fetch(address + path, { method, headers, body: body && JSON.stringify(body) });
+    const reply = await fetch(gate.address + path, { method, headers, body: body && JSON.stringify(body) });
     for (const line of reply.headers.getSetCookie()) {
       const [, name, value] = line.match(/^([^=]+)=([^;]*)/);
       if (value === '') this.cookies.delete(name);
@@ -95,8 +66,7 @@ function device(algorithm, more = {}) {
 
 /** Somebody who is signed in by a one-time link. */
 async function signedIn(email) {
-  const asked = ['--config', config, '--json', 'person', 'create', email, '--reason', 'a test'];
-  const { token } = JSON.parse((await promisify(execFile)(executable, asked)).stdout);
+  const { token } = await gate.cli('person', 'create', email, '--reason', 'a test');
   const browser = new Browser();
   const [status, session] = await browser.ask('POST', '/api/session/link', { token });
   assert.equal(status, 200, JSON.stringify(session));

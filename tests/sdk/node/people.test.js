@@ -2,37 +2,20 @@
 // between them: cookies of each host, redirects one by one, the issuer's own pages for sign-in and consent.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import Provider from 'oidc-provider';
-import { executable } from './house.js';
+import { Gate, freePort } from './gate.js';
 
 const SECRET = 'a client secret with : and % in it';
-let folder, gate, gateUrl, issuer, issuerUrl, process_;
-
-async function listening(server, port = 0) {
-  await new Promise((done) => server.listen(port, '127.0.0.1', done));
-  return server.address().port;
-}
-
-/** A port that is free a moment later: the issuer must know where people are sent back to. */
-async function freePort() {
-  const server = createServer();
-  const port = await listening(server);
-  await new Promise((done) => server.close(done));
-  return port;
-}
+let gate, gateUrl, issuer, issuerUrl;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tollgate-people-'));
-  gateUrl = `http://127.0.0.1:${await freePort()}`;
+  const port = await freePort();
+  gateUrl = `http://127.0.0.1:${port}`;
   issuer = createServer();
-  issuerUrl = `http://127.0.0.1:${await listening(issuer)}`;
+  await new Promise((done) => issuer.listen(0, '127.0.0.1', done));
+  issuerUrl = `http://127.0.0.1:${issuer.address().port}`;
   const provider = new Provider(issuerUrl, {
     clients: [{
       client_id: 'tollgate',
@@ -50,13 +33,8 @@ before(async () => {
   });
   issuer.on('request', provider.callback());
 
-  await mkdir(join(folder, 'catalog'));
-  await writeFile(join(folder, 'secret'), `${SECRET}\n`);
-  await writeFile(join(folder, 'tollgate.toml'), `
-listen = "${gateUrl.slice('http://'.length)}"
+  gate = await Gate.start(port, `
 public_url = "${gateUrl}"
-data_dir = "data"
-catalog_dir = "catalog"
 
 [people]
 enabled = true
@@ -67,25 +45,13 @@ client_id = "tollgate"
 client_secret_file = "secret"
 label = "Local"
 sign_up = "open"
-`);
-  process_ = spawn(executable, ['serve', '--config', join(folder, 'tollgate.toml')], { stdio: ['ignore', 'ignore', 'pipe'] });
-  let words = '';
-  process_.stderr.on('data', (part) => (words += part));
-  gate = new Promise((done) => process_.once('exit', (code, signal) => done(signal ?? code)));
-  for (let tries = 0; ; tries++) {
-    const ready = await fetch(`${gateUrl}/readyz`).then((reply) => reply.ok, () => false);
-    if (ready) break;
-    assert.ok(tries < 300 && process_.exitCode === null, `tollgate is not ready: ${words}`);
-    await sleep(100);
-  }
+`, { secret: `${SECRET}\n` });
 });
 
 after(async () => {
-  process_?.kill('SIGTERM');
-  await gate;
+  await gate?.stop();
   issuer?.closeAllConnections();
   issuer?.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** A browser: cookies of each host, no redirect by itself. */

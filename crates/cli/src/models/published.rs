@@ -11,13 +11,15 @@ use tollgate_catalog::Mistake;
 use tollgate_catalog::import::{CatalogDraft, CatalogFiles};
 use tollgate_gateway::configuration::Loaded;
 use tollgate_gateway::sale::CatalogText;
-use tollgate_gateway::settings::CatalogSource;
+use tollgate_gateway::settings::{CatalogSource, Settings};
+use tollgate_gateway::start::place;
 use tollgate_store::admin::AdminCommand;
-use tollgate_store::{Attribution, NewCatalogVersion};
+use tollgate_store::{Attribution, NewCatalogVersion, peek_catalog};
 
 pub struct PublishedCatalog {
     text: CatalogText,
     pub files: CatalogFiles,
+    pub version: i64,
 }
 
 impl PublishedCatalog {
@@ -30,11 +32,30 @@ impl PublishedCatalog {
         }
         let shown = ask(config, AdminCommand::CatalogOnSale).await.map_err(|error| format!("{error:#}"))?;
         let Some(version) = shown["version"].as_i64() else { return Ok(None) };
+        let word = |name: &str| shown[name].as_str().map(str::to_owned);
+        PublishedCatalog::of(version, word("files"), &word("hash").unwrap_or_default()).map(Some)
+    }
+
+    /// The same without a store or a server: nothing is made or migrated for it.
+    pub async fn peek(settings: &Settings) -> Result<Option<PublishedCatalog>, String> {
+        if settings.catalog_source == CatalogSource::File {
+            return Ok(None);
+        }
+        let found = peek_catalog(&place(settings)).await.map_err(|error| error.to_string())?;
+        found.map(|on_sale| PublishedCatalog::of(on_sale.version, on_sale.files, &on_sale.hash)).transpose()
+    }
+
+    fn of(version: i64, files: Option<String>, hash: &str) -> Result<PublishedCatalog, String> {
         let damaged = || format!("the text of catalog version {version} is damaged");
-        let text = shown["files"].as_str().and_then(|files| CatalogText::stored(files, version));
-        let text = text.filter(|text| shown["hash"] == text.hash.as_str()).ok_or_else(damaged)?;
+        let text = files.and_then(|files| CatalogText::stored(&files, version));
+        let text = text.filter(|text| text.hash == hash).ok_or_else(damaged)?;
         let files = CatalogFiles::with_lock(text.files.iter().cloned()).map_err(|bad| bad.to_string())?;
-        Ok(Some(PublishedCatalog { text, files }))
+        Ok(PublishedCatalog { text, files, version })
+    }
+
+    /// What the server would say to it.
+    pub fn check(&self, config: &Path) -> Result<Loaded, Vec<Mistake>> {
+        read(config, &self.text)
     }
 
     /// The configuration with what is on sale, as the server reads it.

@@ -116,7 +116,7 @@ async fn corrections(gate: &Gate, id: &str) {
             line("adjust", -500_000_000, "command line", "forth and back"),
             line("adjust", 500_000_000, "command line", "forth and back"),
             line("adjust", -250_000_000, "Bob", "a gift by mistake"),
-            line("top_up", 250_000_000, "Ada", "top-up by the operator"),
+            line("trial_credit", 250_000_000, "Ada", "top-up by the operator"),
         ]
     );
     let table = said(gate, &["account", "history", id]).await;

@@ -137,3 +137,50 @@ async fn changed_and_left_alone(database: &str) {
     assert_eq!(update["stops"], json!([]), "{update}");
     assert_eq!(folder(dir), before);
 }
+
+/// `tollgate check` reads what is served, says which catalog that is, and leaves nothing behind.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_is_of_what_is_on_sale() {
+    let server = Server::find();
+    for database in ["sqlite", &server.database("checked").await] {
+        let house = house(database);
+        let dir = house.path();
+        let broken = dir.join("catalog/broken.toml");
+        // Before anything is published the folder is what a start would put on sale.
+        std::fs::write(&broken, "[model.\"m\"]\nprice = 7\n").expect("written");
+        let bad = report(dir, &["check"]);
+        assert_eq!(bad["ok"], false, "{bad}");
+        assert!(bad["mistakes"][0]["file"].as_str().is_some_and(|file| file.ends_with("broken.toml")), "{bad}");
+        std::fs::remove_file(&broken).expect("removed");
+        let good = report(dir, &["check"]);
+        assert_eq!((&good["ok"], &good["catalog"]), (&json!(true), &json!({ "source": "file", "version": null })));
+        assert!(shown(&run(dir, &["check"])).contains("nothing is published yet"));
+        assert!(!dir.join("data").exists(), "a check leaves nothing behind");
+
+        let enable = ["catalog", "enable", "openai", "--model", "gpt-4.1", "--margin", "10%"];
+        assert_eq!(report(dir, &enable)["done"], true);
+        let mut gate = served(dir);
+        std::fs::write(&broken, "[model.\"m\"]\nprice = 7\n").expect("written");
+        let on_sale = json!({ "source": "database", "version": 1 });
+        let checked = report(dir, &["check"]);
+        let found = (&checked["ok"], &checked["models"], &checked["catalog"]);
+        assert_eq!(found, (&json!(true), &json!(1), &on_sale), "nobody reads the folder: {checked}");
+        assert!(shown(&run(dir, &["check"])).contains("checked version 1 of the catalog"));
+        gate.terminate();
+        gate.wait().await;
+        assert_eq!(report(dir, &["check"])["catalog"], on_sale, "without a server too");
+
+        // What is on sale needs a provider that the configuration does not have any more.
+        let config = std::fs::read_to_string(dir.join("tollgate.toml")).expect("a text");
+        std::fs::write(dir.join("tollgate.toml"), config.replace("[provider.openai]", "[provider.other]"))
+            .expect("written");
+        let bad = report(dir, &["check"]);
+        assert_eq!((&bad["ok"], &bad["mistakes"][0]["file"]), (&json!(false), &json!("openai.toml")), "{bad}");
+        if database != "sqlite" {
+            let away = config.replace(database, "postgres://tollgate@127.0.0.1:1/nowhere");
+            std::fs::write(dir.join("tollgate.toml"), away).expect("written");
+            let bad = report(dir, &["check"]);
+            assert_eq!((&bad["ok"], &bad["mistakes"][0]["field"]), (&json!(false), &json!("database")), "{bad}");
+        }
+    }
+}

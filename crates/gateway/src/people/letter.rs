@@ -11,7 +11,7 @@ pub struct Letter {
     pub locale: String,
     /// What to open.
     pub link: Option<String>,
-    /// Into what somebody is invited, and by whom.
+    /// Into what somebody is invited, and by whom; what it is about.
     #[serde(default)]
     pub place: String,
 }
@@ -31,6 +31,8 @@ pub enum LetterAbout {
     Alert,
     /// To an owner of an account.
     LowBalance,
+    AccountClosed,
+    AccountReopened,
 }
 
 /// A letter as it is sent.
@@ -96,6 +98,8 @@ impl LetterAbout {
             ),
             (LetterAbout::PasskeyAdded, _) => passkey_words(true, chinese),
             (LetterAbout::PasskeyRemoved, _) => passkey_words(false, chinese),
+            (LetterAbout::AccountClosed, _) => account_words(true, chinese),
+            (LetterAbout::AccountReopened, _) => account_words(false, chinese),
             (LetterAbout::Invite, false) => Words(
                 "You are invited",
                 "You are invited to",
@@ -130,6 +134,36 @@ impl LetterAbout {
                 "余额跌破阈值时只发送一次，回升后再次跌破才会再次发送。所有者可以更改阈值或关闭通知。",
             ),
         }
+    }
+}
+
+/// An account was closed, or opened again.
+fn account_words(closed: bool, chinese: bool) -> Words {
+    match (closed, chinese) {
+        (true, false) => Words(
+            "Your account was closed",
+            "An account that you own was closed, and its keys were revoked:",
+            "Open",
+            "For 30 days whoever runs this service can open it again; then what is known of its people is erased. If you did not want this, tell them now.",
+        ),
+        (true, true) => Words(
+            "您的账户已关闭",
+            "您拥有的一个账户已关闭，其密钥已全部吊销：",
+            "打开",
+            "在 30 天内，本服务的运营者可以重新开启该账户；此后其成员的信息将被清除。如果这不是您的意愿，请立即联系运营者。",
+        ),
+        (false, false) => Words(
+            "Your account is open again",
+            "An account that you own was closed, and is open again with its members and its money:",
+            "Open",
+            "Its old keys stay revoked. Make new ones.",
+        ),
+        (false, true) => Words(
+            "您的账户已重新开启",
+            "您拥有的一个账户曾被关闭，现已连同成员和余额重新开启：",
+            "打开",
+            "原有密钥仍处于吊销状态，请创建新的密钥。",
+        ),
     }
 }
 
@@ -230,8 +264,19 @@ mod tests {
     #[test]
     fn every_letter_is_written_in_both_languages_with_its_link() {
         use LetterAbout::*;
-        let all =
-            [Verify, KnownAlready, Reset, PasswordChanged, PasskeyAdded, PasskeyRemoved, Invite, Alert, LowBalance];
+        let all = [
+            Verify,
+            KnownAlready,
+            Reset,
+            PasswordChanged,
+            PasskeyAdded,
+            PasskeyRemoved,
+            Invite,
+            Alert,
+            LowBalance,
+            AccountClosed,
+            AccountReopened,
+        ];
         for about in all {
             let subjects = ["en", "zh-CN"].map(|locale| {
                 let letter = Letter {

@@ -24,6 +24,9 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use waits::GuardedWaits;
 
+/// Mail that waits at most; more is refused, or waits to be written.
+pub const MOST_MAIL: i64 = 10_000;
+
 /// The desk of people: what is shared by all who sign in.
 pub struct PeopleDesk {
     pub passwords: Passwords,

@@ -1,4 +1,4 @@
-//! `[jobs]` in tollgate.toml: how much disk the files of exports may take, and for how long.
+//! `[jobs]` in tollgate.toml: how much room the files of exports may take, and for how long.
 
 use crate::jobs::ExportRoom;
 use std::time::Duration;

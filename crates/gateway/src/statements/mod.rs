@@ -47,11 +47,12 @@ impl StatementForm {
 const NOT_AN_INVOICE: &str = "This is a statement of account, not a tax invoice.";
 
 /// What the balance went through, in order; the sum of all but the last is the last.
-fn sums(s: &Statement) -> [(&'static str, Money); 7] {
+fn sums(s: &Statement) -> [(&'static str, Money); 8] {
     let less = |money: Money| Money::from_nano(-money.nano());
     [
         ("Opening balance", s.opening),
         ("Top-ups", s.top_ups),
+        ("Trial credit", s.trial_credits),
         ("Corrections", s.corrections),
         ("Refunds", s.refunds),
         ("Expired credit", less(s.expired)),
@@ -182,11 +183,12 @@ mod tests {
             is_final: true,
             opening: money(5),
             top_ups: money(10),
+            trial_credits: money(6),
             corrections: money(-1),
             refunds: money(2),
             expired: money(3),
             charges: money(4),
-            closing: money(9),
+            closing: money(15),
             charges_by_day: vec![StatementLine {
                 day: "2026-10-02".to_owned(),
                 model: "=evil(\"m\")".to_owned(),
@@ -202,9 +204,10 @@ mod tests {
     #[test]
     fn what_is_shown_adds_up() {
         let all = sums(&statement()).map(|(_, amount)| amount.nano());
-        assert_eq!(all[..6].iter().sum::<i64>(), all[6]);
+        assert_eq!(all[..7].iter().sum::<i64>(), all[7]);
         let text = csv(&statement());
-        assert!(text.contains("sum,,Closing balance,,,9\r\n"), "{text}");
+        assert!(text.contains("sum,,Top-ups,,,10\r\nsum,,Trial credit,,,6\r\n"), "what nobody paid is apart: {text}");
+        assert!(text.contains("sum,,Closing balance,,,15\r\n"), "{text}");
         assert!(text.contains("'=evil"), "a cell that a spreadsheet would calculate: {text}");
         assert!(text.contains(",-4\r\n"), "{text}");
     }

@@ -2,10 +2,12 @@
 //! the process that made the change died in between; it may be sent twice, and is never lost.
 
 use crate::app::App;
+use crate::people::MOST_MAIL;
+use crate::people::letter::{Letter, LetterAbout};
 use crate::people::post::NotSent;
 use std::sync::Arc;
 use std::time::Duration;
-use tollgate_store::{DueMail, StoreError};
+use tollgate_store::{AccountLetter, DueMail, LetterCause, StoreError};
 
 /// How often the outbox is looked at when nobody rings.
 const EVERY: Duration = Duration::from_secs(15);
@@ -15,6 +17,8 @@ const LEASE_MS: i64 = 3 * 60_000;
 /// Waits after a failure: half a minute, then twice as long each time.
 const FIRST_WAIT_MS: i64 = 30_000;
 const LONGEST_WAIT_MS: i64 = 3_600_000;
+/// Accounts whose owners are told something in one round.
+const ACCOUNTS: u32 = 20;
 /// Given up after so long: what is in it has ended.
 const GIVEN_UP_MS: i64 = 24 * 3_600_000;
 
@@ -23,6 +27,9 @@ pub async fn run(app: Arc<App>) {
         return;
     }
     while !app.shutdown.stopping.is_cancelled() {
+        if let Err(error) = tell_owners(&app).await {
+            tracing::warn!(%error, "owners of accounts are told later");
+        }
         match send_due(&app).await {
             Ok(0) => {}
             Ok(_) => continue,
@@ -34,6 +41,34 @@ pub async fn run(app: Arc<App>) {
             () = tokio::time::sleep(EVERY) => {}
         }
     }
+}
+
+/// Writes the letters about accounts that were closed or opened again.
+pub async fn tell_owners(app: &App) -> Result<(), StoreError> {
+    for told in app.store.account_letters(ACCOUNTS).await? {
+        if app.store.mail_waiting().await? >= MOST_MAIL {
+            return Ok(());
+        }
+        let mut letters = Vec::new();
+        // What is too old is told to nobody, as a letter that could not be sent for so long.
+        if app.world.now_ms().saturating_sub(told.at) <= GIVEN_UP_MS {
+            for owner in app.store.notice_owners(told.account).await? {
+                let letter = of_account(&told, owner.email, owner.locale);
+                letters.extend(app.people.sealed(&letter, |bytes| app.world.fill(bytes)));
+            }
+        }
+        app.store.write_account_letter(&told, letters).await?;
+    }
+    Ok(())
+}
+
+fn of_account(told: &AccountLetter, to: String, locale: String) -> Letter {
+    let about = match told.cause {
+        LetterCause::Closed => LetterAbout::AccountClosed,
+        LetterCause::Reopened => LetterAbout::AccountReopened,
+    };
+    let name: String = told.name.chars().filter(|c| !c.is_control()).collect();
+    Letter { about, to, locale, link: None, place: format!("{name} ({})", told.account) }
 }
 
 /// Hands over what is due; how many letters that were.

@@ -152,7 +152,11 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
         Round::Trials => app.store.credit_trials().await.map(drop),
         Round::Jobs => {
             app.jobs.sweep(app.world.sure_ms()).await;
-            app.store.interrupt_jobs(None).await
+            app.store.interrupt_jobs(None).await?;
+            if app.store.has_replicas() {
+                app.store.sweep_exports().await?;
+            }
+            Ok(())
         }
         Round::Audit => audited(app, app.store.verify().await, true).await,
         Round::Files => {

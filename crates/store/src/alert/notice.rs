@@ -62,3 +62,33 @@ pub struct NoticeMail {
     pub letters: Vec<Vec<u8>>,
     pub webhook: Option<String>,
 }
+
+/// Why owners hear of their account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LetterCause {
+    Closed,
+    Reopened,
+}
+
+impl LetterCause {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            LetterCause::Closed => "closed",
+            LetterCause::Reopened => "reopened",
+        }
+    }
+
+    pub(crate) fn of(word: &str) -> LetterCause {
+        if word == "reopened" { LetterCause::Reopened } else { LetterCause::Closed }
+    }
+}
+
+/// What owners are to be told of an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountLetter {
+    pub account: AccountId,
+    pub cause: LetterCause,
+    pub at: i64,
+    /// What the account is called.
+    pub name: String,
+}

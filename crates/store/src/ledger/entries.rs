@@ -103,7 +103,8 @@ impl Entry {
             seq: stored.seq,
             at: c.at,
             account: AccountId::from_slice(c.account),
-            kind: EntryKind::from_code(c.kind).map_or_else(|| c.kind.to_string(), |kind| kind.name().to_owned()),
+            kind: EntryKind::from_code(c.kind)
+                .map_or_else(|| c.kind.to_string(), |kind| kind.told_by_pot(c.trial).to_owned()),
             call: read.as_ref().and_then(|e| e.call),
             key: read.as_ref().and_then(|e| e.key),
             trial: Money::from_nano(c.trial),

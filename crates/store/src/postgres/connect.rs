@@ -6,10 +6,12 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 
 use super::address::ServerAddress;
 use super::functions::Functions;
 use crate::error::StoreError;
+use crate::peek::{CatalogOnSale, ON_SALE};
 
 /// "tollgate" as a number: nobody else uses this lock.
 pub(super) const MIGRATION_LOCK: i64 = 0x746f_6c6c_6761_7465;
@@ -66,18 +68,7 @@ impl PgConnector {
 
     /// With the search path that its address and its role say: for whoever makes tables.
     pub async fn connect_plainly(&self) -> Result<PgConnection, StoreError> {
-        let connecting = self.address.config.connect(self.address.tls.clone()).await;
-        let (client, connection) = connecting.map_err(|error| match StoreError::from(error) {
-            StoreError::Unavailable(why) => StoreError::away(format!("{why} ({})", self.address.name)),
-            other => other,
-        })?;
-        let mut driver = JoinSet::new();
-        driver.spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a database connection ended");
-            }
-        });
-        Ok(PgConnection { client, _driver: driver })
+        connect_to(&self.address).await
     }
 
     /// The connection for reading.
@@ -111,4 +102,33 @@ impl PgConnector {
         *slot = Some(link.clone());
         Ok(link)
     }
+}
+
+async fn connect_to(address: &ServerAddress) -> Result<PgConnection, StoreError> {
+    let connecting = address.config.connect(address.tls.clone()).await;
+    let (client, connection) = connecting.map_err(|error| match StoreError::from(error) {
+        StoreError::Unavailable(why) => StoreError::away(format!("{why} ({})", address.name)),
+        other => other,
+    })?;
+    let mut driver = JoinSet::new();
+    driver.spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a database connection ended");
+        }
+    });
+    Ok(PgConnection { client, _driver: driver })
+}
+
+/// What is on sale, for whoever is no replica: neither tables nor functions are made.
+pub(crate) async fn peek_catalog(url: &str) -> Result<Option<CatalogOnSale>, StoreError> {
+    let link = connect_to(&url.parse()?).await?;
+    let row = match link.client.query_opt(ON_SALE, &[]).await {
+        // A database that is new, or from before catalogs were published.
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => None,
+        row => row?,
+    };
+    let on_sale = |row: tokio_postgres::Row| {
+        Ok(CatalogOnSale { version: row.try_get(0)?, hash: row.try_get(1)?, files: row.try_get(2)? })
+    };
+    row.map(on_sale).transpose()
 }

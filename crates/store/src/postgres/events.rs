@@ -9,7 +9,6 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
 use crate::ledger::{self, EntryKind, op_id};
 use crate::operator::{Attribution, AuditRow};
-use crate::trial_grant;
 
 impl PostgresEngine {
     pub async fn set_webhook(
@@ -86,7 +85,7 @@ impl PostgresEngine {
             Ok(BalanceEvent {
                 seq: r.try_get(0)?,
                 at: r.try_get(1)?,
-                kind: trial_grant::event_name(kind, trial, &reference),
+                kind: kind.event_name(trial).to_owned(),
                 trial: Money::from_nano(trial),
                 paid: Money::from_nano(r.try_get(4)?),
                 reference,

@@ -58,6 +58,7 @@ use crate::verify::Audited;
 use crate::world::{Clocks, DataLocation, Options};
 use clock::DatabaseClock;
 use connect::PgConnector;
+pub(crate) use connect::peek_catalog;
 #[cfg(test)]
 pub(crate) use migrate::MIGRATIONS;
 use queue::{OpReply, PendingOp, Queue};

@@ -8,7 +8,7 @@ use crate::statement::{StatementGroup, StatementRows, StatementSpan};
 impl PostgresEngine {
     pub async fn statement(&self, account: AccountId, span: StatementSpan) -> Result<StatementRows, StoreError> {
         self.catch_up().await;
-        let sql = "WITH e AS MATERIALIZED (SELECT x.at, x.kind::bigint AS kind, coalesce(u.model, '') AS model, \
+        let sql = "WITH e AS MATERIALIZED (SELECT x.at, CASE WHEN x.kind = 6 AND x.trial > 0 THEN -6 ELSE x.kind::bigint END AS kind, coalesce(u.model, '') AS model, \
                      CASE x.kind WHEN 1 THEN -(x.take_trial + x.take_paid) WHEN 9 THEN -(x.trial + x.paid) \
                        ELSE x.trial + x.paid END AS change \
                      FROM entry x LEFT JOIN usage u ON x.kind = 1 AND u.account_id = x.account_id \

@@ -52,6 +52,7 @@ use crate::report::Gauges;
 use crate::verify::Audited;
 use crate::world::{Clocks, Options};
 use books::{Books, Nap};
+pub(crate) use open::FILE;
 #[cfg(test)]
 pub(crate) use open::MIGRATIONS;
 use read::Readers;

@@ -31,7 +31,7 @@ use crate::migration::{self, Migration};
 use crate::report::Recovered;
 use crate::world::{Clocks, DataLocation, Options};
 
-pub(super) const FILE: &str = "tollgate.db";
+pub(crate) const FILE: &str = "tollgate.db";
 /// After a start every open task is looked at within this time.
 const LATEST_LOOK: i64 = 60_000;
 /// In order; see migration.rs.
@@ -56,6 +56,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0018-session-roles", include_str!("migrations/0018-session-roles.sql")),
     Migration::new("0019-members-and-ends", include_str!("migrations/0019-members-and-ends.sql")),
     Migration::new("0020-usage-unmerged", include_str!("migrations/0020-usage-unmerged.sql")),
+    Migration::new("0021-exports-and-letters", include_str!("migrations/0021-exports-and-letters.sql")),
 ];
 
 impl SqliteEngine {

@@ -11,7 +11,7 @@ use crate::statement::{StatementGroup, StatementRows, StatementSpan};
 const ENTRIES: &str = "SELECT e.at AS at, 1 AS kind, u.model AS model, -(e.take_trial + e.take_paid) AS change \
        FROM usage u CROSS JOIN entry e ON e.op_id IN (CAST(u.call_id || x'01' AS BLOB), CAST(u.call_id || x'04' AS BLOB)) AND e.kind = 1 \
        WHERE u.account_id = ?1 \
-     UNION ALL SELECT at, kind, '', CASE WHEN kind = 9 THEN -(trial + paid) ELSE trial + paid END \
+     UNION ALL SELECT at, CASE WHEN kind = 6 AND trial > 0 THEN -6 ELSE kind END, '', CASE WHEN kind = 9 THEN -(trial + paid) ELSE trial + paid END \
        FROM entry INDEXED BY entry_event WHERE account_id = ?1 AND kind BETWEEN 6 AND 9";
 
 impl SqliteEngine {

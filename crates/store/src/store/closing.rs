@@ -4,9 +4,11 @@
 
 use tollgate_catalog::Money;
 
+use super::account_letters::put_account_letter;
 use super::people::noted_in;
 use super::{Engine, Store};
 use crate::account::{Account, Credit, CreditKind, Pot};
+use crate::alert::notice::LetterCause;
 use crate::error::StoreError;
 use crate::ids::AccountId;
 use crate::operator::Attribution;
@@ -57,16 +59,15 @@ fn may_close(account: &Account, give_up: Option<Money>) -> Result<LeftMoney, Sto
         ));
     }
     let sum = left.sum();
+    let wrong = |why: String| Err(StoreError::ConflictOf { field: "give_up_nano_usd", why });
     match give_up {
         None if sum.is_zero() => Ok(left),
         Some(amount) if amount == sum => Ok(left),
-        None => conflict(format!(
+        None => wrong(format!(
             "{sum} USD are left: spend them, have the operator pay them out, or give them up with `give_up_nano_usd`: {}",
             sum.nano()
         )),
-        Some(amount) => {
-            conflict(format!("{amount} USD are given up, and {sum} USD ({} nano-USD) are left", sum.nano()))
-        }
+        Some(amount) => wrong(format!("{amount} USD are given up, and {sum} USD ({} nano-USD) are left", sum.nano())),
     }
 }
 
@@ -95,6 +96,7 @@ impl Store {
             may("DELETE FROM invite WHERE account_id = $1", values![id.0]),
             may("DELETE FROM webhook WHERE account_id = $1", values![id.0]),
             may("UPDATE alert_delivery SET due_at = NULL WHERE account_id = $1 AND due_at IS NOT NULL", values![id.0]),
+            put_account_letter(id, LetterCause::Closed, now),
             noted_in(Some(id), now, &done, "account.close", &id.to_string(), &detail.to_string()),
         ];
         if !on_engine!(self, e => e.close_account(id, left, now, after).await)? {
@@ -139,6 +141,7 @@ impl Store {
         let now = self.people_now();
         let write = vec![
             must(REOPEN, values![now, id.0]),
+            put_account_letter(id, LetterCause::Reopened, now),
             noted_in(Some(id), now, &done, "account.reopen_closed", &id.to_string(), ""),
         ];
         let suspended = before.suspended_at != before.closed_at;
@@ -233,6 +236,7 @@ fn erasing(id: AccountId, now: i64) -> Vec<PersonStatement> {
         "DELETE FROM webhook_delivery WHERE account_id = $1",
         "DELETE FROM alert_delivery WHERE account_id = $1",
         "DELETE FROM balance_notice WHERE account_id = $1",
+        "DELETE FROM account_letter WHERE account_id = $1",
         "UPDATE key SET name = '', cidrs = NULL WHERE account_id = $1",
     ];
     write.extend(of_account.into_iter().map(|sql| may(sql, values![id.0])));

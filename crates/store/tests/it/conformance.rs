@@ -36,6 +36,8 @@ suite!(
     a_code_is_good_once,
     codes_end_and_are_revoked,
     statements_add_up,
+    the_file_of_an_export_is_seen_once_it_is_whole,
+    files_of_exports_have_a_bound_and_an_end,
     settle_below_the_hold,
     void_gives_all_back,
     charge_above_the_hold_is_extended_then_written_off,

@@ -176,7 +176,8 @@ pub(in crate::endpoints) static CLOSE_OWN: OperatorVerb = OperatorVerb {
 fn close(asked: &OperatorRequest<'_>) -> Result<PlannedCommand, Refusal> {
     let (account, give_up) = (asked.get("account")?, asked.may(GIVE_UP.name)?);
     asked.strong_above(give_up)?;
-    Ok(PlannedCommand::from(AdminCommand::AccountClose { account, give_up, done: asked.done()? }).then(Then::Keys))
+    let command = AdminCommand::AccountClose { account, give_up, done: asked.done()? };
+    Ok(PlannedCommand::from(command).then(Then::KeysAndMail))
 }
 
 static REOPEN: OperatorVerb = OperatorVerb {
@@ -184,7 +185,7 @@ static REOPEN: OperatorVerb = OperatorVerb {
     fields: &[ACCOUNT, REASON],
     plan: |asked| {
         let command = AdminCommand::AccountReopen { account: asked.get("account")?, done: asked.done()? };
-        Ok(PlannedCommand::from(command).then(Then::Keys))
+        Ok(PlannedCommand::from(command).then(Then::KeysAndMail))
     },
 };
 

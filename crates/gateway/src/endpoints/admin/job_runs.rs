@@ -1,10 +1,10 @@
 //! The work of jobs: what was asked for, checked before anything is begun, and done while the store
 //! hears every few seconds how far it is.
 
+use super::export_file::ExportFile;
 use super::{Form, provider_test, wrong};
 use crate::app::App;
 use crate::csv::csv_line;
-use crate::door::spool::has_room;
 use crate::endpoints::usage_sums::{operators_text, wrong_sum};
 use crate::jobs::JobCounter;
 use crate::reconcile::{Bill, BillSpan, Tolerance, first_call_at, millionths, read_bill, time, usd};
@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt as _;
 use tokio_util::sync::CancellationToken;
 use tollgate_catalog::form::parse_duration;
 use tollgate_store::{
@@ -231,27 +230,17 @@ fn moment(form: &mut Form, name: &str) -> Result<Option<i64>, Refusal> {
 
 /// Does it, and writes its end down.
 pub async fn run(app: Arc<App>, id: String, work: JobWork, counter: Arc<JobCounter>, token: CancellationToken) {
-    let (state, result) = {
-        let mut working = std::pin::pin!(worked(&app, &id, work, &counter));
-        let mut beat = tokio::time::interval(BEAT);
-        loop {
-            tokio::select! {
-                outcome = &mut working => break match outcome {
-                    Ok(result) => {
-                        counter.finish();
-                        (JobState::Done, result)
-                    }
-                    Err(JobFailed(why)) => (JobState::Failed, json!({ "error": why })),
-                },
-                () = token.cancelled() => break (JobState::Cancelled, Value::Null),
-                () = app.shutdown.ended.cancelled() => break (JobState::Interrupted, Value::Null),
-                _ = beat.tick() => match app.store.note_job(&id, counter.now()).await {
-                    Ok(true) => {}
-                    Ok(false) => break (JobState::Cancelled, Value::Null),
-                    Err(error) => tracing::warn!(%error, "how far a job is could not be written down"),
-                },
+    let (state, result) = tokio::select! {
+        outcome = worked(&app, &id, work, &counter) => match outcome {
+            Ok(result) => {
+                counter.finish();
+                (JobState::Done, result)
             }
-        }
+            Err(JobFailed(why)) => (JobState::Failed, json!({ "error": why })),
+        },
+        () = token.cancelled() => (JobState::Cancelled, Value::Null),
+        () = app.shutdown.ended.cancelled() => (JobState::Interrupted, Value::Null),
+        () = goes_on(&app, &id, &counter) => (JobState::Cancelled, Value::Null),
     };
     if state != JobState::Done {
         // What of a file is written is half of it.
@@ -270,6 +259,20 @@ pub async fn run(app: Arc<App>, id: String, work: JobWork, counter: Arc<JobCount
     app.jobs.end(&id);
 }
 
+/// Says every few seconds how far it is, beside the work: both may wait for the same connection.
+/// Ends when the job is to end.
+async fn goes_on(app: &App, id: &str, counter: &JobCounter) {
+    let mut beat = tokio::time::interval(BEAT);
+    loop {
+        beat.tick().await;
+        match app.store.note_job(id, counter.now()).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => tracing::warn!(%error, "how far a job is could not be written down"),
+        }
+    }
+}
+
 async fn worked(app: &Arc<App>, id: &str, work: JobWork, counter: &Arc<JobCounter>) -> Result<Value, JobFailed> {
     match work {
         JobWork::Verify { strict: true } => Ok(json!(app.store.verify_strictly().await?)),
@@ -284,7 +287,7 @@ async fn worked(app: &Arc<App>, id: &str, work: JobWork, counter: &Arc<JobCounte
             let mut page = ExportPage { filter, from_ms, to_ms, after: None, limit: USAGE_EXPORT_PAGE };
             loop {
                 let rows = app.store.usage_export(page.clone()).await?;
-                let text = operators_text(app, &rows, csv, file.rows == 0 && file.bytes == 0).await?;
+                let text = operators_text(app, &rows, csv, file.is_empty()).await?;
                 file.write(&text, rows.len()).await?;
                 counter.at(file.rows);
                 page.after = rows.last().map(|row| (row.account, row.call));
@@ -330,52 +333,5 @@ async fn worked(app: &Arc<App>, id: &str, work: JobWork, counter: &Arc<JobCounte
                 counter.at(span.wide.1.saturating_sub(calls.last().map_or(span.wide.1, |call| call.call.made_at())));
             }
         }
-    }
-}
-
-/// The file of an export, while it is written.
-struct ExportFile<'a> {
-    app: &'a App,
-    id: &'a str,
-    file: tokio::fs::File,
-    bytes: u64,
-    rows: i64,
-    /// What all files may have, less what they have.
-    left: u64,
-}
-
-impl<'a> ExportFile<'a> {
-    async fn open(app: &'a App, id: &'a str) -> Result<ExportFile<'a>, JobFailed> {
-        let jobs = &app.jobs;
-        tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(&jobs.folder).await?;
-        let left = jobs.room.all_bytes.saturating_sub(jobs.used()).min(jobs.room.file_bytes);
-        let file = tokio::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(jobs.part(id)).await?;
-        Ok(ExportFile { app, id, file, bytes: 0, rows: 0, left })
-    }
-
-    async fn write(&mut self, text: &str, rows: usize) -> Result<(), JobFailed> {
-        let (bytes, jobs) = (text.len() as u64, &self.app.jobs);
-        if self.bytes.saturating_add(bytes) > self.left {
-            let most = self.left;
-            return Err(JobFailed(format!(
-                "The export is larger than the {most} bytes there is room for: ask for a shorter time, or wait until older files are gone."
-            )));
-        }
-        if !has_room(&jobs.folder, self.app.settings.storage.disk_reserve, bytes) {
-            return Err(JobFailed("The disk is full: what `disk_reserve` says is left alone.".to_owned()));
-        }
-        self.file.write_all(text.as_bytes()).await?;
-        (self.bytes, self.rows) = (self.bytes + bytes, self.rows + i64::try_from(rows).unwrap_or(0));
-        Ok(())
-    }
-
-    async fn finish(mut self) -> Result<Value, JobFailed> {
-        self.file.flush().await?;
-        self.file.sync_all().await?;
-        tokio::fs::rename(self.app.jobs.part(self.id), self.app.jobs.file(self.id)).await?;
-        let ends = self.app.world.now_ms().saturating_add(self.app.jobs.room.life_ms);
-        Ok(json!({
-            "rows": self.rows, "bytes": self.bytes, "file": format!("/api/admin/jobs/{}/file", self.id), "file_until_ms": ends,
-        }))
     }
 }

@@ -2,6 +2,7 @@
 //! usage log or of the ledger, a provider's bill against our calls, a provider tried out: begun,
 //! looked at, cancelled, and the file of an export fetched.
 
+use super::export_file;
 use super::field::{FieldKind, VerbField, may};
 use super::job_runs::{self, JobWork};
 use super::schemas::{page, record};
@@ -13,14 +14,11 @@ use crate::endpoints::row::{Family, Row};
 use crate::endpoints::{changes, reading};
 use crate::refusal::Refusal;
 use crate::who::operator;
-use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use futures_util::stream;
 use http::{HeaderValue, header};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::io::AsyncReadExt as _;
 use tollgate_store::{Attribution, JobProgress, JobState, OperatorJob};
 use tollgate_wire::error::{Code, ErrorFormat};
 
@@ -28,8 +26,6 @@ pub const FAMILY: Family = Family { tag: "operators: jobs", rows, schemas };
 
 /// A bill is a file; the rest is small.
 const MOST_BODY: usize = 8 << 20;
-/// What is read of a file at a time.
-const PIECE: usize = 64 << 10;
 const BEFORE: VerbField = may("before", FieldKind::Text(64), "`next_before` of the page before");
 
 fn rows() -> Vec<Row> {
@@ -177,7 +173,7 @@ async fn file(State(app): State<Arc<App>>, Path(id): Path<String>, request: Requ
     outcome.unwrap_or_else(|refusal| reading::refused(&app, ErrorFormat::OpenAi, refusal, ""))
 }
 
-async fn fetched(app: &App, job: &OperatorJob) -> Result<Response, Refusal> {
+async fn fetched(app: &Arc<App>, job: &OperatorJob) -> Result<Response, Refusal> {
     let not = |why: &str| Refusal::new(Code::Conflict, format!("Not done: {why}."));
     match (job.kind.as_str(), job.state) {
         ("export", JobState::Done) => {}
@@ -185,18 +181,8 @@ async fn fetched(app: &App, job: &OperatorJob) -> Result<Response, Refusal> {
         ("export", _) => return Err(not("the export came to no end, so there is no file")),
         _ => return Err(not("only exports have a file")),
     }
-    if job.replica != app.store.replica_name() {
-        return Err(not("the file lies with the replica that made it; ask that one"));
-    }
-    let gone = |_| Refusal::about(Code::NotFound, "job", "The file is gone: it was there for a while.");
-    let file = tokio::fs::File::open(app.jobs.file(&job.job_id)).await.map_err(gone)?;
-    let length = file.metadata().await.map_err(gone)?.len();
-    let pieces = stream::try_unfold(file, async |mut file| {
-        let mut piece = Vec::with_capacity(PIECE);
-        let read = (&mut file).take(PIECE as u64).read_to_end(&mut piece).await?;
-        Ok::<_, std::io::Error>((read > 0).then_some((bytes::Bytes::from(piece), file)))
-    });
-    let mut reply = Response::new(Body::from_stream(pieces));
+    let (body, length) = export_file::body(app, &job.job_id).await?;
+    let mut reply = Response::new(body);
     let csv = job.asked["format"] == "csv";
     let media = if csv { "text/csv; charset=utf-8; header=present" } else { "application/jsonl" };
     let what = if job.asked["what"] == "ledger" { "ledger" } else { "usage" };

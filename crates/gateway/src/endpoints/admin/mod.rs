@@ -10,6 +10,7 @@ pub mod books;
 pub mod catalog;
 mod catalog_draft;
 mod catalog_preview;
+mod export_file;
 pub(super) mod field;
 pub mod house;
 mod job_runs;

@@ -104,6 +104,8 @@ pub enum Then {
     Workflows,
     /// A letter was written.
     Mail,
+    /// Both.
+    KeysAndMail,
 }
 
 impl From<AdminCommand> for PlannedCommand {
@@ -533,6 +535,10 @@ impl Then {
                 Ok(())
             }
             Then::Keys => app.keys.refresh(&app.store, &app.world).await,
+            Then::KeysAndMail => {
+                app.people.ring();
+                app.keys.refresh(&app.store, &app.world).await
+            }
             Then::Pauses => app.routes.switches.read(&app.store, &app.metrics).await,
             Then::Workflows => app.workflows.look(&app.store, &app.serving.load_full(), app.world.now_ms()).await,
         };
@@ -551,6 +557,7 @@ fn refused(error: StoreError) -> Refusal {
         }
         StoreError::NotFound(what) => Refusal::new(Code::NotFound, format!("There is no such thing: {what}.")),
         StoreError::Conflict(why) => Refusal::new(Code::Conflict, format!("Not done: {why}.")),
+        StoreError::ConflictOf { field, why } => Refusal::about(Code::Conflict, field, format!("Not done: {why}.")),
         StoreError::Broken(why) => {
             tracing::error!(why, "a command of an operator failed");
             Refusal::new(Code::Internal, "The store is damaged or misconfigured; the log says how.")

@@ -15,6 +15,7 @@ pub mod view;
 
 use self::verb::{PersonAnswer, PersonRequest};
 use crate::app::App;
+use crate::people::MOST_MAIL;
 use crate::people::letter::{Letter, LetterAbout};
 use crate::people::post::is_address;
 use crate::people::tokens::OneTimeToken;
@@ -24,8 +25,6 @@ use std::sync::Arc;
 use tollgate_store::{NewMailToken, PersonRecord, TokenPurpose, folded_email};
 use tollgate_wire::error::Code;
 
-/// Mail that waits at most; more is refused.
-const MOST_MAIL: i64 = 10_000;
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: i64 = 24 * HOUR_MS;

@@ -1,10 +1,12 @@
 //! /api/admin/jobs: begun, looked at, cancelled; files of exports; what a restart leaves of them.
 
 use crate::engine::Engine;
-use crate::house::{House, Plan, call_id};
+use crate::house::{House, Plan, call_id, second};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::time::Duration;
+use tollgate_gateway::start::Running;
+use tollgate_store::testing::run_sql;
 use tollgate_store::{Attribution, JobProgress, JobState, NewAdminKey, OperatorJob};
 
 const ADMIN: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -104,6 +106,69 @@ async fn logs_are_exported_as_files_with_all_their_rows() {
         let (_, log) = ask(&house, "GET", "/api/admin/audit?action=job.begin", None).await;
         assert_eq!(log["data"][0]["reason"], reason, "{log}");
     }
+}
+
+/// What a replica answers when it is asked for a file: the status, and all bytes, if all came.
+async fn fetched(house: &House, at: &Running, path: &str) -> (u16, Option<String>) {
+    let url = format!("http://{}{path}", at.address);
+    let reply = house.http.get(url).bearer_auth(ADMIN).send().await.expect("a reply");
+    let (status, length) = (reply.status().as_u16(), reply.content_length());
+    let text = reply.text().await.ok();
+    assert!(text.iter().all(|text| Some(text.len() as u64) == length), "as long as it says");
+    (status, text)
+}
+
+/// Whichever replica is asked, the file is the same; all replicas together have one bound.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_fetched_from_any_replica() {
+    let [_, postgres] = Engine::both().await;
+    let mut house = house(&postgres, "[jobs]\nexport_bytes = \"1MiB\"\nexports_bytes = \"1MiB\"\n").await;
+    let other = second(&house).await;
+    for number in 0..1_500 {
+        house.top_up(&format!("more-{number}"), "0.01").await;
+    }
+    let asked = json!({ "kind": "export", "what": "ledger", "reason": "the books" });
+    let done = ended(&house, &begin(&house, asked.clone()).await).await;
+    assert_eq!((&done["state"], &done["result"]["rows"]), (&json!("done"), &json!(1_501)), "{done}");
+    let path = done["result"]["file"].as_str().expect("a path").to_owned();
+    let id = done["job_id"].as_str().expect("an id").to_owned();
+    let pieces = house.running().app.store.shared_export(&id).await.expect("read").expect("a file").pieces;
+    assert!(pieces > 1, "{done}");
+    assert_eq!(house.running().app.jobs.used(), 0, "nothing lies in the folder");
+    let (here, there) = (fetched(&house, house.running(), &path).await, fetched(&house, &other, &path).await);
+    assert_eq!(here.0, 200);
+    assert_eq!(here, there);
+    let text = here.1.expect("a text");
+    assert_eq!(Some(text.len() as u64), done["result"]["bytes"].as_u64());
+    assert_eq!(text.lines().count(), 1_501);
+    assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok_and(|entry| entry["kind"] == "top_up")));
+
+    // The other one has no room beside it, and what it wrote goes.
+    let url = format!("http://{}/api/admin/jobs", other.address);
+    let job: Value =
+        house.http.post(url).bearer_auth(ADMIN).json(&asked).send().await.expect("a reply").json().await.expect("JSON");
+    let failed = ended(&house, &job).await;
+    assert_eq!(failed["state"], "failed", "{failed}");
+    assert!(failed["result"]["error"].as_str().is_some_and(|why| why.contains("room")), "{failed}");
+    assert_eq!(house.running().app.store.sweep_exports().await.expect("swept"), 1, "of the one that failed");
+
+    // It outlives the replica that made it.
+    house.restart().await;
+    assert_eq!(fetched(&house, house.running(), &path).await, there);
+
+    // Half of it never looks like all.
+    let last = format!("DELETE FROM export_piece WHERE number = {}", pieces - 1);
+    run_sql(&postgres.url, &last).await.expect("deleted");
+    assert_eq!(fetched(&house, &other, &path).await, (200, None), "broken off");
+
+    house.clock.pass(90_000_000);
+    other.app.store.sweep_exports().await.expect("swept");
+    for at in [house.running(), &other] {
+        assert_eq!(fetched(&house, at, &path).await.0, 404);
+    }
+    let again = ended(&house, &begin(&house, asked).await).await;
+    assert_eq!(again["state"], "done", "there is room again: {again}");
+    other.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,11 +10,11 @@ use tollgate_gateway::live::LiveEvent;
 use tollgate_gateway::workers::alerts::look_at_notices;
 use tollgate_store::{AccountRole, HouseRole, KeyScope, NewAdminKey};
 
-const ADMIN: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
-const OWN: &str = "/api/account/events";
-const HOUSE: &str = "/api/admin/events";
+pub const ADMIN: &str = "ak-0123456789abcdef0123456789abcdef0123456789abcdef";
+pub const OWN: &str = "/api/account/events";
+pub const HOUSE: &str = "/api/admin/events";
 
-async fn house(database: &str, more: &str) -> House {
+pub async fn house(database: &str, more: &str) -> House {
     let config = format!(
         "[people]\nenabled = true\nsign_up = \"open\"\n[people.mail]\nfolder = \"mail\"\n[live]\ncheck_every = \"200ms\"\n{more}\n"
     );
@@ -24,21 +24,21 @@ async fn house(database: &str, more: &str) -> House {
     house
 }
 
-async fn manage_key(house: &House) -> String {
+pub async fn manage_key(house: &House) -> String {
     house.new_key(|key| key.scope = KeyScope::Manage).await
 }
 
-fn get(house: &House, path: &str, key: &str) -> reqwest::RequestBuilder {
+pub fn get(house: &House, path: &str, key: &str) -> reqwest::RequestBuilder {
     house.http.get(house.url(path)).bearer_auth(key)
 }
 
-async fn watch(house: &House, key: &str, path: &str) -> LiveReader {
+pub async fn watch(house: &House, key: &str, path: &str) -> LiveReader {
     let mut reader = open(get(house, path, key)).await;
     assert_eq!(reader.next().await.expect("an event").kind, "ready");
     reader
 }
 
-async fn admin(house: &House, method: &str, path: &str, body: Value) -> Value {
+pub async fn admin(house: &House, method: &str, path: &str, body: Value) -> Value {
     let method: reqwest::Method = method.parse().expect("a method");
     let request = house.http.request(method, house.url(path)).bearer_auth(ADMIN);
     let reply = request.json(&body).send().await.expect("a reply");
@@ -47,13 +47,13 @@ async fn admin(house: &House, method: &str, path: &str, body: Value) -> Value {
 }
 
 /// The shapes of the description, by `type`.
-async fn shapes(house: &House, name: &str) -> Vec<Value> {
+pub async fn shapes(house: &House, name: &str) -> Vec<Value> {
     let reply = house.http.get(house.url("/openapi.json")).send().await.expect("a reply");
     let described: Value = reply.json().await.expect("JSON");
     described["components"]["schemas"][name]["oneOf"].as_array().expect("shapes").clone()
 }
 
-fn fits(shapes: &[Value], data: &Value) {
+pub fn fits(shapes: &[Value], data: &Value) {
     let shape = shapes.iter().find(|shape| shape["properties"]["type"]["const"] == data["type"]);
     let shape = shape.unwrap_or_else(|| panic!("not described: {data}"));
     let own: Vec<&String> = data.as_object().expect("an object").keys().collect();

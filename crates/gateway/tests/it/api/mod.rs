@@ -7,6 +7,8 @@ pub mod catalog;
 mod drafts;
 pub mod jobs;
 mod live;
+mod live_house;
+mod live_outage;
 mod manage;
 mod matrix;
 pub mod payments;

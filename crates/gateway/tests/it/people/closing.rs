@@ -6,7 +6,10 @@ use crate::house::{House, Plan, chat, second};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tollgate_store::{AccountRole, CLOSE_GRACE_MS, EventPage, HouseRole, KeyScope, Pot};
+use tollgate_gateway::start::Running;
+use tollgate_gateway::workers::mail;
+use tollgate_store::admin::AdminCommand;
+use tollgate_store::{AccountRole, CLOSE_GRACE_MS, EventPage, HouseRole, KeyScope, Membership, NewPerson, Pot};
 
 const CLOSE: &str = "/api/account/close";
 const USD: i64 = 1_000_000_000;
@@ -71,6 +74,7 @@ async fn an_owner_closes_an_account_and_an_operator_opens_it_again() {
             let refused = close(&mut ada, wrong).await;
             assert_eq!(heard(&refused), (409, "conflict"), "{wrong:?}: {}", refused.body);
             assert!(refused.body.to_string().contains(&left.to_string()), "says what is left: {}", refused.body);
+            assert_eq!(refused.body["error"]["param"], "give_up_nano_usd", "{}", refused.body);
         }
         assert_eq!(house.balance().await.suspended_at, None, "nothing has happened");
 
@@ -197,6 +201,7 @@ async fn nothing_moves_in_an_account_from_its_close_on() {
         let refused = close(&mut ada, Some(house.available().await)).await;
         assert_eq!(heard(&refused), (409, "conflict"));
         assert!(refused.body.to_string().contains("are held"), "{}", refused.body);
+        assert_eq!(refused.body["error"]["param"], json!(null), "no field mends that");
         house.sim.open();
 
         for at in [house.url(""), there.clone()].iter().cycle().take(40) {
@@ -224,4 +229,78 @@ async fn nothing_moves_in_an_account_from_its_close_on() {
             other.stop().await;
         }
     }
+}
+
+/// Verified owners hear of it, each once over all replicas and in their language; nobody else does.
+/// So it is when it was opened from the command line.
+#[tokio::test(flavor = "multi_thread")]
+async fn owners_hear_that_their_account_was_closed_and_is_open_again() {
+    for engine in Engine::both().await {
+        let house = house(&engine.url).await;
+        let other = if engine.name == "postgres" { Some(sharing(&house).await) } else { None };
+        let (account, store) = (house.account, house.running().app.store.clone());
+        let mut ada = signed_in(&house, "ada@example.com", None, Some((account, AccountRole::Owner))).await;
+        for (email, locale, verified, role) in [
+            ("cai@example.com", "zh-CN", true, AccountRole::Owner),
+            ("unsure@example.com", "en", false, AccountRole::Owner),
+            ("mem@example.com", "en", true, AccountRole::Member),
+        ] {
+            let new = NewPerson {
+                email: email.to_owned(),
+                name: String::new(),
+                locale: locale.to_owned(),
+                time_zone: String::new(),
+                verified,
+                wished_account: None,
+                password: None,
+                house_role: None,
+                membership: Some(Membership { account, role }),
+                token: None,
+                mail: None,
+            };
+            store.create_person(new, super::test()).await.expect("made").expect("a new e-mail");
+        }
+        assert_eq!(close(&mut ada, Some(house.available().await)).await.status, 200);
+        let closed = told(&house, 2).await;
+        let of = |email: &str| closed.iter().find(|letter| letter.contains(email)).expect("a letter").clone();
+        assert!(of("ada@example.com").contains("Subject: Your account was closed"), "{closed:?}");
+        assert!(of("ada@example.com").replace("=\r\n", "").contains(&format!("test ({account})")), "{closed:?}");
+        assert!(of("cai@example.com").contains("Subject: =?utf-8?"), "in Chinese: {closed:?}");
+
+        // From the command line, and two replicas that look at the same moment.
+        let reopen = AdminCommand::AccountReopen { account, done: super::test() };
+        store.execute(reopen).await.expect("open again");
+        let here = &house.running().app;
+        let there = other.as_ref().map_or(here, |other| &other.app);
+        let (one, two) = tokio::join!(mail::tell_owners(here), mail::tell_owners(there));
+        assert!(one.is_ok() && two.is_ok());
+        here.people.ring();
+        let all = told(&house, 4).await;
+        let again = all.iter().filter(|letter| letter.contains("Subject: Your account is open again")).count();
+        assert_eq!((all.len(), again), (4, 1), "{all:?}");
+        if let Some(other) = other {
+            other.stop().await;
+        }
+    }
+}
+
+/// Another replica with the same secrets, which puts its letters where the first one does.
+async fn sharing(house: &House) -> Running {
+    let data = house.dir.join("second/data");
+    for folder in [&data, &house.dir.join("mail")] {
+        std::fs::create_dir_all(folder).expect("a folder");
+    }
+    std::os::unix::fs::symlink(house.dir.join("mail"), house.dir.join("second/mail")).expect("a link");
+    std::fs::copy(house.dir.join("data/secrets.key"), data.join("secrets.key")).expect("copied");
+    second(house).await
+}
+
+/// All letters there are, once so many came and none waits any more.
+async fn told(house: &House, count: usize) -> Vec<String> {
+    let store = &house.running().app.store;
+    super::letters(house, count).await;
+    while store.mail_waiting().await.expect("read") > 0 || !store.account_letters(1).await.expect("read").is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    super::letters(house, count).await
 }

@@ -10,7 +10,6 @@ use crate::ids::{AccountId, CallId};
 use crate::ledger::{self, EntryKind, OpId, op_id};
 use crate::sqlite::SqliteEngine;
 use crate::sqlite::read::{self, Readers};
-use crate::trial_grant;
 
 impl SqliteEngine {
     pub async fn events(&self, account: AccountId, page: EventPage) -> Result<Vec<BalanceEvent>, StoreError> {
@@ -38,7 +37,7 @@ impl Readers {
                 Ok(BalanceEvent {
                     seq: r.get(0)?,
                     at: r.get(1)?,
-                    kind: trial_grant::event_name(kind, trial, &reference),
+                    kind: kind.event_name(trial).to_owned(),
                     trial: Money::from_nano(trial),
                     paid: Money::from_nano(r.get(4)?),
                     reference,

@@ -1,7 +1,7 @@
 //! What credit leaves behind: who gave it and why, and whether it was a top-up.
 
 use tollgate_catalog::Money;
-use tollgate_store::{Credit, CreditKind, HoldRefused, NewAccount, Pot};
+use tollgate_store::{Credit, CreditKind, EntryPage, EventPage, HoldRefused, NewAccount, Pot};
 
 use crate::common::House;
 
@@ -36,6 +36,15 @@ pub async fn only_money_that_was_paid_is_a_top_up(h: House) {
     h.credit(&c, "paid", CreditKind::TopUp, Pot::Paid, 50).await.expect("credit");
     let h = h.reopen().await;
     assert!(topped_up(&h).await);
+    // Whoever gave it, histories and exports tell it from money that came in.
+    let events = h.store.events(c.account, EventPage { before: None, limit: 10 }).await.expect("read");
+    let events: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!(events, ["top_up", "adjust", "adjust", "trial_credit"]);
+    let page = EntryPage { account: Some(c.account), from: None, to: None, after: 0, until: None, limit: 10 };
+    let entries = h.store.entries(page).await.expect("read");
+    let entries: Vec<&str> = entries.iter().map(|entry| entry.kind.as_str()).collect();
+    assert_eq!(entries, ["trial_credit", "adjust", "adjust", "top_up"]);
+    assert!(h.store.verify_strictly().await.expect("audited").breaches.is_empty());
     h.close().await;
 }
 

@@ -61,7 +61,7 @@ pub async fn statements_add_up(h: House) {
     let (trial, paid, trial_held, paid_held) = h.pots(&c).await;
     let has = trial + paid + trial_held + paid_held;
     for zone in ZONES {
-        let (mut before, mut sum, mut months) = (0, 0, 0);
+        let (mut before, mut sum, mut months, mut gifts) = (0, 0, 0, 0);
         for month in months_between(began, now) {
             let span = StatementSpan::read(&month, Some(zone)).expect("a month");
             let over = span.to <= now;
@@ -74,8 +74,14 @@ pub async fn statements_add_up(h: House) {
             for event in &s.events {
                 listed += event.trial.nano() + event.paid.nano();
             }
-            expected += s.top_ups.nano() + s.corrections.nano() + s.refunds.nano();
+            expected += s.top_ups.nano() + s.trial_credits.nano() + s.corrections.nano() + s.refunds.nano();
             assert_eq!(listed, expected, "{zone} {month}");
+            // What nobody paid is not money that came in.
+            let of = |kind: &'static str| s.events.iter().filter(move |event| event.kind == kind);
+            assert_eq!(of("top_up").map(|event| event.paid.nano()).sum::<i64>(), s.top_ups.nano(), "{zone} {month}");
+            let given: i64 = of("trial_credit").map(|event| event.trial.nano()).sum();
+            assert_eq!(given, s.trial_credits.nano(), "{zone} {month}");
+            gifts += given;
             before = s.closing.nano();
             sum += s.charges.nano();
             months += 1;
@@ -83,7 +89,7 @@ pub async fn statements_add_up(h: House) {
             let again = h.store.statement(c.account, again).await.expect("asked").expect("there");
             assert_eq!(again.content_hash, s.content_hash);
         }
-        assert!(months > 3);
+        assert!(months > 3 && gifts > 0);
         assert_eq!((before, sum), (has, charges), "{zone}");
     }
     h.close().await;

@@ -214,9 +214,9 @@ pub async fn trial_credit_expires(h: House) {
         shown[1..],
         [
             ("top_up", 0, "pay", "because of pay"),
-            ("top_up", 20, "keep", "because of keep"),
-            ("top_up", 50, "bonus", "because of bonus"),
-            ("top_up", 100, "gift", "because of gift"),
+            ("trial_credit", 20, "keep", "because of keep"),
+            ("trial_credit", 50, "bonus", "because of bonus"),
+            ("trial_credit", 100, "gift", "because of gift"),
         ]
     );
     play.end().await;

@@ -100,6 +100,7 @@ async fn a_clip_gets_subtitles_in_another_language() {
     let (_, run) = runs("clip-subtitles-translated", Some(("clip", WAV)), json!({ "language": "French" })).await;
     let vtt = run["steps"][0]["outputs"]["vtt"].as_str().expect("a text");
     assert!(vtt.starts_with("WEBVTT"), "{vtt}");
+    assert_eq!(run["steps"][1]["outputs"]["vtt"], vtt, "the simulator repeats them");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,4 +121,36 @@ async fn a_storyboard_becomes_shots() {
     let seen = String::from_utf8_lossy(&seen);
     assert!(seen.contains(&picture), "{picture} {seen}");
     assert!(steps.iter().all(|step| step["warnings"] == json!([])), "{run:#}");
+}
+
+/// A text that is no WebVTT ends the run with the name of the output and its line, before anything
+/// else is bought.
+#[tokio::test(flavor = "multi_thread")]
+async fn subtitles_that_are_none_end_the_run() {
+    let house = RunHouse::shipped().await;
+    let slug = "clip-subtitles-translated";
+    let shipped = include_str!("../../../../../../catalog/workflows/clip-subtitles-translated/package.toml");
+    for (package, step, steps) in [
+        (shipped.replace("response_format = \"vtt\"", "response_format = \"srt\""), "subtitles", 1),
+        (shipped.replace("Into {{inputs.language}}", "[[sim:tokens=3]] Into {{inputs.language}}"), "translated", 2),
+    ] {
+        assert_ne!(package, shipped);
+        house.put("clip-subtitles-translated/package.toml", &package).await;
+        let run = house.verify(slug).await;
+        assert_eq!(run["status"], "failed", "{run:#}");
+        let failure = run["failure"].as_str().expect("a reason");
+        assert_eq!(failure, "vtt is not WebVTT: its first line is not WEBVTT", "{run:#}");
+        let all = run["steps"].as_array().expect("steps");
+        let failed: Vec<&Value> = all.iter().filter(|one| one["status"] == "failed").map(|one| &one["name"]).collect();
+        assert_eq!(failed, [step], "{run:#}");
+        assert_eq!(all.iter().filter(|one| one["call_id"].is_string()).count(), steps, "{run:#}");
+        costs_what_was_bought(&run);
+    }
+    house.house.check().await;
+}
+
+fn costs_what_was_bought(run: &Value) {
+    let steps = run["steps"].as_array().expect("steps");
+    let sum: i64 = steps.iter().filter_map(|step| step["charged_nano_usd"].as_i64()).sum();
+    assert_eq!(run["charged_nano_usd"], sum, "{run:#}");
 }
