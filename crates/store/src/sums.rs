@@ -5,6 +5,7 @@
 //! (I21).
 
 pub(crate) mod ask;
+pub(crate) mod days;
 pub(crate) mod folded;
 pub(crate) mod packed;
 pub(crate) mod pending;
@@ -283,7 +284,7 @@ mod tests {
             include_str!("sqlite/migrations/0008-usage-sums.sql"),
             include_str!("postgres/migrations/0008-usage-sums.sql"),
             include_str!("postgres/sums.sql"),
-            include_str!("postgres/migrations/0017-usage-blocks.sql"),
+            include_str!("postgres/migrations/0021-usage-apart.sql"),
         ];
         for column in SUM_KEY.iter().chain(SUMS.iter()) {
             for file in &files[..2] {
