@@ -237,38 +237,18 @@ impl Asked {
     /// The groups of a question, and what is folded of these days at the moment of the answer.
     fn of(query: &SumQuery, folded: &Folded, days: (i64, i64), adding: Adding) -> Self {
         let mut values: Vec<Owned> = vec![Box::new(days.0), Box::new(days.1)];
-        // Of one span of time there is nothing to tell apart, and a database that is not made to
-        // expects the groups that there are: it adds up in memory instead of sorting all sums.
-        let (span, timed) = match query.spans.len() {
-            0 | 1 => ("1::integer".to_owned(), false),
-            _ => {
-                values.push(Box::new(query.spans.clone()));
-                (format!("width_bucket(q.quarter, ${}::bigint[])", values.len()), true)
-            }
-        };
-        let by: String = query.by.iter().map(|column| format!(", {}", column.sql())).collect();
-        let sum = |column: &str| match adding {
-            Adding::Plain => format!("tollgate_sum(q.{column})"),
-            Adding::Bounded => format!("least(sum(q.{column}), 9000000000000000000)::bigint"),
-        };
-        let sums: String = SUMS.iter().map(|column| format!(", {}", sum(column))).collect();
-        let join = if query.by.contains(&SumColumn::Groups) { "JOIN account a ON a.id = q.account_id" } else { "" };
         let (packed, parts): (Vec<SumPart>, Vec<SumPart>) =
             query.parts(folded).into_iter().partition(|part| part.source == SumSource::Packed);
-        let read: Vec<String> = parts.iter().map(|part| branch(query, part, timed, &mut values)).collect();
+        let by: String = query.by.iter().map(|column| format!(", {}", column.sql())).collect();
+        let join = if query.by.contains(&SumColumn::Groups) { "JOIN account a ON a.id = q.account_id" } else { "" };
         // What is folded is said once, in a row without a group: with each group it would take as
         // long as the groups.
         let nothing: String = query.by.iter().map(|column| format!(", NULL::{}", postgres_type(*column))).collect();
         let no_sums = ", NULL::bigint".repeat(SUMS.len());
         let mut sql = format!("SELECT {FOLDED}, NULL::integer{nothing}{no_sums}, NULL::bigint, NULL::bytea");
-        if !read.is_empty() {
-            sql += &format!(
-                " UNION ALL SELECT {NOT_FOLDED}, g.*, NULL::bigint, NULL::bytea FROM (SELECT {span}{by}{sums} \
-                 FROM ({}) q {join} GROUP BY 1{by} HAVING {} <> 0 LIMIT {}) g",
-                read.join(" UNION ALL "),
-                sum("requests"),
-                MOST_GROUPS + 1
-            );
+        if !parts.is_empty() {
+            let groups = added_up(query, &parts, (&by, join), adding, &mut values);
+            sql += &format!(" UNION ALL SELECT {NOT_FOLDED}, g.*, NULL::bigint, NULL::bytea FROM ({groups}) g");
         }
         for part in &packed {
             let of = conditions("t", &query.filter, &mut values);
@@ -305,6 +285,37 @@ impl Asked {
             .collect();
         Self { sql: format!("SELECT {}", counts.join(" + ")), values, packed: Vec::new() }
     }
+}
+
+/// The groups of what has columns of sums, by these columns and with this join.
+fn added_up(
+    query: &SumQuery,
+    parts: &[SumPart],
+    (by, join): (&str, &str),
+    adding: Adding,
+    values: &mut Vec<Owned>,
+) -> String {
+    // Of one span of time there is nothing to tell apart, and a database that is not made to
+    // expects the groups that there are: it adds up in memory instead of sorting all sums.
+    let timed = query.spans.len() > 1;
+    let span = if timed {
+        values.push(Box::new(query.spans.clone()));
+        format!("width_bucket(q.quarter, ${}::bigint[])", values.len())
+    } else {
+        "1::integer".to_owned()
+    };
+    let sum = |column: &str| match adding {
+        Adding::Plain => format!("tollgate_sum(q.{column})"),
+        Adding::Bounded => format!("least(sum(q.{column}), 9000000000000000000)::bigint"),
+    };
+    let sums: String = SUMS.iter().map(|column| format!(", {}", sum(column))).collect();
+    let read: Vec<String> = parts.iter().map(|part| branch(query, part, timed, values)).collect();
+    format!(
+        "SELECT {span}{by}{sums} FROM ({}) q {join} GROUP BY 1{by} HAVING {} <> 0 LIMIT {}",
+        read.join(" UNION ALL "),
+        sum("requests"),
+        MOST_GROUPS + 1
+    )
 }
 
 fn postgres_type(column: SumColumn) -> &'static str {

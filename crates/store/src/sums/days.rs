@@ -180,3 +180,53 @@ pub(crate) struct ReadDay<'a> {
     /// In order.
     pub ranges: &'a [(i64, i64)],
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums() -> Vec<(i64, UsageSum)> {
+        let made = (0..DAY).step_by(5).map(|quarter| {
+            let mut sum = UsageSum::default();
+            for (column, value) in (0..).zip(&mut sum.0) {
+                *value = [0, i64::MAX, -1, i64::MIN, 127, 1 << 40][(column + quarter as usize) % 6];
+            }
+            (quarter, sum)
+        });
+        made.collect()
+    }
+
+    fn packed() -> Vec<u8> {
+        let mut packed = Vec::new();
+        for (quarter, sum) in sums() {
+            pack_quarter(&mut packed, 7 * DAY + quarter, &sum);
+        }
+        packed
+    }
+
+    #[test]
+    fn quarters_are_read_back() {
+        let packed = packed();
+        assert_eq!(DayQuarters(&packed).collect::<Option<Vec<_>>>(), Some(sums()));
+        let mut small = Vec::new();
+        pack_quarter(&mut small, 3, &UsageSum::refund(63));
+        assert_eq!(small.len(), 1 + 1 + 1, "a place, its columns and one number");
+        assert_eq!(DayQuarters(&[]).next(), None);
+    }
+
+    #[test]
+    fn other_bytes_are_noticed() {
+        let packed = packed();
+        let whole: Vec<usize> = {
+            let mut rest = DayQuarters(&packed);
+            std::iter::from_fn(|| rest.next().map(|_| packed.len() - rest.0.len())).collect()
+        };
+        for length in (1..packed.len()).filter(|length| !whole.contains(length)) {
+            assert_eq!(DayQuarters(&packed[..length]).last(), Some(None), "{length}");
+        }
+        let bytes: [&[u8]; 3] = [&[96, 1, 2], &[0, 0xff, 0xff, 0xff, 0x7f, 1], &[0, 1, 0xff]];
+        for wrong in bytes {
+            assert_eq!(DayQuarters(wrong).next(), Some(None), "{wrong:?}");
+        }
+    }
+}

@@ -386,6 +386,24 @@ mod tests {
     }
 
     #[test]
+    fn hours_of_accounts_are_read_from_packed_days() {
+        use SumSource::{Blocks, Days, Packed, Quarters};
+        let packed = PackedDays { until: Q + 3 * DAY + BLOCK, touched: vec![FIRST + 1] };
+        let folded = Folded { packed, ..until(FIRST + 10) };
+        let found = parts("hour,account", "Asia/Kathmandu", &folded);
+        let first = Q - 23;
+        let quarters = vec![(Q + DAY, Q + 2 * DAY), (Q + 3 * DAY + BLOCK, first + 4 * DAY)];
+        assert_eq!(found, [(Packed, vec![(first, Q + DAY), (Q + 2 * DAY, Q + 3 * DAY + BLOCK)]), (Quarters, quarters)]);
+        let days = SumPart { source: Packed, ranges: found[0].1.clone() }.days();
+        assert_eq!(days, [FIRST - 1, FIRST, FIRST + 2, FIRST + 3]);
+        // Where wider sums fit they are read, and the house has its own.
+        let found = parts("key", "Asia/Kathmandu", &folded);
+        let sources: Vec<SumSource> = found.iter().map(|(source, _)| *source).collect();
+        assert_eq!(sources, [Packed, Days(0), Blocks, Quarters]);
+        assert!(!parts("hour", "Asia/Kathmandu", &folded).iter().any(|(source, _)| *source == Packed));
+    }
+
+    #[test]
     fn days_of_all_accounts_are_worth_a_fold_of_their_zone() {
         let shifts = |by: &str, tz: &str, to: &str, account: Option<String>| {
             let text = |text: &str| Some(text.to_owned());
