@@ -145,6 +145,8 @@ impl Sender {
             Some(way) => way,
             None => {
                 let link = self.connector.connect().await?;
+                // Statements are short; to compile one takes longer than all of it.
+                link.client.batch_execute("SET jit = off").await?;
                 let apply = link.client.prepare("SELECT * FROM tollgate_apply($1::text::jsonb)").await?;
                 self.way.insert(Way { link, apply })
             }

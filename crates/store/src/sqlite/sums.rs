@@ -56,7 +56,7 @@ impl Apply<'_> {
         (charge, write_off): (i64, i64),
     ) -> rusqlite::Result<()> {
         if self.is_summed(account, call)? {
-            self.sums.of(&SumKeyRef::of(facts, &key.0), account, key).add_row(facts, charge, 0, write_off);
+            self.sums.of(&SumKeyRef::of(facts, &key.0)).add_row(facts, charge, 0, write_off);
         }
         Ok(())
     }
@@ -83,7 +83,7 @@ impl Apply<'_> {
             provider: text(4)?,
             upstream_model: text(5)?,
         };
-        self.sums.of(&of, account, key).add(&UsageSum::refund(amount));
+        self.sums.of(&of).add(&UsageSum::refund(amount));
         Ok(())
     }
 
@@ -137,7 +137,7 @@ fn add_stored(r: &Row<'_>, sums: &mut PendingSums) -> rusqlite::Result<(AccountI
         counters: read::counters(r, SUMMED_COLUMNS)?,
         ..RowFacts::default()
     };
-    let sum = sums.of(&SumKeyRef::of(&facts, &key.0), account, key);
+    let sum = sums.of(&SumKeyRef::of(&facts, &key.0));
     sum.add_row(&facts, r.get(11)?, r.get(12)?, r.get(13)?);
     Ok((account, call))
 }

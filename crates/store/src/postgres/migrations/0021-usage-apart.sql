@@ -2,7 +2,8 @@
 -- of whichever version, reads both from one snapshot, so a sum is whole at any moment. No index: there are never many rows.
 CREATE TABLE usage_unmerged () INHERITS (usage_quarter) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 8000);
 
--- Brings into usage_quarter what waits, each sum once. One at a time, so nobody waits for anybody. Answers how many sums that were.
+-- Brings into usage_quarter what waits, each sum once, for who knows nothing of that; postgres/merge.rs does the same in two steps of one
+-- snapshot, for half of it. One at a time, so nobody waits for anybody. Answers how many sums that were.
 CREATE FUNCTION usage_merge() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   v_count bigint;
@@ -38,7 +39,7 @@ BEGIN
   RETURN v_count;
 END $$;
 
--- As in 0008, but what it adds waits to be merged. Sessions that say so are of who merges now and then; for others it is done here, so that
+-- As in 0008, but what it adds waits to be merged. Most counters of a call are zero, and cost no more than to see that. Sessions that say so are of who merges now and then; for others it is done here, so that
 -- not too much ever waits.
 CREATE OR REPLACE FUNCTION usage_quarter_count() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -51,16 +52,16 @@ BEGIN
     input, cache_read, cache_write_5m, cache_write_1h, image_input, audio_input, output, reasoning, image_output, audio_output,
     calls, seconds)
   SELECT account_id, usage_quarter_of(call_id), key_id, model, endpoint, ending, coalesce(provider, ''), coalesce(upstream_model, ''),
-    v_sign, v_sign * estimated::integer, v_sign * charge, v_sign * refunded,
-    v_sign * usage_quarter_within(write_off, 1000000000000000), v_sign * usage_quarter_within(cost, 1000000000000000),
-    v_sign * (charge > 0 AND cost IS NULL)::integer, v_sign * usage_quarter_within(ended_at - at, 1000000000000),
-    v_sign * (first_byte_ms IS NOT NULL)::integer, v_sign * usage_quarter_within(first_byte_ms, 1000000000000),
-    v_sign * usage_quarter_within(input, 1000000000000), v_sign * usage_quarter_within(cache_read, 1000000000000),
-    v_sign * usage_quarter_within(cache_write_5m, 1000000000000), v_sign * usage_quarter_within(cache_write_1h, 1000000000000),
-    v_sign * usage_quarter_within(image_input, 1000000000000), v_sign * usage_quarter_within(audio_input, 1000000000000),
-    v_sign * usage_quarter_within(output, 1000000000000), v_sign * usage_quarter_within(reasoning, 1000000000000),
-    v_sign * usage_quarter_within(image_output, 1000000000000), v_sign * usage_quarter_within(audio_output, 1000000000000),
-    v_sign * usage_quarter_within(calls, 1000000000000), v_sign * usage_quarter_within(seconds, 1000000000000)
+    v_sign, CASE WHEN estimated THEN v_sign ELSE 0 END, v_sign * charge, v_sign * refunded,
+    CASE WHEN write_off > 0 THEN v_sign * least(write_off, 1000000000000000) ELSE 0 END, CASE WHEN cost > 0 THEN v_sign * least(cost, 1000000000000000) ELSE 0 END,
+    CASE WHEN charge > 0 AND cost IS NULL THEN v_sign ELSE 0 END, CASE WHEN ended_at - at > 0 THEN v_sign * least(ended_at - at, 1000000000000) ELSE 0 END,
+    CASE WHEN first_byte_ms IS NOT NULL THEN v_sign ELSE 0 END, CASE WHEN first_byte_ms > 0 THEN v_sign * least(first_byte_ms, 1000000000000) ELSE 0 END,
+    CASE WHEN input > 0 THEN v_sign * least(input, 1000000000000) ELSE 0 END, CASE WHEN cache_read > 0 THEN v_sign * least(cache_read, 1000000000000) ELSE 0 END,
+    CASE WHEN cache_write_5m > 0 THEN v_sign * least(cache_write_5m, 1000000000000) ELSE 0 END, CASE WHEN cache_write_1h > 0 THEN v_sign * least(cache_write_1h, 1000000000000) ELSE 0 END,
+    CASE WHEN image_input > 0 THEN v_sign * least(image_input, 1000000000000) ELSE 0 END, CASE WHEN audio_input > 0 THEN v_sign * least(audio_input, 1000000000000) ELSE 0 END,
+    CASE WHEN output > 0 THEN v_sign * least(output, 1000000000000) ELSE 0 END, CASE WHEN reasoning > 0 THEN v_sign * least(reasoning, 1000000000000) ELSE 0 END,
+    CASE WHEN image_output > 0 THEN v_sign * least(image_output, 1000000000000) ELSE 0 END, CASE WHEN audio_output > 0 THEN v_sign * least(audio_output, 1000000000000) ELSE 0 END,
+    CASE WHEN calls > 0 THEN v_sign * least(calls, 1000000000000) ELSE 0 END, CASE WHEN seconds > 0 THEN v_sign * least(seconds, 1000000000000) ELSE 0 END
   FROM changed WHERE v_until.call_id IS NULL OR (account_id, call_id) <= (v_until.account_id, v_until.call_id);
   IF current_setting('tollgate.merges', true) IS DISTINCT FROM 'on'
     AND (SELECT count(*) FROM (SELECT 1 FROM usage_unmerged LIMIT 4001) n) > 4000 THEN
