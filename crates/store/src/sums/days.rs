@@ -156,7 +156,8 @@ impl SumGroups {
             named[*number as usize] = shown(by, raw);
         }
         let sums = self.sums.into_iter();
-        sums.map(|((group, span), sum)| SumGroup { span: span as usize, of: named[group as usize].clone(), sum }).collect()
+        sums.map(|((group, span), sum)| SumGroup { span: span as usize, of: named[group as usize].clone(), sum })
+            .collect()
     }
 }
 

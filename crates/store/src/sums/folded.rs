@@ -292,7 +292,8 @@ impl SumKey {
     }
 }
 
-/// Reads all packed days, by the columns of [`SUM_KEY`], with the number of the day for its quarter.
+/// Reads all packed days, by the columns of [`SUM_KEY`], with the number of the day for its
+/// quarter.
 pub(crate) const PACKED_DAYS: &str =
     "SELECT account_id, day, key_id, model, endpoint, ending, provider, upstream_model, quarters FROM usage_day_packed";
 

@@ -190,10 +190,7 @@ async fn damaged(h: &House) {
             "UPDATE usage_house_sum SET model = substr(model, 2) WHERE width = 96",
         ),
         ("UPDATE usage_house_sum SET width = width + 2", "UPDATE usage_house_sum SET width = width - 2"),
-        (
-            "UPDATE usage_day_packed SET model = 'y' || model",
-            "UPDATE usage_day_packed SET model = substr(model, 2)",
-        ),
+        ("UPDATE usage_day_packed SET model = 'y' || model", "UPDATE usage_day_packed SET model = substr(model, 2)"),
         ("UPDATE usage_day_packed SET day = day + 1000", "UPDATE usage_day_packed SET day = day - 1000"),
         (
             "UPDATE usage_day_packed SET quarters = CAST(quarters || x'05' AS BLOB)",
