@@ -57,8 +57,7 @@ fn questions(h: &House, c: &Customer) -> Vec<SumAsk> {
         "model",
         "route,ending",
         "day,key",
-        "hour,group",
-        "hour,account,model",
+        "hour,account,group",
         "month,model",
     ];
     let mut asked = Vec::new();
@@ -109,7 +108,11 @@ pub async fn no_answer_changes_when_days_are_folded(h: House) {
     let mut steps = 0;
     while h.store.fold_sums().await.expect("a step") {
         steps += 1;
-        same(&answers(&h, &asked).await, &before, &asked, "on the way");
+        // A third of the questions after each step, and all of them at the end.
+        let third = |n: &usize| (n + steps).is_multiple_of(3);
+        let some: Vec<SumAsk> = (0..asked.len()).filter(third).map(|n| asked[n].clone()).collect();
+        let expected: Vec<Value> = (0..asked.len()).filter(third).map(|n| before[n].clone()).collect();
+        same(&answers(&h, &some).await, &expected, &some, "on the way");
         assert_eq!(breaches(&h).await, Vec::<String>::new());
         if h.place.url == "sqlite" {
             // Killed between two steps.
@@ -126,6 +129,7 @@ pub async fn no_answer_changes_when_days_are_folded(h: House) {
         // have changed its clocks.
         (2 * 5 + 2 * 5, 2 * 8 + 3 * 9)
     };
+    same(&answers(&h, &asked).await, &before, &asked, "folded");
     assert!((least..=most).contains(&steps), "once for each day, and once to say which are over: {steps}");
 
     // A call that ended late and a refund, both of folded days.
@@ -292,7 +296,8 @@ pub async fn a_question_that_reads_too_much_is_refused(h: House) {
     assert!(why.contains("more than 20 sums") && why.contains("`account`") && why.contains("days of UTC"), "{why}");
     let again = h.place.url != "sqlite";
     assert_eq!(why.contains("again in some minutes"), again, "days of a zone are made on PostgreSQL: {why}");
-    let enough = answer(ask("day,key", "Asia/Kathmandu"), 60).await.expect("added up");
+    // A packed day counts as three, also where it has one quarter.
+    let enough = answer(ask("day,key", "Asia/Kathmandu"), 150).await.expect("added up");
     let asked: Vec<u8> = (0..60).filter(|n| (day - 4 * DAY..day - DAY).contains(&began(&h, *n))).collect();
     assert_eq!(enough["totals"]["requests"], asked.len());
     // The same of one account, or of the house by days of UTC, reads less.
