@@ -26,7 +26,7 @@ const PEOPLE: &str = "INSERT INTO account (id, name, created_at, changed_at, gro
        SELECT decode(md5('key' || a || '-' || k), 'hex'), decode(md5('account' || a), 'hex'), \
          sha256(decode(md5('hash' || a || '-' || k), 'hex')), 'bench', 'bench', 0, 0 FROM generate_series(0, 499) a, generate_series(0, 1) k";
 /// What a server does by itself, sooner or later.
-const TIDY: [&str; 5] = ["usage_quarter", "usage_account_sum", "usage_house_sum", "account", "key"];
+const TIDY: [&str; 6] = ["usage_quarter", "usage_account_sum", "usage_house_sum", "usage_day_packed", "account", "key"];
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<std::process::ExitCode, Failure> {

@@ -54,8 +54,8 @@ pub struct Options {
     /// After so many entries an open hold is listed by itself, and a start does not read what came
     /// between (SQLite).
     pub old_after: u64,
-    /// So many sums of usage of groups of calls wait at most to be merged into the table of sums
-    /// (SQLite).
+    /// So many sums of usage wait at most to be merged into the table of sums; on PostgreSQL so
+    /// many calls of a replica, or a few more.
     pub sums_apart: u32,
     /// All that customers may store of responses and conversations, over all accounts.
     pub stored_bytes: u64,

@@ -20,7 +20,7 @@ use crate::ledger::Pots;
 use crate::ledger::chain::{ChainLink, Content};
 use crate::ledger::entries::{Entry, EntryPage};
 use crate::report::AuditReport;
-use crate::sums::folded::SumSource;
+use crate::sums::folded::{PACKED_DAYS, SumSource};
 use crate::sums::{SUM_KEY, SUMS, SumKeyRef, SummedUntil, UsageSum};
 use crate::verify::{
     ACCOUNT, AccountRow, Audited, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS,
@@ -86,6 +86,7 @@ impl PostgresEngine {
             let folded = |r: Row| stored_sum(&r, |of, sum| auditor.folded_sum(source, of, sum));
             each(&snapshot, &source.all(), &[], folded).await?;
         }
+        each(&snapshot, PACKED_DAYS, &[], |r| packed_day(&r, &mut auditor)).await?;
         let of_account = format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} WHERE u.account_id = $1");
         for account in auditor.doubtful() {
             each(&snapshot, &of_account, &[&account.0.as_slice()], |r| charge(&r).map(|row| auditor.compared(&row)))
@@ -334,6 +335,21 @@ fn stored_sum(r: &Row, then: impl FnOnce(&SumKeyRef<'_>, &UsageSum)) -> Result<(
         *value = r.try_get(place)?;
     }
     then(&of, &sum);
+    Ok(())
+}
+
+fn packed_day(r: &Row, auditor: &mut Auditor) -> Result<(), StoreError> {
+    let of = SumKeyRef {
+        account: r.try_get(0)?,
+        quarter: r.try_get(1)?,
+        key: r.try_get(2)?,
+        model: r.try_get(3)?,
+        endpoint: r.try_get(4)?,
+        ending: r.try_get::<_, i16>(5)?.into(),
+        provider: r.try_get(6)?,
+        upstream_model: r.try_get(7)?,
+    };
+    auditor.packed_day(&of, r.try_get(8)?);
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use tokio_postgres::{Row, Statement};
 use tollgate_catalog::Money;
 
 use super::connect::{PgConnection, PgConnector};
+use super::merge::Merger;
 use super::queue::{Closer, OpReply, PendingOp};
 use super::{Shared, lock};
 use crate::account::limits::{LimitKind, LimitReached};
@@ -38,7 +39,13 @@ struct Outcome {
     reply: Option<StoredReply>,
 }
 
-pub(super) async fn run(shared: Arc<Shared>, connector: PgConnector, pace: Duration, deadline: Duration) {
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    connector: PgConnector,
+    mut merger: Merger,
+    pace: Duration,
+    deadline: Duration,
+) {
     let mut sender = Sender { shared: shared.clone(), connector, way: None };
     let mut last = Instant::now() - pace;
     while let Some(group) = shared.queue.take().await {
@@ -56,6 +63,7 @@ pub(super) async fn run(shared: Arc<Shared>, connector: PgConnector, pace: Durat
         shared.commits.fetch_add(1, Ordering::Relaxed);
         shared.committed_ops.fetch_add(count as u64, Ordering::Relaxed);
         shared.largest_group.fetch_max(count as u64, Ordering::Relaxed);
+        merger.applied(&group);
         for (pending, outcome) in group.into_iter().zip(outcomes) {
             answer(&shared, pending.answer, outcome);
         }
@@ -137,6 +145,8 @@ impl Sender {
             Some(way) => way,
             None => {
                 let link = self.connector.connect().await?;
+                // Statements are short; to compile one takes longer than all of it.
+                link.client.batch_execute("SET jit = off").await?;
                 let apply = link.client.prepare("SELECT * FROM tollgate_apply($1::text::jsonb)").await?;
                 self.way.insert(Way { link, apply })
             }

@@ -11,29 +11,36 @@ use std::time::Duration;
 use tokio_postgres::{Row, Transaction};
 
 use super::PostgresEngine;
+use super::packed::pack_step;
 use crate::error::StoreError;
 use crate::margin::first_id;
 use crate::route_health::QUARTER_MS;
-use crate::sums::folded::{BLOCK, DAY, Folded, HOUR, HOUSE_KEY, ZoneDays, over};
+use crate::sums::folded::{BLOCK, DAY, Folded, HOUR, HOUSE_KEY, PackedDays, ZoneDays, over};
 use crate::sums::{SUM_KEY, SUMS};
 
 /// A day of a very large house takes seconds.
 const STEP_TIME: Duration = Duration::from_secs(300);
 const DUE: &str =
     "SELECT EXISTS (SELECT 1 FROM usage_folded WHERE until < $1) OR EXISTS (SELECT 1 FROM usage_day_touched)";
-/// Days of which more is over than the last time and that have sums, all of them touched. Each is
-/// found by the index, so that this is short.
-const OVER: &str = "INSERT INTO usage_day_touched WITH RECURSIVE d (day) AS (\
-       SELECT (SELECT min(quarter) FROM usage_quarter WHERE quarter >= $1::bigint * 96) / 96 \
-       UNION ALL SELECT (SELECT min(quarter) FROM usage_quarter WHERE quarter >= (d.day + 1) * 96) / 96 FROM d WHERE d.day * 96 < $2::bigint) \
-     SELECT day FROM d WHERE day * 96 < $2::bigint";
+/// Touches the days from `$1` on that have sums and begin before the quarter `$2`. Each is found by
+/// the index, so that this is short.
+pub(super) fn days_over(touched: &str) -> String {
+    format!(
+        "INSERT INTO {touched} WITH RECURSIVE d (day) AS (\
+           SELECT (SELECT min(quarter) FROM usage_quarter WHERE quarter >= $1::bigint * 96) / 96 \
+           UNION ALL SELECT (SELECT min(quarter) FROM usage_quarter WHERE quarter >= (d.day + 1) * 96) / 96 FROM d WHERE d.day * 96 < $2::bigint) \
+         SELECT day FROM d WHERE day * 96 < $2::bigint"
+    )
+}
 
 impl PostgresEngine {
     /// The next step. `true`: it was done, and there may be more.
     pub async fn fold_sums(&self) -> Result<bool, StoreError> {
+        self.merge_sums().await?;
         let until = over(self.now());
         let due = self.rows(DUE, &[&until]).await?;
-        if !due.first().map_or(Ok(false), |r| r.try_get(0))? && !self.zones_due().await? {
+        let due = due.first().map_or(Ok(false), |r| r.try_get(0))?;
+        if !due && !self.packing_due().await? && !self.zones_due().await? {
             return Ok(false);
         }
         let step = tokio::time::timeout(STEP_TIME, self.fold_step(until));
@@ -54,7 +61,7 @@ impl PostgresEngine {
         if last < until {
             // Whoever writes now has read the place before, and will not touch these days.
             tx.batch_execute("LOCK TABLE usage IN SHARE ROW EXCLUSIVE MODE").await?;
-            tx.execute(OVER, &[&last.div_euclid(DAY), &until]).await?;
+            tx.execute(&days_over("usage_day_touched"), &[&last.div_euclid(DAY), &until]).await?;
             let first = first_id(until.saturating_mul(QUARTER_MS));
             let moved = "UPDATE usage_folded SET until = $1, first_call = $2 WHERE one = 1";
             tx.execute(moved, &[&until, &first.as_slice()]).await?;
@@ -63,7 +70,7 @@ impl PostgresEngine {
             let day: Option<i64> = tx.query_one("SELECT max(day) FROM usage_day_touched", &[]).await?.try_get(0)?;
             match day {
                 Some(day) => fold(&tx, day, last).await?,
-                None if !self.zone_step(&tx, last).await? => return Ok(false),
+                None if !pack_step(&tx, last).await? && !self.zone_step(&tx, last).await? => return Ok(false),
                 None => {}
             }
         }
@@ -84,18 +91,22 @@ pub(super) const FOLDED: &str = "(SELECT until FROM usage_folded WHERE one = 1) 
      ARRAY(SELECT DISTINCT day FROM usage_day_touched WHERE day >= $1::bigint AND day < $2::bigint ORDER BY day) AS touched, \
      ARRAY(SELECT shift::bigint FROM usage_zone ORDER BY shift) AS shifts, \
      ARRAY(SELECT since FROM usage_zone ORDER BY shift) AS since, \
-     ARRAY(SELECT until FROM usage_zone ORDER BY shift) AS zone_until";
+     ARRAY(SELECT until FROM usage_zone ORDER BY shift) AS zone_until, \
+     (SELECT until FROM usage_packed WHERE one = 1) AS packed_until, \
+     ARRAY(SELECT DISTINCT day FROM usage_packed_touched WHERE day >= $1::bigint AND day < $2::bigint ORDER BY day) AS packed_touched";
 /// In rows that do not say it.
-pub(super) const NOT_FOLDED: &str = "NULL::bigint, NULL::bigint[], NULL::bigint[], NULL::bigint[], NULL::bigint[]";
+pub(super) const NOT_FOLDED: &str =
+    "NULL::bigint, NULL::bigint[], NULL::bigint[], NULL::bigint[], NULL::bigint[], NULL::bigint, NULL::bigint[]";
 /// How many columns these are.
-pub(super) const FOLDED_COLUMNS: usize = 5;
+pub(super) const FOLDED_COLUMNS: usize = 7;
 
 /// A row that begins with [`FOLDED`].
 pub(super) fn read_folded(row: &Row) -> Result<Folded, StoreError> {
     let [shifts, since, until] = [2, 3, 4].map(|place| row.try_get::<_, Vec<i64>>(place));
     let zones = shifts?.into_iter().zip(since?).zip(until?);
     let zones = zones.map(|((shift, since), until)| ZoneDays { shift, since, until }).collect();
-    Ok(Folded { until: row.try_get(0)?, touched: row.try_get(1)?, zones })
+    let packed = PackedDays { until: row.try_get(5)?, touched: row.try_get(6)? };
+    Ok(Folded { until: row.try_get(0)?, touched: row.try_get(1)?, zones, packed })
 }
 
 /// Adds up a day as far as it is over.

@@ -64,7 +64,8 @@ impl Functions {
         let schema = &self.schema;
         let sql = format!(
             "SELECT to_regnamespace('{schema}') IS NOT NULL, \
-             set_config('search_path', concat_ws(', ', '{schema}', nullif(current_setting('search_path'), '')), false)"
+             set_config('search_path', concat_ws(', ', '{schema}', nullif(current_setting('search_path'), '')), false), \
+             set_config('tollgate.merges', 'on', false)"
         );
         let answer = client.simple_query(&sql).await?;
         Ok(answer.iter().any(|message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"))))

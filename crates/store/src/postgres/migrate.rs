@@ -34,7 +34,9 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0018-session-roles", include_str!("migrations/0018-session-roles.sql")),
     Migration::new("0019-members-and-ends", include_str!("migrations/0019-members-and-ends.sql")),
     Migration::new("0020-usage-unmerged", include_str!("migrations/0020-usage-unmerged.sql")),
-    Migration::new("0021-exports-and-letters", include_str!("migrations/0021-exports-and-letters.sql")),
+    Migration::new("0021-usage-apart", include_str!("migrations/0021-usage-apart.sql")),
+    Migration::new("0022-usage-packed", include_str!("migrations/0022-usage-packed.sql")),
+    Migration::new("0023-exports-and-letters", include_str!("migrations/0023-exports-and-letters.sql")),
 ];
 /// A migration after which earlier versions cannot go on has a line that begins so. It is refused
 /// while one of them runs, and none of them starts afterwards.

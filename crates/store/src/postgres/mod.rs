@@ -16,8 +16,10 @@ mod fold;
 mod functions;
 mod live;
 mod manage;
+mod merge;
 mod migrate;
 mod operator;
+mod packed;
 mod payments;
 mod people;
 mod probes;
@@ -194,7 +196,8 @@ impl PostgresEngine {
         receipts::make_first(&connector, &world).await?;
         let shared = Arc::new(Shared::new(journal, replica, place.data_dir.join(REFUSED)));
         let mut tasks = JoinSet::new();
-        tasks.spawn(batch::run(shared.clone(), connector.clone(), options.commit_pace, options.hold_deadline));
+        let merger = merge::Merger::new(connector.clone(), options.sums_apart);
+        tasks.spawn(batch::run(shared.clone(), connector.clone(), merger, options.commit_pace, options.hold_deadline));
         let engine = Arc::new(Self {
             shared,
             connector,

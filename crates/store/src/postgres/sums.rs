@@ -2,13 +2,16 @@
 //! further. What is read from where is settled before the question is asked (`sums/folded.rs`); the
 //! answer says whether it still held.
 
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 
+use futures_util::TryStreamExt;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::PostgresEngine;
+use super::connect::PgConnection;
 use super::fold::{FOLDED, FOLDED_COLUMNS, NOT_FOLDED, read_folded};
 use super::records::{READ_TIME, SqlParam};
 use super::rows::{self, USAGE};
@@ -17,7 +20,8 @@ use crate::call::counters::COUNTERS;
 use crate::error::StoreError;
 use crate::margin::first_id;
 use crate::store::sums::{ExportPage, too_much_read};
-use crate::sums::folded::{DAY, Folded, SumPart, over};
+use crate::sums::days::{PACKED_WEIGHT, ReadDay, SumGroups, add_value};
+use crate::sums::folded::{DAY, Folded, PackedDays, SumPart, SumSource, over};
 use crate::sums::{MOST_GROUPS, SUMS, SumColumn, SumGroup, SumQuery, UsageFilter, UsageSum, Wanted};
 
 /// Days are folded and touched while a question is asked, but not again and again.
@@ -45,32 +49,30 @@ impl PostgresEngine {
         self.ask_zones(query).await?;
         self.affordable(query, &folded).await?;
         for _ in 0..TRIES {
-            let rows = self.groups(query, &folded, days).await?;
-            let said = rows.iter().find(|r| matches!(r.try_get::<_, Option<i64>>(0), Ok(Some(_))));
-            let now = said.map(read_folded).transpose()?.unwrap_or_default();
-            // A day was folded or touched since: what to read is another question then.
-            if now.allows(&folded) {
-                return rows.iter().filter_map(|r| group(query, r).transpose()).collect();
+            match self.groups(query, &folded, days).await? {
+                Found::Groups(groups) => return Ok(groups),
+                Found::Changed(now) => folded = now,
             }
-            folded = now;
         }
         // Quarters are right at any moment.
-        let rows = self.groups(query, &Folded::default(), days).await?;
-        rows.iter().filter_map(|r| group(query, r).transpose()).collect()
+        match self.groups(query, &Folded::default(), days).await? {
+            Found::Groups(groups) => Ok(groups),
+            Found::Changed(_) => Err(StoreError::broken("nothing was taken for folded")),
+        }
     }
 
-    /// The rows of an answer. Sums that are too large for their columns are added up once more, in
-    /// numbers without bounds, and cut.
-    async fn groups(&self, query: &SumQuery, folded: &Folded, days: (i64, i64)) -> Result<Vec<Row>, StoreError> {
+    /// The groups of an answer. Sums that are too large for their columns are added up once more,
+    /// in numbers without bounds, and cut.
+    async fn groups(&self, query: &SumQuery, folded: &Folded, days: (i64, i64)) -> Result<Found, StoreError> {
         let link = self.connector.summer().await?;
         for adding in [Adding::Plain, Adding::Bounded] {
             self.shared.queries.fetch_add(1, Ordering::Relaxed);
             let asked = Asked::of(query, folded, days, adding);
-            let values = params(&asked.values);
-            let answer = tokio::time::timeout(READ_TIME, link.client.query(&asked.sql, &values)).await;
-            match answer.map_err(|_| StoreError::away("the database does not answer"))? {
-                Err(error) if error.code() == Some(&SqlState::NUMERIC_VALUE_OUT_OF_RANGE) => {}
-                other => return Ok(other?),
+            let found = tokio::time::timeout(READ_TIME, found(&link, query, folded, &asked)).await;
+            match found.map_err(|_| StoreError::away("the database does not answer"))? {
+                Err(NotFound::TooLarge) => {}
+                Err(NotFound::Failed(error)) => return Err(error),
+                Ok(found) => return Ok(found),
             }
         }
         Err(StoreError::broken("sums are out of all bounds"))
@@ -86,7 +88,9 @@ impl PostgresEngine {
     }
 
     fn soon(&self, folded: &Folded) -> Folded {
-        Folded { until: over(self.now()), touched: Vec::new(), zones: folded.zones.clone() }
+        let until = over(self.now());
+        let packed = PackedDays { until, touched: Vec::new() };
+        Folded { until, touched: Vec::new(), zones: folded.zones.clone(), packed }
     }
 
     /// Statements for sums, one after the other on a connection of their own.
@@ -156,6 +160,64 @@ pub(super) fn conditions(table: &str, filter: &UsageFilter, values: &mut Vec<Own
     text
 }
 
+/// An answer, or what is folded by now where that is not what the question was asked for.
+enum Found {
+    Groups(Vec<SumGroup>),
+    Changed(Folded),
+}
+
+enum NotFound {
+    TooLarge,
+    Failed(StoreError),
+}
+
+impl From<tokio_postgres::Error> for NotFound {
+    fn from(error: tokio_postgres::Error) -> Self {
+        match error.code() {
+            Some(&SqlState::NUMERIC_VALUE_OUT_OF_RANGE) => Self::TooLarge,
+            _ => Self::Failed(error.into()),
+        }
+    }
+}
+
+impl From<StoreError> for NotFound {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Reads an answer row by row: packed days are many bytes. The first row says what is folded.
+async fn found(link: &PgConnection, query: &SumQuery, taken: &Folded, asked: &Asked) -> Result<Found, NotFound> {
+    let mut rows = pin!(link.client.query_raw(&asked.sql, params(&asked.values)).await?);
+    let (mut groups, mut key) = (SumGroups::default(), Vec::new());
+    while let Some(row) = rows.try_next().await? {
+        if row.try_get::<_, Option<i64>>(0)?.is_some() {
+            let now = read_folded(&row)?;
+            // A day was folded or touched since: what to read is another question then.
+            if *taken != Folded::default() && !now.allows(taken) {
+                return Ok(Found::Changed(now));
+            }
+            continue;
+        }
+        group_key(query, &row, &mut key)?;
+        let sums = GROUP + 1 + query.by.len();
+        match row.try_get::<_, Option<i32>>(GROUP)? {
+            Some(bucket) => {
+                let mut sum = UsageSum::default();
+                for (place, value) in (sums..).zip(&mut sum.0) {
+                    *value = row.try_get(place)?;
+                }
+                groups.add(&key, usize::try_from(bucket - 1).unwrap_or(0), &sum)?;
+            }
+            None => {
+                let (day, packed) = (row.try_get(sums + SUMS.len())?, row.try_get(sums + SUMS.len() + 1)?);
+                groups.add_day(query, &ReadDay { day, packed, ranges: &asked.packed }, &key)?;
+            }
+        }
+    }
+    Ok(Found::Groups(groups.groups(&query.by)))
+}
+
 /// How numbers are added up: those that fit into a column, or any.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Adding {
@@ -167,42 +229,37 @@ enum Adding {
 struct Asked {
     sql: String,
     values: Vec<Owned>,
+    /// What is read of packed days.
+    packed: Vec<(i64, i64)>,
 }
 
 impl Asked {
     /// The groups of a question, and what is folded of these days at the moment of the answer.
     fn of(query: &SumQuery, folded: &Folded, days: (i64, i64), adding: Adding) -> Self {
         let mut values: Vec<Owned> = vec![Box::new(days.0), Box::new(days.1)];
-        // Of one span of time there is nothing to tell apart, and a database that is not made to
-        // expects the groups that there are: it adds up in memory instead of sorting all sums.
-        let (span, timed) = match query.spans.len() {
-            0 | 1 => ("1::integer".to_owned(), false),
-            _ => {
-                values.push(Box::new(query.spans.clone()));
-                (format!("width_bucket(q.quarter, ${}::bigint[])", values.len()), true)
-            }
-        };
+        let (packed, parts): (Vec<SumPart>, Vec<SumPart>) =
+            query.parts(folded).into_iter().partition(|part| part.source == SumSource::Packed);
         let by: String = query.by.iter().map(|column| format!(", {}", column.sql())).collect();
-        let sum = |column: &str| match adding {
-            Adding::Plain => format!("tollgate_sum(q.{column})"),
-            Adding::Bounded => format!("least(sum(q.{column}), 9000000000000000000)::bigint"),
-        };
-        let sums: String = SUMS.iter().map(|column| format!(", {}", sum(column))).collect();
         let join = if query.by.contains(&SumColumn::Groups) { "JOIN account a ON a.id = q.account_id" } else { "" };
-        let read: Vec<String> =
-            query.parts(folded).iter().map(|part| branch(query, part, timed, &mut values)).collect();
         // What is folded is said once, in a row without a group: with each group it would take as
         // long as the groups.
         let nothing: String = query.by.iter().map(|column| format!(", NULL::{}", postgres_type(*column))).collect();
-        let sql = format!(
-            "SELECT {FOLDED}, NULL::integer{nothing}{} UNION ALL SELECT {NOT_FOLDED}, g.* FROM (SELECT {span}{by}{sums} \
-             FROM ({}) q {join} GROUP BY 1{by} HAVING {} <> 0 LIMIT {}) g",
-            ", NULL::bigint".repeat(SUMS.len()),
-            read.join(" UNION ALL "),
-            sum("requests"),
-            MOST_GROUPS + 1
-        );
-        Self { sql, values }
+        let no_sums = ", NULL::bigint".repeat(SUMS.len());
+        let mut sql = format!("SELECT {FOLDED}, NULL::integer{nothing}{no_sums}, NULL::bigint, NULL::bytea");
+        if !parts.is_empty() {
+            let groups = added_up(query, &parts, (&by, join), adding, &mut values);
+            sql += &format!(" UNION ALL SELECT {NOT_FOLDED}, g.*, NULL::bigint, NULL::bytea FROM ({groups}) g");
+        }
+        for part in &packed {
+            let of = conditions("t", &query.filter, &mut values);
+            let (by, join) = (by.replace("q.", "t."), join.replace("q.", "t."));
+            let within = within(part, &mut values);
+            sql += &format!(
+                " UNION ALL SELECT {NOT_FOLDED}, NULL::integer{by}{no_sums}, t.day, t.quarters \
+                 FROM usage_day_packed t {join} WHERE {of}{within}"
+            );
+        }
+        Self { sql, values, packed: packed.into_iter().flat_map(|part| part.ranges).collect() }
     }
 
     /// How many sums a question reads once this is folded, up to the bound and one.
@@ -219,14 +276,46 @@ impl Asked {
                 }
                 let table = part.source.table();
                 let of = format!("{account}{}", within(part, &mut values));
+                let weight = if part.source == SumSource::Packed { PACKED_WEIGHT } else { 1 };
                 format!(
-                    "(SELECT count(*) FROM (SELECT 1 FROM {table} t WHERE {of} LIMIT {}) n)",
-                    query.most_read.saturating_add(1)
+                    "(SELECT {weight} * count(*) FROM (SELECT 1 FROM {table} t WHERE {of} LIMIT {}) n)",
+                    (query.most_read / weight).saturating_add(1)
                 )
             })
             .collect();
-        Self { sql: format!("SELECT {}", counts.join(" + ")), values }
+        Self { sql: format!("SELECT {}", counts.join(" + ")), values, packed: Vec::new() }
     }
+}
+
+/// The groups of what has columns of sums, by these columns and with this join.
+fn added_up(
+    query: &SumQuery,
+    parts: &[SumPart],
+    (by, join): (&str, &str),
+    adding: Adding,
+    values: &mut Vec<Owned>,
+) -> String {
+    // Of one span of time there is nothing to tell apart, and a database that is not made to
+    // expects the groups that there are: it adds up in memory instead of sorting all sums.
+    let timed = query.spans.len() > 1;
+    let span = if timed {
+        values.push(Box::new(query.spans.clone()));
+        format!("width_bucket(q.quarter, ${}::bigint[])", values.len())
+    } else {
+        "1::integer".to_owned()
+    };
+    let sum = |column: &str| match adding {
+        Adding::Plain => format!("tollgate_sum(q.{column})"),
+        Adding::Bounded => format!("least(sum(q.{column}), 9000000000000000000)::bigint"),
+    };
+    let sums: String = SUMS.iter().map(|column| format!(", {}", sum(column))).collect();
+    let read: Vec<String> = parts.iter().map(|part| branch(query, part, timed, values)).collect();
+    format!(
+        "SELECT {span}{by}{sums} FROM ({}) q {join} GROUP BY 1{by} HAVING {} <> 0 LIMIT {}",
+        read.join(" UNION ALL "),
+        sum("requests"),
+        MOST_GROUPS + 1
+    )
 }
 
 fn postgres_type(column: SumColumn) -> &'static str {
@@ -241,6 +330,10 @@ fn postgres_type(column: SumColumn) -> &'static str {
 fn within(part: &SumPart, values: &mut Vec<Owned>) -> String {
     let of = part.source.condition();
     let at = values.len();
+    if part.source == SumSource::Packed {
+        values.push(Box::new(part.days()));
+        return format!("t.day = ANY(${}::bigint[])", at + 1);
+    }
     match part.range() {
         Some((from, to)) => {
             values.extend([from, to].map(|value| Box::new(value) as Owned));
@@ -280,19 +373,15 @@ fn params(values: &[Owned]) -> Vec<SqlParam<'_>> {
 /// Where the columns of a group begin.
 const GROUP: usize = FOLDED_COLUMNS;
 
-fn group(query: &SumQuery, r: &Row) -> Result<Option<SumGroup>, StoreError> {
-    let Some(bucket) = r.try_get::<_, Option<i32>>(GROUP)? else { return Ok(None) };
-    let mut of = Vec::with_capacity(query.by.len());
+/// What a group is of.
+fn group_key(query: &SumQuery, r: &Row, key: &mut Vec<u8>) -> Result<(), tokio_postgres::Error> {
+    key.clear();
     for (place, column) in (GROUP + 1..).zip(&query.by) {
-        of.push(match column {
-            SumColumn::Key | SumColumn::Account => column.shown(r.try_get(place)?),
-            SumColumn::Ending => column.shown(r.try_get::<_, i16>(place)?.to_string().as_bytes()),
-            _ => column.shown(r.try_get::<_, &str>(place)?.as_bytes()),
-        });
+        match column {
+            SumColumn::Key | SumColumn::Account => add_value(key, r.try_get(place)?),
+            SumColumn::Ending => add_value(key, r.try_get::<_, i16>(place)?.to_string().as_bytes()),
+            _ => add_value(key, r.try_get::<_, &str>(place)?.as_bytes()),
+        }
     }
-    let mut sum = UsageSum::default();
-    for (place, value) in (GROUP + 1 + query.by.len()..).zip(&mut sum.0) {
-        *value = r.try_get(place)?;
-    }
-    Ok(Some(SumGroup { span: usize::try_from(bucket - 1).unwrap_or(0), of, sum }))
+    Ok(())
 }

@@ -11,6 +11,8 @@ BEGIN
   IF NOT FOUND THEN
     RETURN false;
   END IF;
+  -- Sums are written here and by usage_merge, never at the same time ("tollsums" as a number).
+  PERFORM pg_advisory_xact_lock(8390043843863866739);
   -- Whoever writes the log has read how far the sums are, and no more than that may be added here.
   LOCK TABLE usage IN SHARE ROW EXCLUSIVE MODE;
   SELECT * INTO v_from FROM usage_backfill WHERE one = 1;

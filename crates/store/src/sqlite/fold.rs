@@ -13,7 +13,10 @@ use super::writer::apply::Apply;
 use super::writer::ops::Op;
 use crate::error::StoreError;
 use crate::ids::{AccountId, KeyId};
-use crate::sums::folded::{BLOCK, DAY, Folded, FoldedDay, HOUR, HOUSE_KEY, SumSource, over};
+use crate::sums::days::pack_quarter;
+use crate::sums::folded::{
+    BLOCK, DAY, Folded, FoldedDay, HOUR, HOUSE_KEY, PackedDays, PackedQuarters, SumSource, over,
+};
 use crate::sums::{SUM_KEY, SUMS, SumKey, UsageSum};
 
 pub(in crate::sqlite) enum FoldStep {
@@ -34,6 +37,8 @@ static HOUSE: LazyLock<String> = LazyLock::new(|| {
     let key: Vec<&str> = ["width", "quarter"].into_iter().chain(HOUSE_KEY).collect();
     insert("usage_house_sum", &key)
 });
+const PACKED: &str = "INSERT INTO usage_day_packed \
+     (day, account_id, key_id, model, endpoint, ending, provider, upstream_model, quarters) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
 /// Those days from one on that have sums and begin before a quarter, each found by the index.
 const TOUCH_OVER: &str = "WITH RECURSIVE d (day) AS (\
        SELECT (SELECT min(quarter) FROM usage_quarter WHERE quarter >= ?1 * 96) / 96 \
@@ -49,8 +54,10 @@ fn insert(table: &str, key: &[&str]) -> String {
 pub(super) fn folded(conn: &Connection) -> rusqlite::Result<Folded> {
     let until = conn.prepare_cached("SELECT until FROM usage_folded")?.query_row([], |r| r.get(0))?;
     let mut touched = conn.prepare_cached("SELECT day FROM usage_day_touched ORDER BY day")?;
-    let touched = touched.query_map([], |r| r.get(0))?.collect::<rusqlite::Result<_>>()?;
-    Ok(Folded { until, touched, zones: Vec::new() })
+    let touched = touched.query_map([], |r| r.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+    // Days are packed with their fold.
+    let packed = PackedDays { until, touched };
+    Ok(Folded { until, touched: packed.touched.clone(), zones: Vec::new(), packed })
 }
 
 /// What is to be done next, of one moment.
@@ -75,8 +82,10 @@ fn added_up(conn: &Connection, (day, times): (i64, i64), until: i64) -> rusqlite
     let (from, end) = (day.saturating_mul(DAY), day.saturating_add(1).saturating_mul(DAY));
     let mut rows = statement.query(params![from, end.min(until)])?;
     let (mut blocks, mut quarters): (Added, Added) = Default::default();
+    let mut packed = PackedQuarters::new();
     while let Some(r) = rows.next()? {
         let (of, sum) = quarter(r)?;
+        pack_quarter(packed.entry(of.clone().widened(DAY)).or_default(), of.quarter, &sum);
         quarters.entry(of.clone().of_the_house()).or_default().add(&sum);
         blocks.entry(of.widened(BLOCK)).or_default().add(&sum);
     }
@@ -88,7 +97,7 @@ fn added_up(conn: &Connection, (day, times): (i64, i64), until: i64) -> rusqlite
     }
     all.extend([(SumSource::Blocks, blocks), (SumSource::HouseQuarters, quarters), (SumSource::HouseHours, hours)]);
     let sums = all.into_iter().flat_map(|(source, sums)| sums.into_iter().map(move |(of, sum)| (source, of, sum)));
-    Ok(FoldedDay { day, times, sums: sums.collect() })
+    Ok(FoldedDay { day, times, sums: sums.collect(), packed })
 }
 
 type Added = HashMap<SumKey, UsageSum>;
@@ -176,6 +185,14 @@ impl Apply<'_> {
             all.extend(named(of));
             all.extend(sum.0.iter().map(|value| value as &dyn ToSql));
             let insert = if source.of_the_house() { &mut house } else { &mut accounts };
+            insert.execute(&all[..])?;
+        }
+        self.statement("DELETE FROM usage_day_packed WHERE day = ?1")?.execute(params![day.day])?;
+        let mut insert = self.statement(PACKED)?;
+        for (of, packed) in &day.packed {
+            let mut all: Vec<&dyn ToSql> = vec![&day.day, &of.account.0, &of.key.0];
+            all.extend(named(of));
+            all.push(packed);
             insert.execute(&all[..])?;
         }
         Ok(1)

@@ -2,8 +2,6 @@
 //! it with the group (`unmerged.rs`). Questions read the sums of their time and add them up
 //! further.
 
-use std::collections::{HashMap, HashSet};
-
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
@@ -19,11 +17,13 @@ use crate::call::row_hash::RowFacts;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId, PersonId};
 use crate::margin::first_id;
-use crate::store::sums::{ExportPage, too_many_groups, too_much_read};
-use crate::sums::folded::{SumPart, over};
+use crate::store::sums::{ExportPage, too_much_read};
+use crate::sums::ask::OwnKeys;
+use crate::sums::days::{PACKED_WEIGHT, ReadDay, SumGroups, add_value};
+use crate::sums::folded::{SumPart, SumSource, over};
 use crate::sums::pending::PendingSums;
 use crate::sums::{
-    MOST_GROUPS, SUMS, SumColumn, SumGroup, SumKeyRef, SumQuery, SummedUntil, UsageFilter, UsageSum, Wanted, quarter,
+    SUMS, SumColumn, SumGroup, SumKeyRef, SumQuery, SummedUntil, UsageFilter, UsageSum, Wanted, quarter,
 };
 
 /// What is read of a row of the log to add it to its sum; the counters come after it.
@@ -56,7 +56,7 @@ impl Apply<'_> {
         (charge, write_off): (i64, i64),
     ) -> rusqlite::Result<()> {
         if self.is_summed(account, call)? {
-            self.sums.of(&SumKeyRef::of(facts, &key.0), account, key).add_row(facts, charge, 0, write_off);
+            self.sums.of(&SumKeyRef::of(facts, &key.0)).add_row(facts, charge, 0, write_off);
         }
         Ok(())
     }
@@ -83,7 +83,7 @@ impl Apply<'_> {
             provider: text(4)?,
             upstream_model: text(5)?,
         };
-        self.sums.of(&of, account, key).add(&UsageSum::refund(amount));
+        self.sums.of(&of).add(&UsageSum::refund(amount));
         Ok(())
     }
 
@@ -137,7 +137,7 @@ fn add_stored(r: &Row<'_>, sums: &mut PendingSums) -> rusqlite::Result<(AccountI
         counters: read::counters(r, SUMMED_COLUMNS)?,
         ..RowFacts::default()
     };
-    let sum = sums.of(&SumKeyRef::of(&facts, &key.0), account, key);
+    let sum = sums.of(&SumKeyRef::of(&facts, &key.0));
     sum.add_row(&facts, r.get(11)?, r.get(12)?, r.get(13)?);
     Ok((account, call))
 }
@@ -209,22 +209,22 @@ fn groups(conn: &Connection, query: &SumQuery, now: i64) -> Result<Vec<SumGroup>
     let folded = folded(&snapshot)?;
     // What is not folded yet is read however much it is: that is not for long.
     let mut left = if folded.touched.is_empty() && folded.until >= over(now) { query.most_read } else { usize::MAX };
-    let mut all = Groups::new();
+    let mut all = SumGroups::default();
     for part in query.parts(&folded) {
-        add_part(&snapshot, query, &part, &mut all, &mut left)?;
+        match part.source {
+            SumSource::Packed => add_packed(&snapshot, query, &part, &mut all, &mut left)?,
+            _ => add_part(&snapshot, query, &part, &mut all, &mut left)?,
+        }
     }
     add_unmerged(&snapshot, query, &mut all)?;
-    Ok(all.into_iter().map(|(key, sum)| group(&query.by, &key, sum)).collect())
+    Ok(all.groups(&query.by))
 }
-
-/// By span and the columns asked for, with their lengths.
-type Groups = HashMap<Vec<u8>, UsageSum>;
 
 fn add_part(
     conn: &Connection,
     query: &SumQuery,
     part: &SumPart,
-    all: &mut Groups,
+    all: &mut SumGroups,
     left: &mut usize,
 ) -> Result<(), StoreError> {
     let (of, values) = conditions("q", &query.filter);
@@ -243,102 +243,90 @@ fn add_part(
         let mut rows = statement.query(params_from_iter(values.iter().cloned().chain(range)))?;
         while let Some(r) = rows.next()? {
             *left = left.checked_sub(1).ok_or_else(|| too_much_read(query, false))?;
-            group_key(query, r, &mut key)?;
+            group_key(query.by.len(), r, &mut key)?;
             let mut sum = UsageSum::default();
             for (i, value) in sum.0.iter_mut().enumerate() {
                 *value = r.get(1 + query.by.len() + i)?;
             }
-            add_to(all, &key, &sum)?;
+            all.add(&key, query.span_of(r.get(0)?), &sum)?;
         }
     }
     Ok(())
 }
 
-fn add_to(all: &mut Groups, key: &[u8], sum: &UsageSum) -> Result<(), StoreError> {
-    if let Some(known) = all.get_mut(key) {
-        known.add(sum);
-    } else if all.len() < MOST_GROUPS {
-        all.insert(key.to_vec(), *sum);
-    } else {
-        return Err(too_many_groups());
+/// Adds quarters of days that are packed.
+fn add_packed(
+    conn: &Connection,
+    query: &SumQuery,
+    part: &SumPart,
+    all: &mut SumGroups,
+    left: &mut usize,
+) -> Result<(), StoreError> {
+    let (of, values) = conditions("q", &query.filter);
+    let by: String = query.by.iter().map(|column| format!(", {}", column.sql())).collect();
+    let join = if query.by.contains(&SumColumn::Groups) { "JOIN account a ON a.id = q.account_id" } else { "" };
+    let sql = format!("SELECT q.day{by}, q.quarters FROM usage_day_packed q {join} WHERE {of} q.day = ?");
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut key = Vec::new();
+    for day in part.days() {
+        let day = [Value::Integer(day)];
+        let mut rows = statement.query(params_from_iter(values.iter().cloned().chain(day)))?;
+        while let Some(r) = rows.next()? {
+            *left = left.checked_sub(PACKED_WEIGHT).ok_or_else(|| too_much_read(query, false))?;
+            group_key(query.by.len(), r, &mut key)?;
+            let packed = r.get_ref(1 + query.by.len())?.as_blob().unwrap_or(&[u8::MAX]);
+            all.add_day(query, &ReadDay { day: r.get(0)?, packed, ranges: &part.ranges }, &key)?;
+        }
     }
     Ok(())
 }
 
 /// Adds what is not in the table of sums yet, and in nothing that was folded.
-fn add_unmerged(conn: &Connection, query: &SumQuery, all: &mut Groups) -> Result<(), StoreError> {
+fn add_unmerged(conn: &Connection, query: &SumQuery, all: &mut SumGroups) -> Result<(), StoreError> {
     let mut groups_of = conn.prepare_cached("SELECT groups FROM account WHERE id = ?1")?;
     let own = query.filter.made_by.map(|person| keys_of(conn, person)).transpose()?;
     let mut key = Vec::new();
     let lost = each_unmerged(conn, |of, sum| {
-        if !(query.from..query.to).contains(&of.quarter) || !query.filter.wants(of) {
+        if !(query.from..query.to).contains(&of.quarter) || !query.filter.wants(of, own.as_ref()) {
             return Ok(());
         }
-        if own.as_ref().is_some_and(|own| !own.contains(of.key)) {
-            return Ok(());
-        }
-        begin_key(query, of.quarter, &mut key);
+        key.clear();
         for column in &query.by {
             match column {
-                SumColumn::Model => add_raw(&mut key, of.model.as_bytes()),
-                SumColumn::Key => add_raw(&mut key, of.key),
-                SumColumn::Endpoint => add_raw(&mut key, of.endpoint.as_bytes()),
-                SumColumn::Ending => add_raw(&mut key, of.ending.to_string().as_bytes()),
-                SumColumn::Account => add_raw(&mut key, of.account),
-                SumColumn::Provider => add_raw(&mut key, of.provider.as_bytes()),
-                SumColumn::UpstreamModel => add_raw(&mut key, of.upstream_model.as_bytes()),
+                SumColumn::Model => add_value(&mut key, of.model.as_bytes()),
+                SumColumn::Key => add_value(&mut key, of.key),
+                SumColumn::Endpoint => add_value(&mut key, of.endpoint.as_bytes()),
+                SumColumn::Ending => add_value(&mut key, of.ending.to_string().as_bytes()),
+                SumColumn::Account => add_value(&mut key, of.account),
+                SumColumn::Provider => add_value(&mut key, of.provider.as_bytes()),
+                SumColumn::UpstreamModel => add_value(&mut key, of.upstream_model.as_bytes()),
                 SumColumn::Groups => {
                     let found = groups_of.query_row(params![of.account], |r| r.get::<_, String>(0)).optional()?;
                     let Some(groups) = found else { return Ok(()) };
-                    add_raw(&mut key, groups.as_bytes());
+                    add_value(&mut key, groups.as_bytes());
                 }
             }
         }
-        add_to(all, &key, &sum)
+        all.add(&key, query.span_of(of.quarter), &sum)
     })?;
     if lost == 0 { Ok(()) } else { Err(StoreError::broken("sums that are not merged yet are damaged")) }
 }
 
 /// The keys that a person made.
-fn keys_of(conn: &Connection, person: PersonId) -> rusqlite::Result<HashSet<Vec<u8>>> {
+fn keys_of(conn: &Connection, person: PersonId) -> rusqlite::Result<OwnKeys> {
     let mut statement = conn.prepare_cached("SELECT id FROM key WHERE person_id = ?1")?;
     statement.query_map(params![person.0], |r| r.get(0))?.collect()
 }
 
-/// The key of a group begins with its span of time.
-fn begin_key(query: &SumQuery, quarter: i64, key: &mut Vec<u8>) {
-    let span = query.spans.partition_point(|begins| *begins <= quarter).saturating_sub(1);
+/// What a group is of: so many columns after the first.
+fn group_key(columns: usize, r: &Row<'_>, key: &mut Vec<u8>) -> rusqlite::Result<()> {
     key.clear();
-    key.extend((span as u64).to_be_bytes());
-}
-
-fn add_raw(key: &mut Vec<u8>, raw: &[u8]) {
-    key.extend((raw.len() as u64).to_be_bytes());
-    key.extend(raw);
-}
-
-fn group_key(query: &SumQuery, r: &Row<'_>, key: &mut Vec<u8>) -> rusqlite::Result<()> {
-    begin_key(query, r.get(0)?, key);
-    for place in 1..=query.by.len() {
+    for place in 1..=columns {
         match r.get_ref(place)? {
-            ValueRef::Text(raw) | ValueRef::Blob(raw) => add_raw(key, raw),
-            ValueRef::Integer(number) => add_raw(key, number.to_string().as_bytes()),
-            _ => add_raw(key, &[]),
+            ValueRef::Text(raw) | ValueRef::Blob(raw) => add_value(key, raw),
+            ValueRef::Integer(number) => add_value(key, number.to_string().as_bytes()),
+            _ => add_value(key, &[]),
         }
     }
     Ok(())
-}
-
-/// Reads back what a group is of.
-fn group(by: &[SumColumn], key: &[u8], sum: UsageSum) -> SumGroup {
-    let number = |bytes: &[u8]| bytes.iter().fold(0usize, |all, byte| all << 8 | usize::from(*byte));
-    let (span, mut rest) = key.split_at_checked(8).unwrap_or_default();
-    let mut of = Vec::with_capacity(by.len());
-    for column in by {
-        let (length, left) = rest.split_at_checked(8).unwrap_or_default();
-        let (raw, left) = left.split_at(number(length).min(left.len()));
-        of.push(column.shown(raw));
-        rest = left;
-    }
-    SumGroup { span: number(span), of, sum }
 }

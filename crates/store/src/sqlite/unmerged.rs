@@ -14,10 +14,9 @@ use rusqlite::{Connection, ToSql, params};
 use super::SqliteEngine;
 use super::writer::apply::Apply;
 use crate::error::StoreError;
-use crate::ids::{AccountId, KeyId};
+use crate::ids::AccountId;
 use crate::sums::folded::DAY;
-use crate::sums::packed::{Unpacked, pack};
-use crate::sums::pending::{PendingSum, PendingSums};
+use crate::sums::packed::{PackedSum, Unpacked, pack, read_key};
 use crate::sums::{SUM_COLUMNS, SUM_KEY, SUMS, SumKeyRef, UsageSum};
 
 /// The number of a row is how many sums there are up to its end.
@@ -39,7 +38,7 @@ static UPSERT: LazyLock<String> = LazyLock::new(|| {
 impl Apply<'_> {
     /// Writes what this group has added to sums.
     pub(super) fn flush_sums(&mut self) -> rusqlite::Result<()> {
-        let count = self.sums.all().len();
+        let count = self.sums.len();
         if count == 0 {
             return Ok(());
         }
@@ -47,7 +46,7 @@ impl Apply<'_> {
         if count > self.sums_apart as usize / 4 {
             return self.merge_sums();
         }
-        let packed = pack(self.sums.all());
+        let packed = pack(&self.sums);
         self.sums.clear();
         let number = self.statement(INSERT)?.insert(params![count as i64, packed])?;
         if number >= i64::from(self.sums_apart) { self.merge_sums() } else { Ok(()) }
@@ -56,27 +55,30 @@ impl Apply<'_> {
     /// Brings into the table what this group and those before it have added to sums. Days that were
     /// folded are touched with it.
     pub(super) fn merge_sums(&mut self) -> rusqlite::Result<()> {
-        let lost = add_unmerged(self.conn, &mut self.sums)?;
-        if lost > 0 {
-            // What is left is right for money, and the audit names the accounts.
-            tracing::error!(groups = lost, "sums that were not merged yet are damaged and left out");
-        }
-        if self.sums.all().is_empty() && lost == 0 {
+        let mut lost = each_packed(self.conn, |one| {
+            self.sums.add(one);
+            Ok::<(), rusqlite::Error>(())
+        })?;
+        if self.sums.len() == 0 && lost == 0 {
             return Ok(());
         }
         self.statement("DELETE FROM usage_unmerged")?.execute([])?;
         let folded = self.folded_until()?;
         let mut touched = BTreeSet::new();
         let mut statement = self.statement(&UPSERT)?;
-        for PendingSum { of, sum, .. } in self.sums.take() {
+        for (of, sum) in self.sums.all() {
+            let Some(of) = read_key(of) else {
+                lost += 1;
+                continue;
+            };
             if of.quarter < folded {
                 touched.insert(of.quarter.div_euclid(DAY));
             }
             let mut all: [&dyn ToSql; SUM_KEY.len() + SUM_COLUMNS] = [&0; SUM_KEY.len() + SUM_COLUMNS];
             let key: [&dyn ToSql; SUM_KEY.len()] = [
-                &of.account.0,
+                &of.account,
                 &of.quarter,
-                &of.key.0,
+                &of.key,
                 &of.model,
                 &of.endpoint,
                 &of.ending,
@@ -89,18 +91,14 @@ impl Apply<'_> {
             }
             statement.execute(&all[..])?;
         }
+        drop(statement);
+        if lost > 0 {
+            // What is left is right for money, and the audit names the accounts.
+            tracing::error!(sums = lost, "sums that were not merged yet are damaged and left out");
+        }
+        self.sums.clear();
         self.touch(&touched)
     }
-}
-
-/// Adds all that is not merged, and answers how many groups cannot be read.
-fn add_unmerged(conn: &Connection, sums: &mut PendingSums) -> rusqlite::Result<usize> {
-    each_unmerged(conn, |of, sum| {
-        if let (Some(account), Some(key)) = (AccountId::from_slice(of.account), KeyId::from_slice(of.key)) {
-            sums.of(of, account, key).add(&sum);
-        }
-        Ok(())
-    })
 }
 
 /// Calls `each` with every sum that is not merged, in the order of groups. Answers how many groups
@@ -108,6 +106,22 @@ fn add_unmerged(conn: &Connection, sums: &mut PendingSums) -> rusqlite::Result<u
 pub(super) fn each_unmerged<E: From<rusqlite::Error>>(
     conn: &Connection,
     mut each: impl FnMut(&SumKeyRef<'_>, UsageSum) -> Result<(), E>,
+) -> Result<usize, E> {
+    let mut no_text = 0;
+    let lost = each_packed(conn, |one| match one.key() {
+        Some(of) => each(&of, one.sum()),
+        None => {
+            no_text += 1;
+            Ok(())
+        }
+    })?;
+    Ok(lost + no_text)
+}
+
+/// The same of sums as they lie there.
+fn each_packed<E: From<rusqlite::Error>>(
+    conn: &Connection,
+    mut each: impl FnMut(&PackedSum<'_>) -> Result<(), E>,
 ) -> Result<usize, E> {
     let mut statement = conn.prepare_cached("SELECT sums FROM usage_unmerged ORDER BY number")?;
     let mut rows = statement.query([])?;
@@ -119,7 +133,7 @@ pub(super) fn each_unmerged<E: From<rusqlite::Error>>(
         };
         for one in Unpacked(packed) {
             match one {
-                Some((of, sum)) => each(&of, sum)?,
+                Some(one) => each(&one)?,
                 None => lost += 1,
             }
         }

@@ -1,6 +1,8 @@
 //! A question about sums, as it is asked over HTTP and on the command line, and checked here for
 //! both.
 
+use std::collections::HashSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::tz::TimeZone;
@@ -90,6 +92,9 @@ pub(crate) enum Wanted {
     Code(i64),
 }
 
+/// The keys that one person made.
+pub(crate) type OwnKeys = HashSet<Vec<u8>>;
+
 /// Which rows of the usage log, or sums of them, are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageFilter {
@@ -101,9 +106,10 @@ pub struct UsageFilter {
 }
 
 impl UsageFilter {
-    /// Whether a sum of these things is wanted, for who has read it by no statement. Who made a key
-    /// is theirs to look up.
-    pub(crate) fn wants(&self, of: &SumKeyRef<'_>) -> bool {
+    /// Whether a sum of these things is wanted, for who has read it by no statement. `own` are the
+    /// keys that the person made of whom it is asked; nothing is wanted of a person whose keys
+    /// nobody has looked up.
+    pub(crate) fn wants(&self, of: &SumKeyRef<'_>, own: Option<&OwnKeys>) -> bool {
         let has = |(column, wanted): &(&str, Wanted)| match (*column, wanted) {
             ("key_id", Wanted::Id(id)) => id == of.key,
             ("ending", Wanted::Code(code)) => *code == of.ending,
@@ -113,7 +119,8 @@ impl UsageFilter {
             ("upstream_model", Wanted::Text(text)) => text == of.upstream_model,
             _ => false,
         };
-        self.account.is_none_or(|account| account.0 == *of.account) && self.wanted.iter().all(has)
+        let made = self.made_by.is_none() || own.is_some_and(|own| own.contains(of.key));
+        made && self.account.is_none_or(|account| account.0 == *of.account) && self.wanted.iter().all(has)
     }
 }
 
@@ -240,6 +247,11 @@ impl SumQuery {
 
     pub fn filter(&self) -> &UsageFilter {
         &self.filter
+    }
+
+    /// The number of the span of time that a quarter is in.
+    pub(crate) fn span_of(&self, quarter: i64) -> usize {
+        self.spans.partition_point(|begins| *begins <= quarter).saturating_sub(1)
     }
 
     /// From when to before when, in milliseconds.
@@ -465,7 +477,11 @@ mod tests {
             provider: "p",
             upstream_model: "u",
         };
-        assert!(filter.wants(&of) && UsageFilter::default().wants(&of));
+        assert!(filter.wants(&of, None) && UsageFilter::default().wants(&of, None));
+        // Of a person: that one's keys, and none if nobody says which.
+        let own = UsageFilter { made_by: Some(PersonId([4; 16])), ..filter.clone() };
+        let keys = |id: [u8; 16]| OwnKeys::from([id.to_vec()]);
+        assert!(own.wants(&of, Some(&keys(key.0))) && !own.wants(&of, Some(&keys(account.0))) && !own.wants(&of, None));
         for other in [
             SumKeyRef { account: &key.0, ..of },
             SumKeyRef { key: &account.0, ..of },
@@ -475,7 +491,7 @@ mod tests {
             SumKeyRef { provider: "u", ..of },
             SumKeyRef { upstream_model: "p", ..of },
         ] {
-            assert!(!filter.wants(&other) && UsageFilter::default().wants(&other));
+            assert!(!filter.wants(&other, None) && UsageFilter::default().wants(&other, None));
         }
     }
 

@@ -5,6 +5,8 @@
 //! read. So an answer is exact at any moment. Days are those of UTC, and on PostgreSQL also those
 //! of zones that are asked for (`postgres/zones.rs`). Days of other zones are cut at their ends.
 
+use std::collections::HashMap;
+
 use super::spans::SumUnit;
 use super::{SUM_KEY, SUMS, SumColumn, SumQuery, UsageSum};
 use crate::ids::{AccountId, KeyId};
@@ -38,6 +40,21 @@ pub(crate) struct Folded {
     pub touched: Vec<i64>,
     /// Days that are not those of UTC.
     pub zones: Vec<ZoneDays>,
+    pub packed: PackedDays,
+}
+
+/// Whose quarters are packed, a row for each day (`days.rs`): those before one quarter, but for
+/// some days, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PackedDays {
+    pub until: i64,
+    pub touched: Vec<i64>,
+}
+
+impl PackedDays {
+    pub fn has(&self, quarter: i64) -> bool {
+        quarter < self.until && self.touched.binary_search(&quarter.div_euclid(DAY)).is_err()
+    }
 }
 
 /// Days that begin so many quarters before those of UTC, from one of them to before another.
@@ -67,7 +84,10 @@ impl Folded {
         let zone = |was: &ZoneDays| {
             self.zones.iter().any(|is| is.shift == was.shift && is.since <= was.since && was.until <= is.until)
         };
-        self.until == taken.until && self.touched == taken.touched && taken.zones.iter().all(zone)
+        self.until == taken.until
+            && self.touched == taken.touched
+            && self.packed == taken.packed
+            && taken.zones.iter().all(zone)
     }
 
     /// Whether the sums of a source are there that begin with this quarter.
@@ -75,6 +95,7 @@ impl Folded {
         let last = begins + source.width() - 1;
         match source {
             SumSource::Quarters => true,
+            SumSource::Packed => self.packed.has(begins),
             SumSource::Days(0) => begins.rem_euclid(DAY) == 0 && self.has(last),
             SumSource::Days(shift) => {
                 self.zones.iter().any(|zone| zone.shift == shift && zone.has(begins))
@@ -99,10 +120,12 @@ pub(crate) enum SumSource {
     Blocks,
     /// `usage_account_sum`, by days that begin so many quarters before those of UTC.
     Days(i64),
+    /// `usage_day_packed`, quarters of accounts with those of a day in one row.
+    Packed,
 }
 
 impl SumSource {
-    /// Those that are made of quarters of accounts.
+    /// Those that are made of quarters of accounts and have columns of sums.
     pub const FOLDED: [Self; 5] = [Self::Days(0), Self::Blocks, Self::HouseQuarters, Self::HouseHours, Self::HouseDays];
 
     pub fn table(self) -> &'static str {
@@ -110,13 +133,14 @@ impl SumSource {
             Self::Quarters => "usage_quarter",
             Self::HouseQuarters | Self::HouseHours | Self::HouseDays => "usage_house_sum",
             Self::Blocks | Self::Days(_) => "usage_account_sum",
+            Self::Packed => "usage_day_packed",
         }
     }
 
     /// How many quarters one of its rows is of.
     pub fn width(self) -> i64 {
         match self {
-            Self::Quarters | Self::HouseQuarters => 1,
+            Self::Quarters | Self::HouseQuarters | Self::Packed => 1,
             Self::HouseHours => HOUR,
             Self::Blocks => BLOCK,
             Self::HouseDays | Self::Days(_) => DAY,
@@ -141,7 +165,7 @@ impl SumSource {
     /// What rows of the table are of this source, with AND after it.
     pub fn condition(self) -> String {
         match self {
-            Self::Quarters => String::new(),
+            Self::Quarters | Self::Packed => String::new(),
             Self::Blocks => format!("width = {BLOCK} AND shift = 0 AND "),
             Self::Days(shift) => format!("width = {DAY} AND shift = {shift} AND "),
             house => format!("width = {} AND ", house.width()),
@@ -161,6 +185,14 @@ impl SumPart {
     pub fn values(&self) -> Vec<i64> {
         let step = usize::try_from(self.source.width()).unwrap_or(1);
         self.ranges.iter().flat_map(|(from, to)| (*from..*to).step_by(step)).collect()
+    }
+
+    /// The days that it has quarters of, in order.
+    pub fn days(&self) -> Vec<i64> {
+        let days = self.ranges.iter().flat_map(|(from, to)| from.div_euclid(DAY)..=(to - 1).div_euclid(DAY));
+        let mut days: Vec<i64> = days.collect();
+        days.dedup();
+        days
     }
 
     /// The one stretch of it.
@@ -184,12 +216,14 @@ impl SumQuery {
     /// From where the time of a question is read: at each place from the widest sums that end
     /// within its span.
     pub(crate) fn parts(&self, folded: &Folded) -> Vec<SumPart> {
-        use SumSource::{Blocks, Days, HouseDays, HouseHours, HouseQuarters, Quarters};
+        use SumSource::{Blocks, Days, HouseDays, HouseHours, HouseQuarters, Packed, Quarters};
         let wide: Vec<SumSource> = if self.of_the_house() {
             vec![HouseDays, HouseHours, HouseQuarters]
         } else {
             let zones = folded.zones.iter().map(|zone| Days(zone.shift));
-            std::iter::once(Days(0)).chain(zones).chain([Blocks]).collect()
+            // One account has few quarters.
+            let packed = self.filter.account.is_none().then_some(Packed);
+            std::iter::once(Days(0)).chain(zones).chain([Blocks]).chain(packed).collect()
         };
         let mut parts: Vec<SumPart> = Vec::new();
         let mut cuts = self.spans.iter().copied().peekable();
@@ -237,7 +271,12 @@ pub(crate) struct FoldedDay {
     /// How often it had been touched when its quarters were read.
     pub times: i64,
     pub sums: Vec<(SumSource, SumKey, UsageSum)>,
+    pub packed: PackedQuarters,
 }
+
+/// The quarters of a day, packed for each of what they are sums; the quarter of such a key is the
+/// first of the day.
+pub(crate) type PackedQuarters = HashMap<SumKey, Vec<u8>>;
 
 impl SumKey {
     /// The same for the whole house.
@@ -252,6 +291,11 @@ impl SumKey {
         self
     }
 }
+
+/// Reads all packed days, by the columns of [`SUM_KEY`], with the number of the day for its
+/// quarter.
+pub(crate) const PACKED_DAYS: &str =
+    "SELECT account_id, day, key_id, model, endpoint, ending, provider, upstream_model, quarters FROM usage_day_packed";
 
 /// The columns of a sum of the house, but for its time.
 pub(crate) const HOUSE_KEY: [&str; 5] = ["model", "endpoint", "ending", "provider", "upstream_model"];
@@ -340,6 +384,24 @@ mod tests {
         // Others do not read them.
         assert_eq!(parts("day,key", "UTC", &nepal), [(Days(0), vec![(Q, Q + 4 * DAY)])]);
         assert!(!parts("day,key", "Asia/Kolkata", &nepal).iter().any(|(source, _)| *source == Days(23)));
+    }
+
+    #[test]
+    fn hours_of_accounts_are_read_from_packed_days() {
+        use SumSource::{Blocks, Days, Packed, Quarters};
+        let packed = PackedDays { until: Q + 3 * DAY + BLOCK, touched: vec![FIRST + 1] };
+        let folded = Folded { packed, ..until(FIRST + 10) };
+        let found = parts("hour,account", "Asia/Kathmandu", &folded);
+        let first = Q - 23;
+        let quarters = vec![(Q + DAY, Q + 2 * DAY), (Q + 3 * DAY + BLOCK, first + 4 * DAY)];
+        assert_eq!(found, [(Packed, vec![(first, Q + DAY), (Q + 2 * DAY, Q + 3 * DAY + BLOCK)]), (Quarters, quarters)]);
+        let days = SumPart { source: Packed, ranges: found[0].1.clone() }.days();
+        assert_eq!(days, [FIRST - 1, FIRST, FIRST + 2, FIRST + 3]);
+        // Where wider sums fit they are read, and the house has its own.
+        let found = parts("key", "Asia/Kathmandu", &folded);
+        let sources: Vec<SumSource> = found.iter().map(|(source, _)| *source).collect();
+        assert_eq!(sources, [Packed, Days(0), Blocks, Quarters]);
+        assert!(!parts("hour", "Asia/Kathmandu", &folded).iter().any(|(source, _)| *source == Packed));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use super::Auditor;
 use super::quarters::Quarters;
+use crate::sums::days::DayQuarters;
 use crate::sums::folded::{DAY, SumSource};
 use crate::sums::{SumKeyRef, UsageSum};
 
@@ -24,11 +25,11 @@ impl DayFolds {
 /// What is made of the sums of a source, but for days of zones.
 fn made_of(source: SumSource) -> &'static [SumSource] {
     match source {
-        SumSource::Quarters => &[SumSource::Blocks, SumSource::HouseQuarters],
+        SumSource::Quarters => &[SumSource::Blocks, SumSource::HouseQuarters, SumSource::Packed],
         SumSource::Blocks => &[SumSource::Days(0)],
         SumSource::HouseQuarters => &[SumSource::HouseHours],
         SumSource::HouseHours => &[SumSource::HouseDays],
-        SumSource::HouseDays | SumSource::Days(_) => &[],
+        SumSource::HouseDays | SumSource::Days(_) | SumSource::Packed => &[],
     }
 }
 
@@ -37,6 +38,7 @@ fn shown(source: SumSource) -> String {
         SumSource::Days(0) => "of accounts".to_owned(),
         SumSource::Days(shift) => format!("of accounts, beginning {shift} quarters earlier,"),
         SumSource::Blocks => "of accounts by six hours".to_owned(),
+        SumSource::Packed => "of accounts by quarter of an hour".to_owned(),
         SumSource::HouseQuarters => "of the house by quarter of an hour".to_owned(),
         SumSource::HouseHours => "of the house by hour".to_owned(),
         SumSource::HouseDays | SumSource::Quarters => "of the house".to_owned(),
@@ -84,6 +86,7 @@ impl Auditor {
                 let within = within.into_iter().any(|zone| (zone.since..zone.until).contains(&begins));
                 within && self.folded.has(begins) && self.folded.has(begins + DAY - 1)
             }
+            SumSource::Packed => self.folded.packed.has(begins),
             _ => self.folded.has(begins),
         };
         if !read {
@@ -92,6 +95,23 @@ impl Auditor {
         let print = sum.print(of.digest(), self.weight());
         self.folds.entry(begins.div_euclid(DAY)).or_default().of(source).minus(sum, print);
         self.part_of_wider(source, of, sum);
+    }
+
+    /// A row of packed quarters. Its place is that of its day.
+    pub fn packed_day(&mut self, of: &SumKeyRef<'_>, packed: &[u8]) {
+        let day = of.quarter;
+        for one in DayQuarters(packed) {
+            match one {
+                Some((place, sum)) => {
+                    let of = SumKeyRef { quarter: day.saturating_mul(DAY) + place, ..*of };
+                    self.folded_sum(SumSource::Packed, &of, &sum);
+                }
+                None if self.folded.packed.touched.binary_search(&day).is_err() => {
+                    self.breach("I21", format!("day {day} since 1970: packed sums of accounts cannot be read"));
+                }
+                None => {}
+            }
+        }
     }
 
     /// Reports days of whose sums something is left.

@@ -13,6 +13,7 @@ mod damage;
 mod faults;
 mod hand;
 mod ledger_tables;
+mod merged;
 mod migrations;
 mod operators;
 mod power;

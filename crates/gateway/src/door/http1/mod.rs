@@ -1,6 +1,6 @@
 //! HTTP/1.1 with clients. One task serves a connection: it reads the head of a request, lets it be
 //! answered, and sends the reply. No other task and no queue is between the socket and whoever
-//! answers, and a connection on which nothing moves has no buffer (docs/decisions/0040).
+//! answers, and a connection on which nothing moves has no buffer (docs/decisions/0039).
 //!
 //! A client that leaves is noticed while its request is answered, and the answering is dropped: the
 //! call settles as one whose client left. A body is read when it is asked for. What a request did

@@ -1,6 +1,6 @@
 //! The file of an export: written while its job runs, handed out afterwards. Where replicas share a
 //! database it lies there in pieces, so that whichever is asked has it; otherwise in the data
-//! folder ([decision 39](../../../../../docs/decisions/0039-files-of-exports.md)).
+//! folder ([decision 38](../../../../../docs/decisions/0038-files-of-exports.md)).
 
 use super::job_runs::JobFailed;
 use crate::app::App;

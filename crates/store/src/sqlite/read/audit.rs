@@ -15,7 +15,7 @@ use crate::report::AuditReport;
 use crate::sqlite::fold::folded;
 use crate::sqlite::sums::summed_until;
 use crate::sqlite::unmerged::each_unmerged;
-use crate::sums::folded::SumSource;
+use crate::sums::folded::{PACKED_DAYS, SumSource};
 use crate::sums::{SUM_KEY, SUMS, SumKeyRef, UsageSum};
 use crate::verify::{
     ACCOUNT, AccountRow, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, StoredEntry, show,
@@ -68,6 +68,7 @@ pub(in crate::sqlite) fn audit(
     for source in SumSource::FOLDED {
         folded_sums(&snapshot, &mut auditor, source)?;
     }
+    packed_days(&snapshot, &mut auditor)?;
     let mut of_account =
         snapshot.prepare(&format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} FROM usage u WHERE u.account_id = ?1"))?;
     for account in auditor.doubtful() {
@@ -108,10 +109,10 @@ fn sums(snapshot: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// By the columns of [`SUM_KEY`], and the sums.
-fn stored_sum<'a>(r: &'a Row<'_>) -> Result<(SumKeyRef<'a>, UsageSum), StoreError> {
+/// By the columns of [`SUM_KEY`].
+fn sum_key<'a>(r: &'a Row<'_>) -> Result<SumKeyRef<'a>, StoreError> {
     let words = |i| Ok::<_, rusqlite::Error>(text(r, i)?.unwrap_or_default());
-    let of = SumKeyRef {
+    Ok(SumKeyRef {
         account: blob(r, 0)?.unwrap_or_default(),
         quarter: r.get(1)?,
         key: blob(r, 2)?.unwrap_or_default(),
@@ -120,7 +121,12 @@ fn stored_sum<'a>(r: &'a Row<'_>) -> Result<(SumKeyRef<'a>, UsageSum), StoreErro
         ending: r.get(5)?,
         provider: words(6)?,
         upstream_model: words(7)?,
-    };
+    })
+}
+
+/// By the columns of [`SUM_KEY`], and the sums.
+fn stored_sum<'a>(r: &'a Row<'_>) -> Result<(SumKeyRef<'a>, UsageSum), StoreError> {
+    let of = sum_key(r)?;
     let mut sum = UsageSum::default();
     for (place, value) in (SUM_KEY.len()..).zip(&mut sum.0) {
         *value = r.get(place)?;
@@ -135,6 +141,15 @@ fn folded_sums(snapshot: &Connection, auditor: &mut Auditor, source: SumSource) 
     while let Some(r) = rows.next()? {
         let (of, sum) = stored_sum(r)?;
         auditor.folded_sum(source, &of, &sum);
+    }
+    Ok(())
+}
+
+fn packed_days(snapshot: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
+    let mut all = snapshot.prepare(PACKED_DAYS)?;
+    let mut rows = all.query([])?;
+    while let Some(r) = rows.next()? {
+        auditor.packed_day(&sum_key(r)?, blob(r, SUM_KEY.len())?.unwrap_or_default());
     }
     Ok(())
 }
