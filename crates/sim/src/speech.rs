@@ -199,7 +199,8 @@ fn text(ask: &Ask, choice: &Choice, speaks: bool, left: usize) -> Words {
 
 /// Whoever is given subtitles and nothing else to do gives them back, cue by cue.
 fn subtitles<'a>(ask: &'a Ask, choice: &Choice) -> Option<&'a str> {
-    let place = ask.last_user.find("WEBVTT\n").filter(|_| choice.is(S::Plain))?;
+    let free = choice.is(S::Plain) && choice.number("tokens").or(choice.number("chunks")).is_none();
+    let place = ask.last_user.find("WEBVTT\n").filter(|_| free)?;
     let begins = place == 0 || ask.last_user[..place].ends_with('\n');
     begins.then(|| &ask.last_user[place..])
 }

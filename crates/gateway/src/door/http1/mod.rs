@@ -21,7 +21,7 @@ use axum::body::Body;
 use channel::Channel;
 use head::{BadRequest, RequestHead, says};
 use http::{Request, Response, StatusCode, header};
-use reply::{ReplyTo, Sending, Sent};
+use reply::{ReplyEnd, ReplyTo, Sending};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -125,11 +125,11 @@ where
     let switches = reply.status() == StatusCode::SWITCHING_PROTOCOLS;
     let mut sending = Sending::new(reply, &to);
     match (poll_fn(|cx| sending.poll(cx, channel)).await, hand_over) {
-        (Ok(Sent::Broken) | Err(_), _) => After::Drop,
+        (Ok(ReplyEnd::Broken) | Err(_), _) => After::Drop,
         (Ok(_), hand_over) if switches => hand_over.map_or(After::Drop, After::HandOver),
-        (Ok(Sent::Last), _) => After::Close,
-        (Ok(Sent::Whole), _) if channel.is_at_end() => After::Again,
-        (Ok(Sent::Whole), _) => {
+        (Ok(ReplyEnd::Last), _) => After::Close,
+        (Ok(ReplyEnd::Whole), _) if channel.is_at_end() => After::Again,
+        (Ok(ReplyEnd::Whole), _) => {
             seat.linger();
             After::Close
         }

@@ -36,7 +36,7 @@ enum Ends {
 
 /// How a reply came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
+pub(super) enum ReplyEnd {
     /// The connection can be used again.
     Whole,
     /// The connection is closed, as was said or as the body needs it.
@@ -85,7 +85,7 @@ impl Sending {
     }
 
     /// Sends as much as there is, and is ready when all is sent.
-    pub fn poll(&mut self, cx: &mut Context<'_>, channel: &Channel) -> Poll<io::Result<Sent>> {
+    pub fn poll(&mut self, cx: &mut Context<'_>, channel: &Channel) -> Poll<io::Result<ReplyEnd>> {
         loop {
             let waits = self.gather(cx);
             while !self.front.is_empty() || !self.large.is_empty() || !self.tail.is_empty() {
@@ -95,9 +95,9 @@ impl Sending {
             if self.ended {
                 ready!(channel.poll_flush(cx))?;
                 return Poll::Ready(Ok(match (self.broken, self.stays) {
-                    (true, _) => Sent::Broken,
-                    (false, true) => Sent::Whole,
-                    (false, false) => Sent::Last,
+                    (true, _) => ReplyEnd::Broken,
+                    (false, true) => ReplyEnd::Whole,
+                    (false, false) => ReplyEnd::Last,
                 }));
             }
             if waits {
