@@ -37,8 +37,9 @@ const jobs = {
   },
   async talk() {
     const session = open();
-    await next(session, 'session.created');
-    const shown = task.configured && (await next(session, 'session.updated')).session;
+    // Both may come in one piece: whoever begins to listen for the second after the first has missed it.
+    const [, updated] = await Promise.all([next(session, 'session.created'), task.configured && next(session, 'session.updated')]);
+    const shown = updated?.session;
     const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hello!' }] };
     session.send({ type: 'conversation.item.create', item });
     session.send({ type: 'response.create', response: { output_modalities: ['text'] } });
