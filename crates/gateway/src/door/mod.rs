@@ -7,6 +7,7 @@ pub mod cors;
 pub mod counted;
 pub mod http1;
 mod http2;
+mod last_word;
 pub mod passing;
 pub mod peer;
 pub mod protocol;

@@ -6,6 +6,7 @@ use super::connections::{ConnectionLimits, Connections, Seat, SocketPlace};
 use super::cors::Admitted;
 use super::http1;
 use super::http2::Http2;
+use super::last_word::last_word;
 use super::peer::Peer;
 use super::protocol::{BegunStream, Protocol};
 use super::stalled_streams::StalledStreams;
@@ -17,7 +18,7 @@ use crate::shutdown::Shutdown;
 use axum::Router;
 use axum::body::Body;
 use futures_util::FutureExt as _;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use ipnet::IpNet;
 use std::io;
 use std::net::SocketAddr;
@@ -28,7 +29,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tollgate_wire::error::{self, Code, ErrorFormat};
+use tollgate_wire::error::Code;
 
 /// How long streams get to write their last event and close after they were cut: so long again
 /// while connections end, for a busy machine with many of them.
@@ -51,12 +52,7 @@ pub struct ServerContext {
 /// What is said to a connection for which there is no place, before anything is read of it.
 fn full() -> Vec<u8> {
     let text = "Too many connections are open; try again soon.";
-    let body = error::body(ErrorFormat::OpenAi, Code::Overloaded, text, None, "");
-    let head =
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 2\r\nconnection: close";
-    let mut full = format!("{head}\r\ncontent-length: {}\r\n\r\n", body.len()).into_bytes();
-    full.extend_from_slice(&body);
-    full
+    last_word(StatusCode::SERVICE_UNAVAILABLE, &["retry-after: 2"], Code::Overloaded, text)
 }
 
 /// Whatever answers requests.

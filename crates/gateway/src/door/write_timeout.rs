@@ -132,27 +132,14 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for WriteTimeoutIo<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::door::connections::{ConnectionLimits, Connections};
+    use crate::door::connections::test_place;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    fn place() -> SocketPlace {
-        let minute = Duration::from_secs(60);
-        let rules = ConnectionLimits {
-            most: 8,
-            per_peer: 8,
-            header_time: minute,
-            idle_time: minute,
-            handshakes: None,
-            trusted: Vec::new(),
-        };
-        Connections::new(rules, Default::default()).place([127, 0, 0, 1].into()).expect("a place")
-    }
 
     /// A reply that went out before its request was read: the rest is waited for, within limits.
     #[tokio::test(start_paused = true)]
     async fn what_still_comes_is_read_and_thrown_away() {
         let (ours, mut theirs) = tokio::io::duplex(16);
-        let mut timed = WriteTimeoutIo::new(ours, Duration::from_secs(30), place());
+        let mut timed = WriteTimeoutIo::new(ours, Duration::from_secs(30), test_place());
         timed.place.seat().linger();
         let client = async {
             theirs.write_all(&[0; 64 << 10]).await.expect("taken, though nobody wants it");
@@ -164,7 +151,7 @@ mod tests {
         shut.expect("closed");
 
         let (ours, _silent) = tokio::io::duplex(16);
-        let mut timed = WriteTimeoutIo::new(ours, Duration::from_secs(30), place());
+        let mut timed = WriteTimeoutIo::new(ours, Duration::from_secs(30), test_place());
         timed.place.seat().linger();
         let began = Instant::now();
         timed.shutdown().await.expect("closed");
@@ -174,7 +161,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_write_that_makes_no_progress_fails_after_the_limit() {
         let (ours, _theirs) = tokio::io::duplex(16);
-        let mut timed = WriteTimeoutIo::new(ours, Duration::from_secs(30), place());
+        let mut timed = WriteTimeoutIo::new(ours, Duration::from_secs(30), test_place());
         let began = Instant::now();
         let error = timed.write_all(&[0; 64]).await.expect_err("nobody reads");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -184,7 +171,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_reader_that_does_read_is_left_alone() {
         let (ours, mut theirs) = tokio::io::duplex(16);
-        let mut timed = WriteTimeoutIo::new(ours, Duration::from_secs(30), place());
+        let mut timed = WriteTimeoutIo::new(ours, Duration::from_secs(30), test_place());
         let reader = async {
             let mut all = Vec::new();
             let mut buf = [0; 8];

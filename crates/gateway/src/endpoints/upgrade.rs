@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tollgate_wire::error::Code;
+use tollgate_wire::http1::lists_word;
 
 /// The subprotocol that browsers offer beside their key, one of which a server must take.
 const REALTIME: &str = "realtime";
@@ -56,12 +57,7 @@ impl SocketRequest {
 }
 
 fn accept_key(headers: &HeaderMap, otherwise: &str) -> Result<HeaderValue, Refusal> {
-    let is = |name, value: &str| {
-        headers
-            .get(name)
-            .and_then(|found: &HeaderValue| found.to_str().ok())
-            .is_some_and(|found| found.split(',').any(|word| word.trim().eq_ignore_ascii_case(value)))
-    };
+    let is = |name, value| lists_word(headers.get_all(name).iter().map(HeaderValue::as_bytes), value);
     let key = headers.get(header::SEC_WEBSOCKET_KEY).filter(|_| {
         is(header::UPGRADE, "websocket") && is(header::CONNECTION, "upgrade") && is(header::SEC_WEBSOCKET_VERSION, "13")
     });

@@ -1,8 +1,10 @@
 //! HTTP/1.1 as clients may speak it, and as they must not: over bare sockets, byte by byte.
 
 use crate::house::{House, chat};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tollgate_store::Ending;
 
 async fn connected(house: &House) -> TcpStream {
     TcpStream::connect(house.running().address).await.expect("connected")
@@ -210,7 +212,7 @@ async fn a_request_cannot_hide_in_another() {
         ("transfer-encoding: chunked, identity\r\n", 501, "chunked"),
         ("transfer-encoding : chunked\r\n", 400, "HTTP/1.1"),
         ("transfer-encoding:\r\n chunked\r\n", 400, "HTTP/1.1"),
-        ("host: y\r\n", 400, "hosts"),
+        ("host: y\r\n", 400, "`Host`"),
         ("a: b\rc: d\r\n", 400, "HTTP/1.1"),
     ];
     for (more, expected, named) in requests {
@@ -291,4 +293,21 @@ async fn what_follows_the_last_request_is_not_begun() {
     assert!(rest.is_empty());
     house.quiet().await;
     assert!(house.all_rows().await.is_empty());
+}
+
+/// Some clients end a body with an empty line that its length does not count.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_line_behind_a_body_does_not_hide_that_the_client_left() {
+    let house = House::new().await;
+    house.sim.shut("/v1/chat/completions");
+    let mut socket = connected(&house).await;
+    socket.write_all((post(&house, &chat("hello").to_string()) + "\r\n").as_bytes()).await.expect("sent");
+    while house.sim.received().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    drop(socket);
+    house.quiet().await;
+    house.sim.open();
+    let rows = house.all_rows().await;
+    assert_eq!((rows.len(), rows[0].ending, rows[0].charge.nano()), (1, Ending::ClientLeft, 0));
 }

@@ -285,5 +285,20 @@ fn peer_of(address: IpAddr) -> IpAddr {
     }
 }
 
+/// A place for a test of something else.
+#[cfg(test)]
+pub fn test_place() -> SocketPlace {
+    let minute = Duration::from_secs(60);
+    let rules = ConnectionLimits {
+        most: 8,
+        per_peer: 8,
+        header_time: minute,
+        idle_time: minute,
+        handshakes: None,
+        trusted: Vec::new(),
+    };
+    Connections::new(rules, Default::default()).place([127, 0, 0, 1].into()).expect("a place")
+}
+
 #[cfg(test)]
 mod tests;

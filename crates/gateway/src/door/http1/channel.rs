@@ -4,7 +4,7 @@
 use super::head::{self, BadRequest, BodyLeft, LONGEST, RequestHead};
 use crate::door::protocol::BegunStream;
 use crate::door::tls::ClientStream;
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -34,6 +34,9 @@ struct State {
     go_on: Option<usize>,
     /// Where large steps of a body are read into.
     space: BytesMut,
+    /// Whether the last read was a full one: only then is a large step worth its memory. A length
+    /// that is only declared takes none.
+    flows: bool,
     /// Whom to wake when nobody reads the body any more.
     owner: Option<Waker>,
 }
@@ -41,8 +44,17 @@ struct State {
 impl Channel {
     pub fn new(begun: BegunStream) -> Channel {
         let (read, io) = begun.into_parts();
-        let (left, space) = (BodyLeft::NONE, BytesMut::new());
-        Channel(Mutex::new(State { io, read, seen: 0, left, lent: false, go_on: None, space, owner: None }))
+        Channel(Mutex::new(State {
+            io,
+            read,
+            seen: 0,
+            left: BodyLeft::NONE,
+            lent: false,
+            go_on: None,
+            space: BytesMut::new(),
+            flows: false,
+            owner: None,
+        }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -118,12 +130,15 @@ impl Channel {
             }
             return Poll::Pending;
         }
-        if !state.read.is_empty() {
-            return Poll::Pending;
-        }
-        match ready!(state.poll_read(cx)) {
-            Ok(read) if read > 0 => Poll::Pending,
-            _ => Poll::Ready(()),
+        loop {
+            state.skip_empty_lines();
+            if !state.read.is_empty() {
+                return Poll::Pending;
+            }
+            match ready!(state.poll_read(cx)) {
+                Ok(read) if read > 0 => {}
+                _ => return Poll::Ready(()),
+            }
         }
     }
 
@@ -154,9 +169,9 @@ impl Channel {
         poll_fn(|cx| self.poll_flush(cx)).await
     }
 
-    /// Closes our side, and with it the connection. Nobody reads of it afterwards.
+    /// Closes our side, and with it the connection. Whoever still has a body learns that it broke off.
     pub async fn close(&self) {
-        self.lock().left = BodyLeft::NONE;
+        self.lock().left = BodyLeft::Unknown;
         // The connection is over either way.
         let _ = poll_fn(|cx| Pin::new(&mut self.lock().io).poll_shutdown(cx)).await;
     }
@@ -181,9 +196,7 @@ impl Channel {
 impl State {
     /// The head of a request, if all of it has come.
     fn head(&mut self) -> Result<Option<RequestHead>, BadRequest> {
-        // RFC 9112, 2.2: empty lines before a request mean nothing.
-        let blank = self.read.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-        self.read.advance(blank);
+        self.skip_empty_lines();
         if self.read.is_empty() {
             self.seen = 0;
             return Ok(None);
@@ -199,6 +212,12 @@ impl State {
         self.seen = 0;
         self.take(length);
         Ok(Some(head))
+    }
+
+    /// RFC 9112, 2.2: empty lines before a request mean nothing.
+    fn skip_empty_lines(&mut self) {
+        let blank = self.read.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        self.take(blank);
     }
 
     /// The first so many bytes of what was read.
@@ -217,6 +236,7 @@ impl State {
         let mut buf = ReadBuf::uninit(&mut space);
         ready!(Pin::new(&mut self.io).poll_read(cx, &mut buf))?;
         let news = buf.filled();
+        self.flows = news.len() == READ;
         if self.read.is_empty() {
             self.read = Bytes::copy_from_slice(news);
         } else {
@@ -294,7 +314,7 @@ impl State {
             BodyLeft::Unknown => return Poll::Ready(Err(io::ErrorKind::InvalidData.into())),
         };
         let ahead = usize::try_from(ahead).unwrap_or(usize::MAX).min(LARGE);
-        if ahead <= READ {
+        if ahead <= READ || !self.flows {
             return self.poll_read(cx);
         }
         // A small rest of the space is not worth a read of its own.
@@ -303,6 +323,7 @@ impl State {
         }
         let read = ready!(tokio_util::io::poll_read_buf(Pin::new(&mut self.io), cx, &mut self.space))?;
         self.read = self.space.split().freeze();
+        self.flows = read >= READ;
         Poll::Ready(Ok(read))
     }
 
@@ -353,5 +374,66 @@ impl http_body::Body for RequestBody {
             BodyLeft::Length(left) => http_body::SizeHint::with_exact(*left),
             BodyLeft::Chunked(_) | BodyLeft::Unknown => http_body::SizeHint::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::door::connections::test_place;
+    use crate::door::write_timeout::WriteTimeoutIo;
+    use http_body_util::BodyExt as _;
+    use std::time::Duration;
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::{TcpListener, TcpStream};
+
+    /// A connection and its client.
+    async fn connection() -> (Arc<Channel>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (socket, _) = accepted.expect("accepted");
+        let io = WriteTimeoutIo::new(socket, Duration::from_secs(30), test_place());
+        (Arc::new(Channel::new(BegunStream::new(Bytes::new(), ClientStream::Plain(io)))), client.expect("connected"))
+    }
+
+    #[tokio::test]
+    async fn a_body_that_outlives_its_connection_is_not_whole() {
+        let (channel, mut client) = connection().await;
+        let mut body = channel.begin_body(BodyLeft::Length(100), false);
+        client.write_all(b"half").await.expect("sent");
+        let data = body.frame().await.expect("a piece").expect("it came").into_data().expect("data");
+        assert_eq!(data, "half");
+        channel.close().await;
+        assert!(!http_body::Body::is_end_stream(&body));
+        assert!(body.frame().await.expect("not the end").is_err());
+    }
+
+    #[tokio::test]
+    async fn a_length_alone_takes_no_memory() {
+        let (channel, mut client) = connection().await;
+        let mut body = channel.begin_body(BodyLeft::Length(1 << 30), false);
+        for _ in 0..3 {
+            client.write_all(b"little").await.expect("sent");
+            body.frame().await.expect("a piece").expect("it came");
+            assert_eq!(channel.lock().space.capacity(), 0);
+        }
+        // What comes quickly is read in large steps.
+        let (_client, sent) = tokio::join!(
+            async {
+                client.write_all(&vec![0; 1 << 20]).await.expect("sent");
+                client
+            },
+            async {
+                let mut largest = 0;
+                let mut read = 0;
+                while read < 1 << 20 {
+                    let piece = body.frame().await.expect("a piece").expect("it came").into_data().expect("data");
+                    (read, largest) = (read + piece.len(), largest.max(piece.len()));
+                }
+                largest
+            }
+        );
+        assert!(sent > READ, "{sent}");
     }
 }

@@ -90,7 +90,7 @@ pub(super) fn read(bytes: &Bytes) -> Result<Option<(usize, RequestHead)>, BadReq
 impl RequestHead {
     fn new(method: Method, uri: Uri, version: Version, headers: HeaderMap) -> Result<RequestHead, BadRequest> {
         if headers.get_all(HOST).iter().nth(1).is_some() {
-            return Err(bad("The request names several hosts."));
+            return Err(bad("The request has more than one `Host` header."));
         }
         let body = body(&headers, version)?;
         let modern = version == Version::HTTP_11;
@@ -110,7 +110,7 @@ impl RequestHead {
 /// Where the body ends. A length beside chunks is how requests are smuggled.
 fn body(headers: &HeaderMap, version: Version) -> Result<BodyLeft, BadRequest> {
     let lengths = headers.get_all(CONTENT_LENGTH).iter().map(HeaderValue::as_bytes);
-    let length = content_length(lengths).map_err(|_| bad("`Content-Length` is not one number."))?;
+    let length = content_length(lengths).map_err(|_| bad("`Content-Length` must be one number."))?;
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     let Some(coding) = codings.next() else { return Ok(BodyLeft::Length(length.unwrap_or(0))) };
     if length.is_some() {

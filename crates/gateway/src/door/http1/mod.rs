@@ -15,6 +15,7 @@ mod takeover;
 pub use takeover::ConnectionClaim;
 
 use super::connections::Seat;
+use super::last_word::last_word;
 use super::protocol::BegunStream;
 use super::unread;
 use axum::body::Body;
@@ -28,7 +29,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use takeover::HandOver;
 use tokio_util::sync::CancellationToken;
-use tollgate_wire::error::{self, Code, ErrorFormat};
+use tollgate_wire::error::Code;
 
 /// What becomes of a connection after a request.
 enum After {
@@ -55,7 +56,8 @@ pub async fn serve<F>(
             Ok(None) => break,
             Err(bad) => {
                 seat.linger();
-                if channel.say(&refused(bad)).await.is_err() {
+                let refused = last_word(bad.status, &[], Code::InvalidRequest, bad.text);
+                if channel.say(&refused).await.is_err() {
                     return;
                 }
                 break;
@@ -147,14 +149,4 @@ async fn settle(channel: &Arc<Channel>, status: StatusCode, seat: &Seat) -> bool
         seat.linger();
     }
     settled
-}
-
-/// What is said to a request that cannot be read.
-fn refused(bad: BadRequest) -> Vec<u8> {
-    let body = error::body(ErrorFormat::OpenAi, Code::InvalidRequest, bad.text, None, "");
-    let head = "content-type: application/json\r\nconnection: close";
-    let mut refused =
-        format!("HTTP/1.1 {}\r\n{head}\r\ncontent-length: {}\r\n\r\n", bad.status, body.len()).into_bytes();
-    refused.extend_from_slice(&body);
-    refused
 }

@@ -13,15 +13,17 @@ pub use pair::{BadPair, TlsPair};
 pub use stream::ClientStream;
 
 use super::connections::Seat;
+use super::last_word::last_word;
 use super::write_timeout::WriteTimeoutIo;
 use crate::metrics::TlsMeter;
 use crate::settings::TlsFiles;
 use arc_swap::ArcSwap;
+use http::StatusCode;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tollgate_wire::error::{self, Code, ErrorFormat};
+use tollgate_wire::error::Code;
 
 /// What a listening port serves with.
 pub struct TlsDoor {
@@ -86,9 +88,5 @@ impl TlsDoor {
 /// What is said to a client that speaks plain HTTP to a port with TLS.
 fn plain() -> Vec<u8> {
     let text = "This port speaks TLS: the address has to begin with https:// (wss:// for WebSockets).";
-    let body = error::body(ErrorFormat::OpenAi, Code::InvalidRequest, text, None, "");
-    let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close";
-    let mut plain = format!("{head}\r\ncontent-length: {}\r\n\r\n", body.len()).into_bytes();
-    plain.extend_from_slice(&body);
-    plain
+    last_word(StatusCode::BAD_REQUEST, &[], Code::InvalidRequest, text)
 }
