@@ -6,8 +6,8 @@
 
 use crate::who::caller::Caller;
 use crate::world::{Millis, World};
-use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use foldhash::HashMap;
+use ring::digest::{SHA256, digest};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, RwLock};
 use tollgate_store::{Store, StoreError};
@@ -24,7 +24,9 @@ const MAX_MISSES: usize = 10_000;
 pub type KeyHash = [u8; 32];
 
 pub fn hash(key: &str) -> KeyHash {
-    Sha256::digest(key.as_bytes()).into()
+    let mut hash = KeyHash::default();
+    hash.copy_from_slice(digest(&SHA256, key.as_bytes()).as_ref());
+    hash
 }
 
 #[derive(Default)]

@@ -4,7 +4,7 @@
 //! replicas that write for different accounts need not wait for each other. PostgreSQL computes the
 //! same in `chain.sql`; the audit recomputes it here for both engines.
 
-use sha2::{Digest, Sha256};
+use ring::digest::{self, SHA256};
 
 pub(crate) type Hash = [u8; 32];
 
@@ -67,16 +67,18 @@ impl Content<'_> {
     }
 }
 
-/// What is hashed, in one piece where it is short: most entries are.
+/// What is hashed, in one piece where it is short: most entries are. By `ring`, which takes half
+/// the time of `sha2` on processors that have no instructions for it.
 pub(crate) struct Packed {
     buffer: [u8; 512],
     len: usize,
-    hasher: Sha256,
+    /// What came before the buffer, where it was too much for it.
+    before: Option<digest::Context>,
 }
 
 impl Packed {
     pub fn new() -> Self {
-        Self { buffer: [0; 512], len: 0, hasher: Sha256::new() }
+        Self { buffer: [0; 512], len: 0, before: None }
     }
 
     pub fn raw(&mut self, bytes: &[u8]) {
@@ -85,8 +87,9 @@ impl Packed {
             self.len += bytes.len();
             return;
         }
-        self.hasher.update(&self.buffer[..self.len]);
-        self.hasher.update(bytes);
+        let before = self.before.get_or_insert_with(|| digest::Context::new(&SHA256));
+        before.update(&self.buffer[..self.len]);
+        before.update(bytes);
         self.len = 0;
     }
 
@@ -101,9 +104,18 @@ impl Packed {
         self.raw(bytes.unwrap_or_default());
     }
 
-    pub fn hash(mut self) -> Hash {
-        self.hasher.update(&self.buffer[..self.len]);
-        self.hasher.finalize().into()
+    pub fn hash(self) -> Hash {
+        let last = &self.buffer[..self.len];
+        let digest = match self.before {
+            None => digest::digest(&SHA256, last),
+            Some(mut before) => {
+                before.update(last);
+                before.finish()
+            }
+        };
+        let mut hash = Hash::default();
+        hash.copy_from_slice(digest.as_ref());
+        hash
     }
 }
 
