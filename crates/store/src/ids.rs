@@ -43,8 +43,11 @@ macro_rules! id_type {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str($prefix)?;
-                let text = encode(&self.0);
+                // In one piece: each piece may make a string grow.
+                let mut text = [0; $prefix.len() + TEXT_LEN];
+                let (prefix, number) = text.split_at_mut($prefix.len());
+                prefix.copy_from_slice($prefix.as_bytes());
+                number.copy_from_slice(&encode(&self.0));
                 f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
             }
         }
