@@ -22,7 +22,7 @@ pub struct Snapshot {
     /// The order in which an account's groups are tried. Each group is named once.
     pub auto_groups: Vec<String>,
     /// The same models for look-ups by calls: quick however many there are.
-    pub(crate) by_name: HashMap<String, Arc<Model>>,
+    pub(crate) by_name: foldhash::HashMap<String, Arc<Model>>,
     /// When prices change, and the version of all of them in between.
     pub(crate) periods: Arc<Periods>,
     /// What the next reading needs to know of this one (see [`crate::load_again`]).

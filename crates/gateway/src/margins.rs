@@ -1,10 +1,10 @@
 //! What was sold and what it cost, as an operator watches it: counters by model and provider.
 
+use foldhash::HashMap;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// Pairs of model and provider that are counted apart; those that come later are counted together.

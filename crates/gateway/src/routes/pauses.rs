@@ -8,7 +8,7 @@
 
 use crate::metrics::Metrics;
 use crate::world::Millis;
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tollgate_upstream::Provider;

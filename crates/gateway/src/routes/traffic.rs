@@ -3,8 +3,8 @@
 //! another. What came together is taken twice a minute and added to the store (`figures.rs`).
 
 use arc_swap::ArcSwap;
+use foldhash::HashMap;
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tollgate_store::{AccountId, CountedRoute, RouteCounts};

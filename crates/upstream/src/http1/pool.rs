@@ -2,9 +2,10 @@
 //! first, so that those above what is needed grow old and are closed.
 
 use super::connection::Connection;
+use foldhash::HashMap;
 use http::Uri;
 use http::uri::Authority;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
