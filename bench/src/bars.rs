@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::experiment::{Memory, Results, Shape};
 use crate::media::MediaFigures;
 use crate::pairs::Pairs;
+use crate::postgres::ReplicaFigures;
 use crate::realtime::LiveFigures;
 use crate::report::{added_p50, per_core_second, ratio, typical};
 use crate::subject::Kind;
@@ -39,7 +40,8 @@ pub fn all(results: &Results) -> Vec<Bar> {
     let pairs = results.pairs.as_ref().map(Pairs::bars);
     let media = results.media.as_ref().map(MediaFigures::bars);
     let live = results.live.as_ref().map(LiveFigures::bars);
-    traffic.into_iter().chain(pairs).chain(media).chain(live).flatten().collect()
+    let replicas = results.replicas.as_ref().map(ReplicaFigures::bars);
+    traffic.into_iter().chain(pairs).chain(media).chain(live).chain(replicas).flatten().collect()
 }
 
 fn traffic(results: &Results, memory: &Memory) -> Vec<Bar> {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::experiment::{Results, Shape};
 use crate::media::MediaFigures;
 use crate::pairs::Pairs;
+use crate::postgres::ReplicaFigures;
 use crate::realtime::LiveFigures;
 use crate::report::{added_p50s, median, per_core_second, ratios};
 use crate::subject::Kind;
@@ -80,6 +81,7 @@ pub fn figures(results: &Results) -> Vec<Figure> {
     all.extend(results.pairs.iter().flat_map(Pairs::figures));
     all.extend(results.media.iter().flat_map(MediaFigures::figures));
     all.extend(results.live.iter().flat_map(LiveFigures::figures));
+    all.extend(results.replicas.iter().flat_map(ReplicaFigures::figures));
     all
 }
 

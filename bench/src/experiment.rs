@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::children::{self, Held, Part};
 use crate::media::MediaFigures;
 use crate::pairs::Pairs;
+use crate::postgres::{ReplicaFigures, Server};
 use crate::realtime::LiveFigures;
 use crate::subject::{Kind, Place, Subject};
 use crate::{report, stat};
@@ -27,6 +28,8 @@ enum Only {
     Media,
     /// Sessions over a WebSocket.
     Realtime,
+    /// One replica and two on PostgreSQL.
+    Replicas,
 }
 
 #[derive(Args)]
@@ -48,6 +51,9 @@ pub struct Settings {
     /// Streams held open for the memory figure.
     #[arg(long, default_value_t = 2000)]
     idle_streams: usize,
+    /// The folder of a private PostgreSQL server (`scripts/postgres start DIR`), for replicas.
+    #[arg(long)]
+    postgres: Option<PathBuf>,
     /// Write all figures here as JSON.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -73,7 +79,7 @@ pub enum Shape {
 impl Shape {
     const ALL: [Self; 6] = [Self::Plain, Self::Latency20, Self::Latency0, Self::Stream, Self::Paced, Self::First];
 
-    fn arguments(self) -> &'static [&'static str] {
+    pub fn arguments(self) -> &'static [&'static str] {
         match self {
             Self::Plain => &["--model", "bench-0-0", "--connections", "64"],
             Self::Latency20 => &["--model", "bench-20-0", "--connections", "16", "--rate", "200"],
@@ -116,6 +122,7 @@ pub struct Results {
     pub pairs: Option<Pairs>,
     pub media: Option<MediaFigures>,
     pub live: Option<LiveFigures>,
+    pub replicas: Option<ReplicaFigures>,
 }
 
 pub fn run(settings: &Settings) -> anyhow::Result<()> {
@@ -169,6 +176,10 @@ fn measure_all(settings: &Settings, scratch: &std::path::Path) -> anyhow::Result
     }
     if wants(Only::Realtime) && place.tollgate.is_some() {
         results.live = Some(LiveFigures::measured(&place, rounds, seconds)?);
+    }
+    if let Some(dir) = settings.postgres.as_deref().filter(|_| wants(Only::Replicas) && place.tollgate.is_some()) {
+        let server = Server::of(dir)?;
+        results.replicas = Some(ReplicaFigures::measured(&place, &server, rounds, seconds)?);
     }
     Ok(results)
 }

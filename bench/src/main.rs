@@ -14,6 +14,7 @@ mod load;
 mod media;
 mod pace;
 mod pairs;
+mod postgres;
 mod proxy;
 mod realtime;
 mod replies;

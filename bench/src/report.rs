@@ -7,6 +7,7 @@ use crate::compare;
 use crate::experiment::{Figures, Results, Shape};
 use crate::media::MediaFigures;
 use crate::pairs::Pairs;
+use crate::postgres::ReplicaFigures;
 use crate::realtime::LiveFigures;
 use crate::subject::Kind;
 
@@ -74,6 +75,9 @@ pub fn print(results: &Results) {
     }
     if let Some(live) = &results.live {
         live.print();
+    }
+    if let Some(replicas) = &results.replicas {
+        replicas.print();
     }
     println!();
     for bar in bars::all(results) {
@@ -174,8 +178,10 @@ pub fn json(results: &Results) -> Value {
     let pairs = results.pairs.as_ref().map(Pairs::json);
     let media = results.media.as_ref().map(MediaFigures::json);
     let live = results.live.as_ref().map(LiveFigures::json);
+    let replicas = results.replicas.as_ref().map(ReplicaFigures::json);
     let figures: Vec<_> = compare::figures(results).iter().map(compare::Figure::json).collect();
     json!({
-        "figures": figures, "measurements": rounds, "memory": memory, "dialects": pairs, "media": media, "realtime": live, "bars": bars,
+        "figures": figures, "measurements": rounds, "memory": memory, "dialects": pairs, "media": media, "realtime": live, "replicas": replicas,
+        "bars": bars,
     })
 }

@@ -35,6 +35,26 @@ impl Sample {
     }
 }
 
+/// CPU time of a process and of all its children, those that ended included.
+pub fn family_cpu_seconds(pid: u32) -> anyhow::Result<f64> {
+    let mut ticks = 0.0;
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(one) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        // A process that is gone meanwhile is counted by its parent.
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/{one}/stat")) else { continue };
+        let Some((_, fields)) = stat.rsplit_once(") ") else { continue };
+        let fields: Vec<f64> = fields.split(' ').map(|text| text.parse().unwrap_or(0.0)).collect();
+        let sum = |places: &[usize]| places.iter().filter_map(|place| fields.get(*place)).sum::<f64>();
+        if one == pid {
+            ticks += sum(&[11, 12, 13, 14]);
+        } else if fields.get(1) == Some(&f64::from(pid)) {
+            ticks += sum(&[11, 12]);
+        }
+    }
+    Ok(ticks / TICKS)
+}
+
 /// Processes that wanted to run during the last minute.
 pub fn load_average() -> Option<f64> {
     std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()

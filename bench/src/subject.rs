@@ -57,15 +57,17 @@ impl Subject {
                 Ok(subject(part, "none".to_string()))
             }
             Kind::Tollgate => {
-                let executable = place.tollgate.as_deref().context("no tollgate given")?;
-                let dir = place.scratch.join(name);
-                let config = tollgate::write_config(&dir, addr, place.upstream)?;
-                let key = tollgate::create_key(executable, &config)?;
-                let config = path_text(&config)?;
-                let part = Part::server(executable, &["serve", "--config", config], place.subject_core, addr)?;
+                let (part, key) = serve(place, name, addr, None, None)?;
                 Ok(subject(part, key))
             }
         }
+    }
+
+    /// A replica of tollgate on this database of PostgreSQL; without a key it makes one.
+    pub fn on_database(place: &Place, name: &str, url: &str, key: Option<&str>) -> anyhow::Result<Self> {
+        let addr = free_address()?;
+        let (part, key) = serve(place, name, addr, Some(url), key)?;
+        Ok(Self { kind: Kind::Tollgate, addr, key, part: Some(part) })
     }
 
     /// A bare relay of WebSocket messages, in the place of the proxy.
@@ -81,6 +83,22 @@ impl Subject {
     pub fn sample(&self) -> anyhow::Result<Option<Sample>> {
         self.part.as_ref().map(|part| Sample::of(part.pid())).transpose()
     }
+}
+
+/// Starts tollgate, and gives it an account with a key where none is given.
+fn serve(
+    place: &Place,
+    name: &str,
+    addr: SocketAddr,
+    database: Option<&str>,
+    key: Option<&str>,
+) -> anyhow::Result<(Part, String)> {
+    let executable = place.tollgate.as_deref().context("no tollgate given")?;
+    let config = tollgate::write_config(&place.scratch.join(name), addr, place.upstream, database)?;
+    let key = key.map_or_else(|| tollgate::create_key(executable, &config), |key| Ok(key.to_owned()))?;
+    let config = path_text(&config)?;
+    let part = Part::server(executable, &["serve", "--config", config], place.subject_core, addr)?;
+    Ok((part, key))
 }
 
 fn path_text(path: &Path) -> anyhow::Result<&str> {

@@ -15,8 +15,14 @@ use crate::media::Media;
 use crate::replies::MODELS;
 use crate::tongue::Tongue;
 
-/// Writes `tollgate.toml` and the catalog; returns the path of the former.
-pub fn write_config(dir: &Path, listen: SocketAddr, upstream: SocketAddr) -> anyhow::Result<PathBuf> {
+/// Writes `tollgate.toml` and the catalog; returns the path of the former. Without a database the
+/// ledger is on SQLite.
+pub fn write_config(
+    dir: &Path,
+    listen: SocketAddr,
+    upstream: SocketAddr,
+    database: Option<&str>,
+) -> anyhow::Result<PathBuf> {
     let catalog = dir.join("catalog");
     fs::create_dir_all(&catalog)?;
     let models = MODELS.iter().map(|model| {
@@ -43,8 +49,9 @@ pub fn write_config(dir: &Path, listen: SocketAddr, upstream: SocketAddr) -> any
          [[model.\"{MODEL}\".route]]\nprovider = \"bench\"\nupstream_model = \"{MODEL}\"\n\n"
     );
     fs::write(catalog.join("bench.toml"), models.chain(spoken).chain(media).chain([live]).collect::<String>())?;
+    let database = database.map_or_else(String::new, |url| format!("database = \"{url}\"\n"));
     let config = format!(
-        "listen = \"{listen}\"\ndata_dir = \"data\"\ncatalog_dir = \"catalog\"\n\n[limits]\nspool_bytes = \"16GiB\"\n\n\
+        "{database}listen = \"{listen}\"\ndata_dir = \"data\"\ncatalog_dir = \"catalog\"\n\n[limits]\nspool_bytes = \"16GiB\"\n\n\
          [realtime]\nsessions_per_key = 10_000\nsessions_per_account = 10_000\nbytes_per_second = \"4GiB\"\n\
          events_per_second = 1_000_000\n\n\
          [provider.bench]\nkind = \"openai\"\nbase_url = \"http://{upstream}/v1\"\n"
