@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::experiment::{Memory, Results, Shape};
+use crate::flat::FlatFigures;
 use crate::media::MediaFigures;
 use crate::pairs::Pairs;
 use crate::postgres::ReplicaFigures;
@@ -40,8 +41,9 @@ pub fn all(results: &Results) -> Vec<Bar> {
     let pairs = results.pairs.as_ref().map(Pairs::bars);
     let media = results.media.as_ref().map(MediaFigures::bars);
     let live = results.live.as_ref().map(LiveFigures::bars);
+    let flat = results.flat.as_ref().map(FlatFigures::bars);
     let replicas = results.replicas.as_ref().map(ReplicaFigures::bars);
-    traffic.into_iter().chain(pairs).chain(media).chain(live).chain(replicas).flatten().collect()
+    traffic.into_iter().chain(pairs).chain(media).chain(live).chain(replicas).chain(flat).flatten().collect()
 }
 
 fn traffic(results: &Results, memory: &Memory) -> Vec<Bar> {

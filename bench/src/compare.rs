@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::experiment::{Results, Shape};
+use crate::flat::FlatFigures;
 use crate::media::MediaFigures;
 use crate::pairs::Pairs;
 use crate::postgres::ReplicaFigures;
@@ -81,6 +82,7 @@ pub fn figures(results: &Results) -> Vec<Figure> {
     all.extend(results.pairs.iter().flat_map(Pairs::figures));
     all.extend(results.media.iter().flat_map(MediaFigures::figures));
     all.extend(results.live.iter().flat_map(LiveFigures::figures));
+    all.extend(results.flat.iter().flat_map(FlatFigures::figures));
     all.extend(results.replicas.iter().flat_map(ReplicaFigures::figures));
     all
 }

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use crate::children::{self, Held, Part};
+use crate::flat::FlatFigures;
 use crate::media::MediaFigures;
 use crate::pairs::Pairs;
 use crate::postgres::{ReplicaFigures, Server};
@@ -30,6 +31,8 @@ enum Only {
     Realtime,
     /// One replica and two on PostgreSQL.
     Replicas,
+    /// A gateway that has grown, beside a new one.
+    Flat,
 }
 
 #[derive(Args)]
@@ -54,6 +57,10 @@ pub struct Settings {
     /// The folder of a private PostgreSQL server (`scripts/postgres start DIR`), for replicas.
     #[arg(long)]
     postgres: Option<PathBuf>,
+    /// A data folder with many accounts and calls (`ledger_bars --write-history DIR`), for what a
+    /// call costs a gateway that has grown.
+    #[arg(long)]
+    history: Option<PathBuf>,
     /// Write all figures here as JSON.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -123,6 +130,7 @@ pub struct Results {
     pub media: Option<MediaFigures>,
     pub live: Option<LiveFigures>,
     pub replicas: Option<ReplicaFigures>,
+    pub flat: Option<FlatFigures>,
 }
 
 pub fn run(settings: &Settings) -> anyhow::Result<()> {
@@ -180,6 +188,10 @@ fn measure_all(settings: &Settings, scratch: &std::path::Path) -> anyhow::Result
     if let Some(dir) = settings.postgres.as_deref().filter(|_| wants(Only::Replicas) && place.tollgate.is_some()) {
         let server = Server::of(dir)?;
         results.replicas = Some(ReplicaFigures::measured(&place, &server, rounds, seconds)?);
+    }
+    if let Some(history) = settings.history.as_deref().filter(|_| wants(Only::Flat) && place.tollgate.is_some()) {
+        let history = history.canonicalize().context("the data folder")?;
+        results.flat = Some(FlatFigures::measured(&place, &history, rounds, seconds)?);
     }
     Ok(results)
 }

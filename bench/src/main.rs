@@ -8,6 +8,7 @@ mod bars;
 mod children;
 mod compare;
 mod experiment;
+mod flat;
 mod http1;
 mod live;
 mod load;

@@ -15,6 +15,7 @@ use crate::experiment::{Figures, Shape, measure};
 use crate::report::{median, per_core_second};
 use crate::stat;
 use crate::subject::{Kind, Place, Subject};
+use crate::tollgate::Grown;
 
 /// A private server, started by `scripts/postgres start DIR`.
 pub struct Server {
@@ -71,8 +72,9 @@ pub struct ReplicaFigures(Vec<Round>);
 impl ReplicaFigures {
     pub fn measured(place: &Place, server: &Server, rounds: usize, seconds: f64) -> anyhow::Result<Self> {
         let proxy = Subject::start(Kind::Proxy, place, "replicas")?;
-        let first = Subject::on_database(place, "replica-1", &server.url, None)?;
-        let second = Subject::on_database(place, "replica-2", &server.url, Some(&first.key))?;
+        let grown = Grown { database: Some(&server.url), ..Grown::default() };
+        let first = Subject::grown(place, "replica-1", grown, None)?;
+        let second = Subject::grown(place, "replica-2", grown, Some(&first.key))?;
         let mut all = Vec::new();
         for round in 0..=rounds {
             eprintln!("round {round} of {rounds}: replicas on PostgreSQL");

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::bars::{self, mebibytes, per_stream};
 use crate::compare;
 use crate::experiment::{Figures, Results, Shape};
+use crate::flat::FlatFigures;
 use crate::media::MediaFigures;
 use crate::pairs::Pairs;
 use crate::postgres::ReplicaFigures;
@@ -78,6 +79,9 @@ pub fn print(results: &Results) {
     }
     if let Some(replicas) = &results.replicas {
         replicas.print();
+    }
+    if let Some(flat) = &results.flat {
+        flat.print();
     }
     println!();
     for bar in bars::all(results) {
@@ -179,9 +183,10 @@ pub fn json(results: &Results) -> Value {
     let media = results.media.as_ref().map(MediaFigures::json);
     let live = results.live.as_ref().map(LiveFigures::json);
     let replicas = results.replicas.as_ref().map(ReplicaFigures::json);
+    let flat = results.flat.as_ref().map(FlatFigures::json);
     let figures: Vec<_> = compare::figures(results).iter().map(compare::Figure::json).collect();
     json!({
-        "figures": figures, "measurements": rounds, "memory": memory, "dialects": pairs, "media": media, "realtime": live, "replicas": replicas,
+        "figures": figures, "measurements": rounds, "memory": memory, "dialects": pairs, "media": media, "realtime": live, "replicas": replicas, "flat": flat,
         "bars": bars,
     })
 }

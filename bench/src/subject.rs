@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use crate::children::{Part, free_address};
 use crate::stat::Sample;
-use crate::tollgate;
+use crate::tollgate::{self, Grown};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -57,16 +57,16 @@ impl Subject {
                 Ok(subject(part, "none".to_string()))
             }
             Kind::Tollgate => {
-                let (part, key) = serve(place, name, addr, None, None)?;
+                let (part, key) = serve(place, name, addr, Grown::default(), None)?;
                 Ok(subject(part, key))
             }
         }
     }
 
-    /// A replica of tollgate on this database of PostgreSQL; without a key it makes one.
-    pub fn on_database(place: &Place, name: &str, url: &str, key: Option<&str>) -> anyhow::Result<Self> {
+    /// A tollgate that is not new; without a key it makes one.
+    pub fn grown(place: &Place, name: &str, grown: Grown<'_>, key: Option<&str>) -> anyhow::Result<Self> {
         let addr = free_address()?;
-        let (part, key) = serve(place, name, addr, Some(url), key)?;
+        let (part, key) = serve(place, name, addr, grown, key)?;
         Ok(Self { kind: Kind::Tollgate, addr, key, part: Some(part) })
     }
 
@@ -90,11 +90,11 @@ fn serve(
     place: &Place,
     name: &str,
     addr: SocketAddr,
-    database: Option<&str>,
+    grown: Grown<'_>,
     key: Option<&str>,
 ) -> anyhow::Result<(Part, String)> {
     let executable = place.tollgate.as_deref().context("no tollgate given")?;
-    let config = tollgate::write_config(&place.scratch.join(name), addr, place.upstream, database)?;
+    let config = tollgate::write_config(&place.scratch.join(name), addr, place.upstream, grown)?;
     let key = key.map_or_else(|| tollgate::create_key(executable, &config), |key| Ok(key.to_owned()))?;
     let config = path_text(&config)?;
     let part = Part::server(executable, &["serve", "--config", config], place.subject_core, addr)?;

@@ -15,17 +15,23 @@ use crate::media::Media;
 use crate::replies::MODELS;
 use crate::tongue::Tongue;
 
-/// Writes `tollgate.toml` and the catalog; returns the path of the former. Without a database the
-/// ledger is on SQLite.
-pub fn write_config(
-    dir: &Path,
-    listen: SocketAddr,
-    upstream: SocketAddr,
-    database: Option<&str>,
-) -> anyhow::Result<PathBuf> {
+/// Where a tollgate differs from one that is new.
+#[derive(Clone, Copy, Default)]
+pub struct Grown<'a> {
+    /// The ledger is in this database of PostgreSQL instead of on SQLite.
+    pub database: Option<&'a str>,
+    /// It goes on with this data.
+    pub data: Option<&'a Path>,
+    /// Models beside those that are asked for.
+    pub models: usize,
+}
+
+/// Writes `tollgate.toml` and the catalog; returns the path of the former.
+pub fn write_config(dir: &Path, listen: SocketAddr, upstream: SocketAddr, grown: Grown<'_>) -> anyhow::Result<PathBuf> {
     let catalog = dir.join("catalog");
     fs::create_dir_all(&catalog)?;
-    let models = MODELS.iter().map(|model| {
+    let more = (0..grown.models).map(|number| format!("model-{number}"));
+    let models = MODELS.iter().map(|model| (*model).to_owned()).chain(more).map(|model| {
         format!(
             "[model.\"{model}\"]\ncontext_window = 128_000\nmax_output_tokens = 4_096\n\
              [model.\"{model}\".price]\ninput = 150_000\noutput = 600_000\n\
@@ -49,9 +55,10 @@ pub fn write_config(
          [[model.\"{MODEL}\".route]]\nprovider = \"bench\"\nupstream_model = \"{MODEL}\"\n\n"
     );
     fs::write(catalog.join("bench.toml"), models.chain(spoken).chain(media).chain([live]).collect::<String>())?;
-    let database = database.map_or_else(String::new, |url| format!("database = \"{url}\"\n"));
+    let database = grown.database.map_or_else(String::new, |url| format!("database = \"{url}\"\n"));
+    let data = grown.data.unwrap_or(Path::new("data")).display();
     let config = format!(
-        "{database}listen = \"{listen}\"\ndata_dir = \"data\"\ncatalog_dir = \"catalog\"\n\n[limits]\nspool_bytes = \"16GiB\"\n\n\
+        "{database}listen = \"{listen}\"\ndata_dir = \"{data}\"\ncatalog_dir = \"catalog\"\n\n[limits]\nspool_bytes = \"16GiB\"\n\n\
          [realtime]\nsessions_per_key = 10_000\nsessions_per_account = 10_000\nbytes_per_second = \"4GiB\"\n\
          events_per_second = 1_000_000\n\n\
          [provider.bench]\nkind = \"openai\"\nbase_url = \"http://{upstream}/v1\"\n"

@@ -1,5 +1,6 @@
 //! The bars the ledger has to meet, measured one after another, each printed with `met` or
-//! `NOT met`; exits 1 if one is not. `ledger_bars [--entries N] [--only NAME]…`; see
+//! `NOT met`; exits 1 if one is not. `ledger_bars [--entries N] [--only NAME]…`; with
+//! `--write-history DIR` it makes a large ledger for `tollgate-bench` instead; see
 //! `docs/performance.md`. PostgreSQL is a private server with real syncs.
 
 use std::sync::Arc;
@@ -24,6 +25,10 @@ async fn main() -> Result<std::process::ExitCode, Failure> {
     if let Some(dir) = after("--die-in").next() {
         let number = |name| after(name).next().ok_or("how many?").map(|n| n.parse::<u64>());
         return die(dir.as_ref(), number("--open")??, number("--history")??).await;
+    }
+    if let Some(dir) = after("--write-history").next() {
+        let number = |name, usual| after(name).next().map_or(Ok(usual), |n| n.parse::<u64>());
+        return history(dir.as_ref(), number("--accounts", 1_000_000)?, number("--calls", 20_000_000)?).await;
     }
     let mut met = true;
     for name in NAMES.iter().filter(|name| only.is_empty() || only.iter().any(|o| o == *name)) {
@@ -162,6 +167,23 @@ async fn verify(entries: u64) -> Result<bool, Failure> {
     Ok(tell(&format!("verify {} entries (SQLite)", report.entries), found, &format!("< {bar:.0?}"), elapsed < bar))
 }
 
+/// A data folder with so many accounts and finished calls, which the gateway is measured on.
+async fn history(dir: &std::path::Path, accounts: u64, calls: u64) -> Result<std::process::ExitCode, Failure> {
+    let place = DataLocation { url: "sqlite".into(), data_dir: dir.into() };
+    let started = Instant::now();
+    // By the clock of the machine, as the gateway that follows.
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_millis();
+    let clock = TestClock::default();
+    clock.advance(i64::try_from(now)? - clock.now());
+    let store = Store::open(place, Options::default(), clock.world(1)).await?.store;
+    let load = Load::prepare(&store, accounts).await?;
+    store.shut().await;
+    drop(store);
+    load.write_history(dir, calls, clock.now() - 86_400_000)?;
+    println!("{accounts} accounts and {calls} calls were made in {:?}", started.elapsed());
+    Ok(std::process::ExitCode::SUCCESS)
+}
+
 /// A process that dies with so many calls open, and a video that has been open for as long as it
 /// took to write so many entries: how long the next one takes to be ready.
 async fn restart(open: u64, history: u64) -> Result<bool, Failure> {
@@ -182,7 +204,7 @@ async fn restart(open: u64, history: u64) -> Result<bool, Failure> {
         return Err(format!("{resolved} of {open} holds were resolved").into());
     }
     let what = format!("start after a crash with {open} open holds, {history} entries (SQLite)");
-    Ok(tell(&what, format!("{elapsed:.2?}"), "< 5 s", elapsed < Duration::from_secs(5)))
+    Ok(tell(&what, format!("{elapsed:.2?}"), "< 2 s", elapsed < Duration::from_secs(2)))
 }
 
 /// The process that dies.

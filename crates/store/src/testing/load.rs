@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tollgate_catalog::{Money, Price};
 
 use super::price;
@@ -28,31 +29,8 @@ pub struct Load {
 
 impl Load {
     pub async fn prepare(store: &Store, accounts: u64) -> Result<Self, StoreError> {
-        let mut owners = Vec::new();
-        for i in 0..accounts {
-            let account = store.create_account(NewAccount { name: format!("a{i}"), ..Default::default() }).await?.id;
-            let credit = Credit {
-                id: format!("start-{i}"),
-                account,
-                kind: CreditKind::TopUp,
-                pot: Pot::Paid,
-                amount: Money::from_nano(1_000_000_000_000_000),
-                expires_at: None,
-                reason: "load".into(),
-                actor: "example".into(),
-            };
-            store.credit(credit).await?;
-            let new = NewKey {
-                account,
-                name: "k".into(),
-                expires_at: None,
-                models: None,
-                cidrs: None,
-                limits: Limits::default(),
-                scope: Default::default(),
-            };
-            owners.push((account, store.create_key(new, &format!("sk-{i:048}")).await?.id));
-        }
+        // Many at once share a commit.
+        let owners = stream::iter(0..accounts).map(|number| owner(store, number)).buffered(1_000).try_collect().await?;
         Ok(Self { owners, price: price(1_000_000) })
     }
 
@@ -99,6 +77,32 @@ impl Load {
         let history = Calls { owners: &self.owners, price: self.price.clone(), hold: HELD, charge: CHARGED, row };
         fill(dir, &history, calls)
     }
+}
+
+/// An account with a key and more money than it can spend.
+async fn owner(store: &Store, number: u64) -> Result<Owner, StoreError> {
+    let account = store.create_account(NewAccount { name: format!("a{number}"), ..Default::default() }).await?.id;
+    let credit = Credit {
+        id: format!("start-{number}"),
+        account,
+        kind: CreditKind::TopUp,
+        pot: Pot::Paid,
+        amount: Money::from_nano(1_000_000_000_000_000),
+        expires_at: None,
+        reason: "load".into(),
+        actor: "example".into(),
+    };
+    store.credit(credit).await?;
+    let new = NewKey {
+        account,
+        name: "k".into(),
+        expires_at: None,
+        models: None,
+        cidrs: None,
+        limits: Limits::default(),
+        scope: Default::default(),
+    };
+    Ok((account, store.create_key(new, &format!("sk-{number:048}")).await?.id))
 }
 
 fn facts(key: KeyId, at: i64) -> UsageFacts {
