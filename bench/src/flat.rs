@@ -1,5 +1,5 @@
-//! Whether a call costs the same when everything has grown: plain calls of a new gateway, and of one
-//! with 5,000 models and a ledger full of accounts and calls, in turn.
+//! Whether a call costs the same when everything has grown: plain calls of a new gateway, and of
+//! one with 5,000 models and a ledger full of accounts and calls, in turn.
 
 use std::path::Path;
 

@@ -169,7 +169,8 @@ impl Channel {
         poll_fn(|cx| self.poll_flush(cx)).await
     }
 
-    /// Closes our side, and with it the connection. Whoever still has a body learns that it broke off.
+    /// Closes our side, and with it the connection. Whoever still has a body learns that it broke
+    /// off.
     pub async fn close(&self) {
         self.lock().left = BodyLeft::Unknown;
         // The connection is over either way.
