@@ -57,6 +57,8 @@ pub struct Options {
     /// So many sums of usage wait at most to be merged into the table of sums; on PostgreSQL so
     /// many calls of a replica, or a few more.
     pub sums_apart: u32,
+    /// Quarters of accounts that are added up and stored at a time when a day is folded (SQLite).
+    pub fold_part: u32,
     /// All that customers may store of responses and conversations, over all accounts.
     pub stored_bytes: u64,
     /// What the disk must have left for the ledger before anything is stored for customers
@@ -119,6 +121,7 @@ impl Default for Options {
             journal_segment: 4 << 20,
             old_after: 250_000,
             sums_apart: 4_000,
+            fold_part: 500,
             stored_bytes: 8 << 30,
             disk_reserve: 64 << 20,
             idem_retention: Duration::from_secs(24 * 3600),

@@ -20,6 +20,9 @@ const SOCIAL: Duration = Duration::from_secs(1);
 const WORKFLOWS: Duration = Duration::from_secs(5);
 /// The whole ledger is recomputed; what it finds is the metric `ledger_drift`.
 const AUDIT: Duration = Duration::from_secs(3_600);
+/// A very large ledger is audited less often: between two audits there are so many times as long
+/// as one took.
+const AUDIT_REST: u32 = 20;
 
 /// And every minute what has changed since.
 const AUDIT_CHANGED: Duration = Duration::from_secs(60);
@@ -98,8 +101,12 @@ fn start(app: &Arc<App>, pause: Duration, round: Round) {
                 _ = tick.tick() => {}
                 () = worker.shutdown.ended.cancelled() => return,
             }
+            let begun = tokio::time::Instant::now();
             if let Err(error) = run(&worker, round).await {
                 tracing::warn!(?round, %error, "a round failed");
+            }
+            if matches!(round, Round::Audit) {
+                tick.reset_after(pause.max(begun.elapsed() * AUDIT_REST));
             }
         }
     });

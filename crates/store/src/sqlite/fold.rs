@@ -1,34 +1,32 @@
-//! Time that is over is added up once more (`sums/folded.rs`), on the embedded engine. A reader
-//! adds a day up, so that no call waits for that; the writer stores it, unless the day was touched
-//! meanwhile.
+//! Time that is over is added up once more (`sums/folded.rs`), on the embedded engine. A day is
+//! added up in parts (`fold/day.rs`): a reader reads one and the writer stores it, so that no call
+//! waits for more than that. The day stays touched until its last part is there, and nobody reads
+//! what is stored of it before. Where it is touched once more on the way, it is begun again.
 
-use std::collections::{BTreeSet, HashMap};
+pub(super) mod day;
+
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
+use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
+use self::day::FoldingDay;
 use super::SqliteEngine;
 use super::sums::summed_until;
 use super::writer::apply::Apply;
 use super::writer::ops::Op;
 use crate::error::StoreError;
-use crate::ids::{AccountId, KeyId};
-use crate::sums::days::pack_quarter;
-use crate::sums::folded::{
-    BLOCK, DAY, Folded, FoldedDay, HOUR, HOUSE_KEY, PackedDays, PackedQuarters, SumSource, over,
-};
-use crate::sums::{SUM_KEY, SUMS, SumKey, UsageSum};
+use crate::sums::folded::{BLOCK, DAY, Folded, FoldedPart, HOUR, HOUSE_KEY, PackedDays, TouchedDay, over};
+use crate::sums::{SUM_KEY, SUMS, SumKey};
 
 pub(in crate::sqlite) enum FoldStep {
     /// Quarters before this one are over.
     Over(i64),
-    Day(FoldedDay),
+    /// So many sums that were stored of a day are taken away.
+    Clear(TouchedDay, u32),
+    Part(FoldedPart),
 }
 
-static QUARTERS: LazyLock<String> = LazyLock::new(|| {
-    let columns: Vec<&str> = SUM_KEY.iter().chain(SUMS.iter()).copied().collect();
-    format!("SELECT {} FROM usage_quarter WHERE quarter >= ?1 AND quarter < ?2", columns.join(", "))
-});
 static ACCOUNTS: LazyLock<String> = LazyLock::new(|| {
     let key: Vec<&str> = ["width", "shift"].into_iter().chain(SUM_KEY).collect();
     insert("usage_account_sum", &key)
@@ -44,6 +42,24 @@ const TOUCH_OVER: &str = "WITH RECURSIVE d (day) AS (\
        SELECT (SELECT min(quarter) FROM usage_quarter WHERE quarter >= ?1 * 96) / 96 \
        UNION ALL SELECT (SELECT min(quarter) FROM usage_quarter WHERE quarter >= (d.day + 1) * 96) / 96 FROM d WHERE d.day * 96 < ?2) \
      INSERT INTO usage_day_touched SELECT day, 1 FROM d WHERE day * 96 < ?2 ON CONFLICT (day) DO UPDATE SET times = times + 1";
+/// `?1` sums of the day that begins with the quarter `?2`.
+static CLEAR: LazyLock<[String; 6]> = LazyLock::new(|| {
+    let columns = |first: &[&str]| first.iter().copied().chain(HOUSE_KEY).collect::<Vec<&str>>().join(", ");
+    let account = columns(&["account_id", "width", "shift", "quarter", "key_id"]);
+    let house = columns(&["width", "quarter"]);
+    let some = |table: &str, key: &str, of: String| {
+        format!("DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {of} LIMIT ?1)")
+    };
+    let accounts = |width: i64| {
+        let of = format!("width = {width} AND shift = 0 AND quarter >= ?2 AND quarter < ?2 + {DAY}");
+        some("usage_account_sum", &account, of)
+    };
+    let of_house = |width: i64| {
+        some("usage_house_sum", &house, format!("width = {width} AND quarter >= ?2 AND quarter < ?2 + {DAY}"))
+    };
+    let packed = some("usage_day_packed", "rowid", format!("day = ?2 / {DAY}"));
+    [accounts(BLOCK), accounts(DAY), of_house(1), of_house(HOUR), of_house(DAY), packed]
+});
 
 fn insert(table: &str, key: &[&str]) -> String {
     let columns: Vec<&str> = key.iter().chain(SUMS.iter()).copied().collect();
@@ -60,72 +76,42 @@ pub(super) fn folded(conn: &Connection) -> rusqlite::Result<Folded> {
     Ok(Folded { until, touched: packed.touched.clone(), zones: Vec::new(), packed })
 }
 
-/// What is to be done next, of one moment.
-fn next_step(conn: &Connection, until: i64) -> Result<Option<FoldStep>, StoreError> {
+/// What is to be done next.
+enum NextFold {
+    Over,
+    Day(Box<FoldingDay>),
+}
+
+/// Of one moment. A day that was begun is gone on with, unless it has changed.
+fn next_step(
+    conn: &Connection,
+    until: i64,
+    begun: Option<Box<FoldingDay>>,
+    most: u32,
+) -> Result<Option<NextFold>, StoreError> {
     let snapshot = conn.unchecked_transaction()?;
     if summed_until(&snapshot)?.is_some() {
         return Ok(None);
     }
     let last: i64 = snapshot.prepare_cached("SELECT until FROM usage_folded")?.query_row([], |r| r.get(0))?;
     if last < until {
-        return Ok(Some(FoldStep::Over(until)));
+        return Ok(Some(NextFold::Over));
+    }
+    if let Some(begun) = begun
+        && is_touched(&snapshot, begun.of)?
+    {
+        return Ok(Some(NextFold::Day(begun)));
     }
     // The newest first: it is asked for most.
     let mut next = snapshot.prepare_cached("SELECT day, times FROM usage_day_touched ORDER BY day DESC LIMIT 1")?;
-    let next = next.query_row([], |r| Ok((r.get(0)?, r.get(1)?))).optional()?;
-    next.map(|(day, times)| Ok(FoldStep::Day(added_up(&snapshot, (day, times), last)?))).transpose()
+    let next = next.query_row([], |r| Ok(TouchedDay { day: r.get(0)?, times: r.get(1)? })).optional()?;
+    next.map(|of| Ok(NextFold::Day(Box::new(FoldingDay::begin(&snapshot, of, last, most)?)))).transpose()
 }
 
-/// A day, as far as quarters are over.
-fn added_up(conn: &Connection, (day, times): (i64, i64), until: i64) -> rusqlite::Result<FoldedDay> {
-    let mut statement = conn.prepare_cached(&QUARTERS)?;
-    let (from, end) = (day.saturating_mul(DAY), day.saturating_add(1).saturating_mul(DAY));
-    let mut rows = statement.query(params![from, end.min(until)])?;
-    let (mut blocks, mut quarters): (Added, Added) = Default::default();
-    let mut packed = PackedQuarters::new();
-    while let Some(r) = rows.next()? {
-        let (of, sum) = quarter(r)?;
-        pack_quarter(packed.entry(of.clone().widened(DAY)).or_default(), of.quarter, &sum);
-        quarters.entry(of.clone().of_the_house()).or_default().add(&sum);
-        blocks.entry(of.widened(BLOCK)).or_default().add(&sum);
-    }
-    let hours = widened(&quarters, HOUR);
-    let mut all = vec![];
-    if end <= until {
-        all.push((SumSource::Days(0), widened(&blocks, DAY)));
-        all.push((SumSource::HouseDays, widened(&hours, DAY)));
-    }
-    all.extend([(SumSource::Blocks, blocks), (SumSource::HouseQuarters, quarters), (SumSource::HouseHours, hours)]);
-    let sums = all.into_iter().flat_map(|(source, sums)| sums.into_iter().map(move |(of, sum)| (source, of, sum)));
-    Ok(FoldedDay { day, times, sums: sums.collect(), packed })
-}
-
-type Added = HashMap<SumKey, UsageSum>;
-
-fn widened(narrow: &Added, width: i64) -> Added {
-    let mut wide = Added::new();
-    for (of, sum) in narrow {
-        wide.entry(of.clone().widened(width)).or_default().add(sum);
-    }
-    wide
-}
-
-fn quarter(r: &Row<'_>) -> rusqlite::Result<(SumKey, UsageSum)> {
-    let of = SumKey {
-        account: AccountId(r.get(0)?),
-        quarter: r.get(1)?,
-        key: KeyId(r.get(2)?),
-        model: r.get(3)?,
-        endpoint: r.get(4)?,
-        ending: r.get(5)?,
-        provider: r.get(6)?,
-        upstream_model: r.get(7)?,
-    };
-    let mut sum = UsageSum::default();
-    for (place, value) in (SUM_KEY.len()..).zip(&mut sum.0) {
-        *value = r.get(place)?;
-    }
-    Ok((of, sum))
+/// Whether a day is touched, and was not once more.
+fn is_touched(conn: &Connection, of: TouchedDay) -> rusqlite::Result<bool> {
+    conn.prepare_cached("SELECT 1 FROM usage_day_touched WHERE day = ?1 AND times = ?2")?
+        .exists(params![of.day, of.times])
 }
 
 impl Apply<'_> {
@@ -142,8 +128,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Answers 1 where the step was done. What this group has added to sums before touches its day
-    /// when the group is written, after this.
+    /// Answers 0 where the step was not done, and more where it was. What this group has added to
+    /// sums before touches its day when the group is written, after this.
     pub(super) fn fold_sums(&mut self, step: &FoldStep) -> rusqlite::Result<u64> {
         match step {
             FoldStep::Over(until) => {
@@ -157,24 +143,25 @@ impl Apply<'_> {
                 self.statement("UPDATE usage_folded SET until = ?1")?.execute(params![until])?;
                 Ok(1)
             }
-            FoldStep::Day(day) => self.store_day(day),
+            FoldStep::Clear(of, _) | FoldStep::Part(FoldedPart { of, .. }) if !is_touched(self.conn, *of)? => Ok(0),
+            FoldStep::Clear(of, most) => self.clear_day(of.day, *most),
+            FoldStep::Part(part) => self.store_part(part),
         }
     }
 
-    fn store_day(&mut self, day: &FoldedDay) -> rusqlite::Result<u64> {
-        let sql = "DELETE FROM usage_day_touched WHERE day = ?1 AND times = ?2";
-        if self.statement(sql)?.execute(params![day.day, day.times])? == 0 {
-            return Ok(0);
+    /// Answers one more than were taken away.
+    fn clear_day(&mut self, day: i64, most: u32) -> rusqlite::Result<u64> {
+        let (first, mut gone) = (day.saturating_mul(DAY), 0);
+        for sql in CLEAR.iter() {
+            let left = (most as usize).saturating_sub(gone);
+            gone += self.statement(sql)?.execute(params![left as i64, first])?;
         }
-        let from = day.day.saturating_mul(DAY);
-        for old in
-            ["usage_house_sum WHERE width IN (1, 4, 96)", "usage_account_sum WHERE width IN (24, 96) AND shift = 0"]
-        {
-            let sql = format!("DELETE FROM {old} AND quarter >= ?1 AND quarter < ?2");
-            self.statement(&sql)?.execute(params![from, from.saturating_add(DAY)])?;
-        }
+        Ok(1 + gone as u64)
+    }
+
+    fn store_part(&mut self, part: &FoldedPart) -> rusqlite::Result<u64> {
         let (mut accounts, mut house) = (self.statement(&ACCOUNTS)?, self.statement(&HOUSE)?);
-        for (source, of, sum) in &day.sums {
+        for (source, of, sum) in &part.sums {
             let width = source.width();
             let mut all: Vec<&dyn ToSql> = vec![&width];
             if source.of_the_house() {
@@ -187,13 +174,15 @@ impl Apply<'_> {
             let insert = if source.of_the_house() { &mut house } else { &mut accounts };
             insert.execute(&all[..])?;
         }
-        self.statement("DELETE FROM usage_day_packed WHERE day = ?1")?.execute(params![day.day])?;
         let mut insert = self.statement(PACKED)?;
-        for (of, packed) in &day.packed {
-            let mut all: Vec<&dyn ToSql> = vec![&day.day, &of.account.0, &of.key.0];
+        for (of, packed) in &part.packed {
+            let mut all: Vec<&dyn ToSql> = vec![&part.of.day, &of.account.0, &of.key.0];
             all.extend(named(of));
             all.push(packed);
             insert.execute(&all[..])?;
+        }
+        if part.last {
+            self.statement("DELETE FROM usage_day_touched WHERE day = ?1")?.execute(params![part.of.day])?;
         }
         Ok(1)
     }
@@ -207,9 +196,36 @@ fn named(of: &SumKey) -> [&dyn ToSql; 5] {
 impl SqliteEngine {
     /// The next step. `true`: there may be more.
     pub async fn fold_sums(&self) -> Result<bool, StoreError> {
-        let until = over(self.now());
-        let Some(step) = self.readers.read(move |c| next_step(c, until)).await? else { return Ok(false) };
-        self.ask(|reply| Op::FoldSums(Box::new(step), reply)).await?;
+        let (until, most) = (over(self.now()), self.options.fold_part);
+        // One at a time. Whoever gives up in the middle leaves nothing begun.
+        let mut folding = self.folding.lock().await;
+        let begun = folding.take();
+        let next = self.readers.read(move |c| next_step(c, until, begun, most)).await?;
+        let mut day = match next {
+            None => return Ok(false),
+            Some(NextFold::Over) => {
+                self.ask(|reply| Op::FoldSums(Box::new(FoldStep::Over(until)), reply)).await?;
+                return Ok(true);
+            }
+            Some(NextFold::Day(day)) => day,
+        };
+        if !day.is_clear {
+            let clear = FoldStep::Clear(day.of, most);
+            let gone = self.ask(|reply| Op::FoldSums(Box::new(clear), reply)).await?;
+            day.is_clear = (1..=u64::from(most)).contains(&gone);
+            if !day.is_clear {
+                *folding = (gone > 0).then_some(day);
+                return Ok(true);
+            }
+        }
+        let read = move |c: &Connection| {
+            let part = day.next_part(c, most)?;
+            Ok((day, part))
+        };
+        let (day, part) = self.readers.read(read).await?;
+        let last = part.last;
+        let stored = self.ask(|reply| Op::FoldSums(Box::new(FoldStep::Part(part)), reply)).await? > 0;
+        *folding = (stored && !last).then_some(day);
         Ok(true)
     }
 }

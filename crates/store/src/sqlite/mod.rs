@@ -70,6 +70,8 @@ pub(crate) struct SqliteEngine {
     responses: stored::ResponseStore,
     social: social::Days,
     lines: turns::TurnQueues,
+    /// The day that is added up.
+    folding: tokio::sync::Mutex<Option<Box<fold::day::FoldingDay>>>,
     /// The writer and the syncer.
     threads: Mutex<Vec<JoinHandle<()>>>,
     ids: Maker,

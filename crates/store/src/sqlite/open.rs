@@ -124,6 +124,7 @@ impl SqliteEngine {
             responses,
             social: super::social::Days::default(),
             lines: super::turns::TurnQueues::default(),
+            folding: tokio::sync::Mutex::default(),
             threads: Mutex::new(threads),
             ids: Maker::new(world.clone()),
             options,

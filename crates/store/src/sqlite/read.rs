@@ -3,6 +3,7 @@
 
 pub(super) mod audit;
 pub(super) mod events;
+pub(super) mod give_way;
 
 use std::collections::HashSet;
 use std::path::PathBuf;

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use tollgate_catalog::Money;
 
 use super::books::{AccountBalance, KeyBalance};
+use super::read::give_way::GiveWay;
 use super::writer::ops::{CommitReply, CreditOp, Op};
 use super::{Audited, SqliteEngine, lock};
 use crate::account::limits::{Limits, Used};
@@ -327,7 +328,9 @@ impl SqliteEngine {
         *audited = None;
         let now = self.steady().min(self.clock.sure());
         let auditor = crate::verify::Auditor::new(&self.world.random);
-        let (report, auditor) = self.readers.read(move |c| super::read::audit::audit(c, auditor, now, strict)).await?;
+        let way = GiveWay::new((!self.options.is_simulated()).then(|| self.shared.clone()));
+        let all = move |c: &rusqlite::Connection| super::read::audit::audit(c, auditor, now, strict, way);
+        let (report, auditor) = self.readers.read(all).await?;
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
         *audited = Some((auditor, report.last_seq));
         Ok(report)

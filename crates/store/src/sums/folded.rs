@@ -264,14 +264,21 @@ impl SumQuery {
     }
 }
 
-/// One day of sums, added up as far as it is over.
-#[derive(Debug, Default)]
-pub(crate) struct FoldedDay {
+/// A day whose sums are to be added up again, and how often it had been touched by then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TouchedDay {
     pub day: i64,
-    /// How often it had been touched when its quarters were read.
     pub times: i64,
+}
+
+/// A part of the sums of one day.
+#[derive(Debug, Default)]
+pub(crate) struct FoldedPart {
+    pub of: TouchedDay,
     pub sums: Vec<(SumSource, SumKey, UsageSum)>,
     pub packed: PackedQuarters,
+    /// With it the day is there.
+    pub last: bool,
 }
 
 /// The quarters of a day, packed for each of what they are sums; the quarter of such a key is the

@@ -48,6 +48,7 @@ pub fn options() -> Options {
         behind_most: std::time::Duration::from_secs(600),
         // Sums are merged every few calls.
         sums_apart: 12,
+        fold_part: 12,
         ..Options::default()
     }
 }

@@ -13,6 +13,7 @@ use crate::ledger::chain::{ChainLink, Content};
 use crate::ledger::entries::{Entry, EntryPage};
 use crate::report::AuditReport;
 use crate::sqlite::fold::folded;
+use crate::sqlite::read::give_way::GiveWay;
 use crate::sqlite::sums::summed_until;
 use crate::sqlite::unmerged::each_unmerged;
 use crate::sums::folded::{PACKED_DAYS, SumSource};
@@ -32,6 +33,7 @@ pub(in crate::sqlite) fn audit(
     mut auditor: Auditor,
     now: i64,
     strict: bool,
+    mut way: GiveWay,
 ) -> Result<(AuditReport, Auditor), StoreError> {
     // Reads only; ending the transaction releases the snapshot.
     let snapshot = conn.unchecked_transaction()?;
@@ -39,6 +41,7 @@ pub(in crate::sqlite) fn audit(
     let mut rows = all.query([])?;
     while let Some(r) = rows.next()? {
         auditor.entry(&stored(r)?);
+        way.row();
     }
     let mut accounts = snapshot.prepare(&format!("SELECT {ACCOUNT} FROM account"))?;
     let mut rows = accounts.query([])?;
@@ -62,6 +65,7 @@ pub(in crate::sqlite) fn audit(
         let row = charge(r)?;
         price_of(&snapshot, &mut auditor, &row)?;
         auditor.usage(&row);
+        way.row();
     }
     auditor.folded = folded(&snapshot)?;
     sums(&snapshot, &mut auditor)?;
