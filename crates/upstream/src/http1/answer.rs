@@ -5,17 +5,15 @@
 //! Where much of a piece is still to come, as of a picture or of audio, it is read in large steps
 //! and into memory of its own, which is used again when the pieces before are gone.
 
-use super::connection::{Connection, READ, closed};
+use super::connection::{Connection, closed};
 use super::head::Framing;
 use super::pool::PoolSlot;
 use super::upgraded::Upgraded;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use std::fmt;
 use std::io;
 use std::task::{Context, Poll, ready};
-
-/// Read at once, of a piece that is as long.
-const LARGE: usize = 128 << 10;
+use tollgate_wire::http1::BodySpace;
 
 /// A body that is still coming.
 pub struct IncomingBody {
@@ -23,7 +21,7 @@ pub struct IncomingBody {
     /// What was read and not yet asked for.
     read: Bytes,
     /// Where large steps are read into.
-    space: BytesMut,
+    space: BodySpace,
     /// `None` once there is nothing more to read.
     from: Option<Box<Connection>>,
     /// Where the connection goes afterwards, if it can be used again.
@@ -32,7 +30,7 @@ pub struct IncomingBody {
 
 impl IncomingBody {
     pub(crate) fn new(framing: Framing, read: Bytes, from: Box<Connection>, back: Option<PoolSlot>) -> IncomingBody {
-        let mut answer = IncomingBody { framing, read, space: BytesMut::new(), from: Some(from), back };
+        let mut answer = IncomingBody { framing, read, space: BodySpace::trusted(), from: Some(from), back };
         if answer.framing.is_done() {
             answer.end();
         }
@@ -79,17 +77,15 @@ impl IncomingBody {
     /// Reads once; 0 at the end.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let Some(from) = &mut self.from else { return Poll::Ready(Ok(0)) };
-        let ahead = usize::try_from(self.framing.ahead()).unwrap_or(usize::MAX).min(LARGE);
-        if ahead <= READ {
+        let Some(room) = self.space.room(self.framing.ahead()) else {
             return from.poll_read(cx, |bytes| self.read = Bytes::copy_from_slice(bytes));
-        }
-        // A small rest of the space is not worth a read of its own.
-        if self.space.capacity() < ahead.min(LARGE / 4) {
-            self.space.reserve(ahead);
-        }
-        let read = ready!(from.poll_read_into(cx, &mut self.space))?;
-        self.read = self.space.split().freeze();
-        Poll::Ready(Ok(read))
+        };
+        let Poll::Ready(read) = from.poll_read_into(cx, room) else {
+            self.space.release();
+            return Poll::Pending;
+        };
+        self.read = self.space.take();
+        Poll::Ready(read)
     }
 
     fn close(&mut self) {

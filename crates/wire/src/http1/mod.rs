@@ -1,9 +1,11 @@
-//! What both sides of HTTP/1.1 read alike: where a body ends. What two readers could read in two
-//! ways is refused.
+//! What both sides of HTTP/1.1 read alike: where a body ends, and into which memory it is read. What
+//! two readers could read in two ways is refused.
 
 mod chunks;
+mod space;
 
 pub use chunks::{BadChunk, Chunks};
+pub use space::BodySpace;
 
 /// A `Content-Length` that is no number, or several that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use super::head::{self, BadRequest, BodyLeft, LONGEST, RequestHead};
 use crate::door::protocol::BegunStream;
 use crate::door::tls::ClientStream;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -12,10 +12,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use tollgate_wire::http1::BodySpace;
 
-/// Read at once: to the stack, and of a body of which so much is still to come.
+/// Read at once, to the stack.
 const READ: usize = 8 << 10;
-const LARGE: usize = 64 << 10;
 /// For a client that waits before it sends a body.
 const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -32,11 +32,8 @@ struct State {
     lent: bool,
     /// How much of [`GO_ON`] is said, where it has to be.
     go_on: Option<usize>,
-    /// Where large steps of a body are read into.
-    space: BytesMut,
-    /// Whether the last read was a full one: only then is a large step worth its memory. A length
-    /// that is only declared takes none.
-    flows: bool,
+    /// Where a body is read into of which much comes. A length that is only declared takes none.
+    space: BodySpace,
     /// Whom to wake when nobody reads the body any more.
     owner: Option<Waker>,
 }
@@ -51,8 +48,7 @@ impl Channel {
             left: BodyLeft::NONE,
             lent: false,
             go_on: None,
-            space: BytesMut::new(),
-            flows: false,
+            space: BodySpace::earned(),
             owner: None,
         }))
     }
@@ -237,7 +233,7 @@ impl State {
         let mut buf = ReadBuf::uninit(&mut space);
         ready!(Pin::new(&mut self.io).poll_read(cx, &mut buf))?;
         let news = buf.filled();
-        self.flows = news.len() == READ;
+        self.space.read_small(news.len() == READ);
         if self.read.is_empty() {
             self.read = Bytes::copy_from_slice(news);
         } else {
@@ -286,7 +282,7 @@ impl State {
             BodyLeft::Unknown => return Err(io::ErrorKind::InvalidData.into()),
         };
         if self.left.is_over() {
-            self.space = BytesMut::new();
+            self.space.release();
             self.wake_owner();
         }
         Ok(data)
@@ -314,18 +310,13 @@ impl State {
             BodyLeft::Chunked(chunks) => chunks.ahead(),
             BodyLeft::Unknown => return Poll::Ready(Err(io::ErrorKind::InvalidData.into())),
         };
-        let ahead = usize::try_from(ahead).unwrap_or(usize::MAX).min(LARGE);
-        if ahead <= READ || !self.flows {
-            return self.poll_read(cx);
-        }
-        // A small rest of the space is not worth a read of its own.
-        if self.space.capacity() < ahead.min(LARGE / 4) {
-            self.space.reserve(ahead);
-        }
-        let read = ready!(tokio_util::io::poll_read_buf(Pin::new(&mut self.io), cx, &mut self.space))?;
-        self.read = self.space.split().freeze();
-        self.flows = read >= READ;
-        Poll::Ready(Ok(read))
+        let Some(room) = self.space.room(ahead) else { return self.poll_read(cx) };
+        let Poll::Ready(read) = tokio_util::io::poll_read_buf(Pin::new(&mut self.io), cx, room) else {
+            self.space.release();
+            return Poll::Pending;
+        };
+        self.read = self.space.take();
+        Poll::Ready(read)
     }
 
     fn wake_owner(&mut self) {
@@ -353,7 +344,8 @@ impl RequestBody {
 impl Drop for RequestBody {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        (state.lent, state.space) = (false, BytesMut::new());
+        state.lent = false;
+        state.space.release();
         state.wake_owner();
     }
 }
@@ -417,7 +409,7 @@ mod tests {
         for _ in 0..3 {
             client.write_all(b"little").await.expect("sent");
             body.frame().await.expect("a piece").expect("it came");
-            assert_eq!(channel.lock().space.capacity(), 0);
+            assert_eq!(channel.lock().space.held(), 0);
         }
         // What comes quickly is read in large steps.
         let (_client, sent) = tokio::join!(
@@ -436,5 +428,8 @@ mod tests {
             }
         );
         assert!(sent > READ, "{sent}");
+        // And while nothing comes there is no memory for it.
+        assert!(futures_util::poll!(body.frame()).is_pending());
+        assert_eq!(channel.lock().space.held(), 0);
     }
 }
