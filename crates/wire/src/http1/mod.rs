@@ -1,5 +1,5 @@
-//! What both sides of HTTP/1.1 read alike: where a body ends, and into which memory it is read. What
-//! two readers could read in two ways is refused.
+//! What both sides of HTTP/1.1 read alike: where a body ends, and into which memory it is read.
+//! What two readers could read in two ways is refused.
 
 mod chunks;
 mod space;

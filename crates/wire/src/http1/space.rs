@@ -6,28 +6,31 @@ use bytes::{Bytes, BytesMut};
 
 /// The caller reads so much at once to its stack.
 const SMALL: usize = 16 << 10;
-/// The first read that is larger, and the largest.
+/// The first read that is larger, and the largest: of a sender that large reads are earned by, and
+/// of one that is trusted.
 const FIRST: usize = 64 << 10;
-const MOST: usize = 256 << 10;
+const EARNED: usize = 128 << 10;
+const TRUSTED: usize = 256 << 10;
 
 /// The memory of one body that is read.
 pub struct BodySpace {
     space: BytesMut,
     /// How large the next read may be.
     step: usize,
-    /// How large it may be whatever those before it were.
+    /// How large it may be whatever those before it were, and how large at most.
     least: usize,
+    most: usize,
 }
 
 impl BodySpace {
     /// For a sender whose word for a length is not enough: large reads come after a full one.
     pub fn earned() -> BodySpace {
-        BodySpace { space: BytesMut::new(), step: 0, least: 0 }
+        BodySpace { space: BytesMut::new(), step: 0, least: 0, most: EARNED }
     }
 
     /// For a sender that is trusted to send what it announces.
     pub fn trusted() -> BodySpace {
-        BodySpace { space: BytesMut::new(), step: FIRST, least: FIRST }
+        BodySpace { space: BytesMut::new(), step: FIRST, least: FIRST, most: TRUSTED }
     }
 
     /// Where the next read goes, when so much of a body is known to come; `None`: to the stack.
@@ -36,8 +39,8 @@ impl BodySpace {
         if ahead <= SMALL {
             return None;
         }
-        // A small rest of the space is not worth a read of its own. All of it is used again where the
-        // pieces before are gone.
+        // A small rest of the space is not worth a read of its own. All of it is used again where
+        // the pieces before are gone.
         if self.space.capacity() < ahead.min(self.step / 4) && !self.space.try_reclaim(ahead) {
             self.space = BytesMut::with_capacity(ahead);
         }
@@ -48,7 +51,7 @@ impl BodySpace {
     pub fn take(&mut self) -> Bytes {
         let read = self.space.len();
         if read == self.space.capacity() {
-            self.step = (self.step * 2).min(MOST);
+            self.step = (self.step * 2).min(self.most);
         } else if read < self.step / 4 {
             self.step /= 2;
         }
@@ -106,7 +109,8 @@ mod tests {
         space.read_small(false);
         assert_eq!((read(&mut space, u64::MAX, usize::MAX), space.held()), (None, 0));
         space.read_small(true);
-        assert_eq!(read(&mut space, u64::MAX, usize::MAX), Some(64 << 10));
+        let sizes: Vec<usize> = (0..3).filter_map(|_| read(&mut space, u64::MAX, usize::MAX)).collect();
+        assert_eq!(sizes, [64 << 10, 128 << 10, 128 << 10]);
         assert_eq!(read(&mut space, u64::MAX, 100), Some(100));
         assert_eq!(read(&mut space, u64::MAX, 100), Some(100));
         assert_eq!(read(&mut space, u64::MAX, 100), None, "they are to be earned again");
