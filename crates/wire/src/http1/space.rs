@@ -8,18 +8,18 @@ use bytes::{Bytes, BytesMut};
 const SMALL: usize = 16 << 10;
 /// The first read that is larger, and the largest: of a sender that large reads are earned by, and
 /// of one that is trusted.
-const FIRST: usize = 64 << 10;
-const EARNED: usize = 128 << 10;
-const TRUSTED: usize = 256 << 10;
+const FIRST: u32 = 64 << 10;
+const EARNED: u32 = 128 << 10;
+const TRUSTED: u32 = 256 << 10;
 
 /// The memory of one body that is read.
 pub struct BodySpace {
     space: BytesMut,
     /// How large the next read may be.
-    step: usize,
+    step: u32,
     /// How large it may be whatever those before it were, and how large at most.
-    least: usize,
-    most: usize,
+    least: u32,
+    most: u32,
 }
 
 impl BodySpace {
@@ -35,13 +35,14 @@ impl BodySpace {
 
     /// Where the next read goes, when so much of a body is known to come; `None`: to the stack.
     pub fn room(&mut self, ahead: u64) -> Option<&mut BytesMut> {
-        let ahead = usize::try_from(ahead).unwrap_or(usize::MAX).min(self.step);
+        let step = self.step as usize;
+        let ahead = usize::try_from(ahead).unwrap_or(usize::MAX).min(step);
         if ahead <= SMALL {
             return None;
         }
         // A small rest of the space is not worth a read of its own. All of it is used again where
         // the pieces before are gone.
-        if self.space.capacity() < ahead.min(self.step / 4) && !self.space.try_reclaim(ahead) {
+        if self.space.capacity() < ahead.min(step / 4) && !self.space.try_reclaim(ahead) {
             self.space = BytesMut::with_capacity(ahead);
         }
         Some(&mut self.space)
@@ -52,7 +53,7 @@ impl BodySpace {
         let read = self.space.len();
         if read == self.space.capacity() {
             self.step = (self.step * 2).min(self.most);
-        } else if read < self.step / 4 {
+        } else if read < self.step as usize / 4 {
             self.step /= 2;
         }
         if self.step < FIRST {
