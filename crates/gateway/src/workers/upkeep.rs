@@ -165,7 +165,7 @@ async fn run(app: &App, round: Round) -> Result<(), StoreError> {
             }
             Ok(())
         }
-        Round::Audit => audited(app, app.store.verify().await, true).await,
+        Round::Audit => audited(app, app.store.verify_quietly().await, true).await,
         Round::Files => {
             if let Some(copies) = &app.video.copies {
                 swept("copies of videos", copies.sweep(app.world.sure_ms()).await);

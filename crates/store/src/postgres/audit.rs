@@ -23,8 +23,8 @@ use crate::report::AuditReport;
 use crate::sums::folded::{PACKED_DAYS, SumSource};
 use crate::sums::{SUM_KEY, SUMS, SumKeyRef, SummedUntil, UsageSum};
 use crate::verify::{
-    ACCOUNT, AccountRow, Audited, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS,
-    StoredEntry, show,
+    ACCOUNT, AccountRow, Audited, AuditedFor, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow,
+    QUESTIONS, StoredEntry, show,
 };
 
 /// New entries are looked for from this many before the last one seen: numbers are given out before
@@ -48,7 +48,8 @@ const LAST_WRITERS: Duration = Duration::from_secs(10);
 type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 impl PostgresEngine {
-    pub async fn verify(&self, strict: bool) -> Result<AuditReport, StoreError> {
+    /// One thread for whomever: the database has its own.
+    pub async fn verify(&self, strict: bool, _: AuditedFor) -> Result<AuditReport, StoreError> {
         let mut audited = self.shared.audited.lock().await;
         self.verify_all(&mut audited, strict).await
     }

@@ -4,6 +4,7 @@
 pub(super) mod audit;
 pub(super) mod events;
 pub(super) mod give_way;
+pub(super) mod whole;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -76,6 +77,11 @@ impl Readers {
             return reading();
         }
         tokio::task::spawn_blocking(reading).await.map_err(StoreError::away)?
+    }
+
+    /// Where another thread may read; none where there is no other.
+    pub fn beside(&self) -> Option<PathBuf> {
+        (!self.here).then(|| self.path.clone())
     }
 
     pub fn asked(&self) -> u64 {

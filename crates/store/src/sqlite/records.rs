@@ -8,6 +8,7 @@ use tollgate_catalog::Money;
 
 use super::books::{AccountBalance, KeyBalance};
 use super::read::give_way::GiveWay;
+use super::read::whole::WholeAudit;
 use super::writer::ops::{CommitReply, CreditOp, Op};
 use super::{Audited, SqliteEngine, lock};
 use crate::account::limits::{Limits, Used};
@@ -25,6 +26,7 @@ use crate::ledger::{self, Pots};
 use crate::margin::MarginRow;
 use crate::operator::Attribution;
 use crate::report::{AuditReport, Swept};
+use crate::verify::AuditedFor;
 use crate::workflow_run::RUNS_RETAINED_MS;
 
 impl SqliteEngine {
@@ -316,12 +318,17 @@ impl SqliteEngine {
         self.readers.read(move |c| Ok(c.query_row(last, [], |r| r.get(0))?)).await
     }
 
-    pub async fn verify(&self, strict: bool) -> Result<AuditReport, StoreError> {
+    pub async fn verify(&self, strict: bool, whom: AuditedFor) -> Result<AuditReport, StoreError> {
         let mut audited = self.shared.audited.lock().await;
-        self.verify_all(&mut audited, strict).await
+        self.verify_all(&mut audited, strict, whom).await
     }
 
-    async fn verify_all(&self, audited: &mut Option<Audited>, strict: bool) -> Result<AuditReport, StoreError> {
+    async fn verify_all(
+        &self,
+        audited: &mut Option<Audited>,
+        strict: bool,
+        whom: AuditedFor,
+    ) -> Result<AuditReport, StoreError> {
         self.flush().await?;
         // What the audit before has learnt is not needed any more, and is not to be gone on from if
         // this one fails.
@@ -329,8 +336,9 @@ impl SqliteEngine {
         let now = self.steady().min(self.clock.sure());
         let auditor = crate::verify::Auditor::new(&self.world.random);
         let way = GiveWay::new((!self.options.is_simulated()).then(|| self.shared.clone()));
-        let all = move |c: &rusqlite::Connection| super::read::audit::audit(c, auditor, now, strict, way);
-        let (report, auditor) = self.readers.read(all).await?;
+        let beside = self.readers.beside().filter(|_| whom == AuditedFor::Somebody);
+        let audit = WholeAudit { auditor, now, strict, way, beside };
+        let (report, auditor) = self.readers.read(move |c| audit.run(c)).await?;
         self.shared.breaches.store(report.breaches.len() as u64, Ordering::Relaxed);
         *audited = Some((auditor, report.last_seq));
         Ok(report)
@@ -343,7 +351,9 @@ impl SqliteEngine {
         self.flush().await?;
         // A round that fails on the way leaves nothing behind, and the next one looks at
         // everything.
-        let Some((auditor, after)) = audited.take() else { return self.verify_all(&mut audited, false).await };
+        let Some((auditor, after)) = audited.take() else {
+            return self.verify_all(&mut audited, false, AuditedFor::Nobody).await;
+        };
         let now = self.steady().min(self.clock.sure());
         let changed = move |c: &rusqlite::Connection| super::read::audit::audit_changed(c, auditor, after, now);
         let (report, auditor) = self.readers.read(changed).await?;

@@ -5,6 +5,7 @@
 
 mod books;
 mod folds;
+mod halves;
 mod invariants;
 mod life;
 mod online;
@@ -96,6 +97,15 @@ pub(crate) struct Auditor {
     unchained: u64,
     /// Entries that follow one that was dated by a clock far ahead.
     put_right: u64,
+}
+
+/// Who waits for an audit of everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AuditedFor {
+    /// It may take the whole machine.
+    Somebody,
+    /// It is done beside other work, and there are more of them.
+    Nobody,
 }
 
 /// What an audit has learnt, and the last entry it saw: where the next one goes on.

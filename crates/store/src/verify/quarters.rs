@@ -32,6 +32,14 @@ impl Quarters {
         self.print = self.print.wrapping_add(print);
     }
 
+    /// What another half of the audit has added up and taken off.
+    pub fn join(&mut self, other: &Self) {
+        self.requests = self.requests.wrapping_add(other.requests);
+        self.charge = self.charge.wrapping_add(other.charge);
+        self.refunded = self.refunded.wrapping_add(other.refunded);
+        self.print = self.print.wrapping_add(other.print);
+    }
+
     pub fn minus(&mut self, sum: &UsageSum, print: u64) {
         self.requests = self.requests.wrapping_sub(sum.requests());
         self.charge = self.charge.wrapping_sub(sum.charge());

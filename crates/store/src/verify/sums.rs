@@ -62,6 +62,15 @@ impl Sums {
         }
     }
 
+    /// What another half of the audit has added up and taken off.
+    pub fn join(&mut self, other: &Self) {
+        self.charged = self.charged.wrapping_add(other.charged);
+        self.written_off = self.written_off.wrapping_add(other.written_off);
+        self.refunded = self.refunded.wrapping_add(other.refunded);
+        self.calls = self.calls.wrapping_add(other.calls);
+        self.print = self.print.wrapping_add(other.print);
+    }
+
     /// What is left over, in words; `None` when nothing is.
     pub fn left(&self) -> Option<String> {
         (*self != Self::default()).then(|| {

@@ -24,6 +24,7 @@ macro_rules! suite {
 }
 
 suite!(
+    audits_beside_calls_find_nothing,
     an_alert_is_written_once_with_what_is_to_be_sent,
     a_silenced_rule_says_nothing_until_then,
     alerts_have_bounds,

@@ -161,6 +161,9 @@ async fn found(h: House, invariant: &str, damage: &str) {
     assert!(found.contains(&invariant), "{damage}: found {found:?}");
     assert!(found.iter().all(|number| report.checked.contains(number)), "{found:?} of {:?}", report.checked);
     assert!(h.store.gauges().breaches > 0);
+    // Two threads find what one finds.
+    let two = h.store.verify().await.expect("the audit runs");
+    assert_eq!(two, h.store.verify_quietly().await.expect("the audit runs"), "{damage}");
     h.store.shut().await;
 }
 

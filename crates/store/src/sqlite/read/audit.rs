@@ -1,4 +1,5 @@
-//! Feeds the audit from SQLite, from one snapshot of the database.
+//! Feeds the audit from SQLite, from one snapshot of the database: its rows, and what has happened
+//! since the last one. All of it is read by `whole`.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -12,109 +13,16 @@ use crate::ledger::Pots;
 use crate::ledger::chain::{ChainLink, Content};
 use crate::ledger::entries::{Entry, EntryPage};
 use crate::report::AuditReport;
-use crate::sqlite::fold::folded;
-use crate::sqlite::read::give_way::GiveWay;
-use crate::sqlite::sums::summed_until;
-use crate::sqlite::unmerged::each_unmerged;
-use crate::sums::folded::{PACKED_DAYS, SumSource};
-use crate::sums::{SUM_KEY, SUMS, SumKeyRef, UsageSum};
-use crate::verify::{
-    ACCOUNT, AccountRow, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, QUESTIONS, StoredEntry, show,
-};
+use crate::sums::{SUM_KEY, SumKeyRef, UsageSum};
+use crate::verify::{ACCOUNT, AccountRow, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, StoredEntry};
 
 /// New entries are looked for from this many before the last one seen.
 const OVERLAP: i64 = 1_000;
 /// The reference of the entry that ended the call of a usage row `u`.
-const REFERENCE: &str = "(SELECT e.reference FROM entry e WHERE e.op_id = CAST(u.call_id || x'01' AS BLOB))";
-
-/// `now` is by the clock that the holds were made with, which does not jump.
-pub(in crate::sqlite) fn audit(
-    conn: &Connection,
-    mut auditor: Auditor,
-    now: i64,
-    strict: bool,
-    mut way: GiveWay,
-) -> Result<(AuditReport, Auditor), StoreError> {
-    // Reads only; ending the transaction releases the snapshot.
-    let snapshot = conn.unchecked_transaction()?;
-    let mut all = snapshot.prepare(&format!("SELECT {ENTRY} FROM entry ORDER BY seq"))?;
-    let mut rows = all.query([])?;
-    while let Some(r) = rows.next()? {
-        auditor.entry(&stored(r)?);
-        way.row();
-    }
-    let mut accounts = snapshot.prepare(&format!("SELECT {ACCOUNT} FROM account"))?;
-    let mut rows = accounts.query([])?;
-    while let Some(r) = rows.next()? {
-        auditor.account(&account(r)?);
-    }
-    let mut keys = snapshot.prepare(&format!("SELECT {KEY} FROM key"))?;
-    let mut rows = keys.query([])?;
-    while let Some(r) = rows.next()? {
-        auditor.key(&key(r)?);
-    }
-    let mut lots = snapshot.prepare("SELECT account_id, credit, free, held FROM trial_lot")?;
-    let mut rows = lots.query([])?;
-    while let Some(r) = rows.next()? {
-        auditor.lot(AccountId(r.get(0)?), &r.get(1)?, r.get(2)?, r.get(3)?);
-    }
-    auditor.summed_until = summed_until(&snapshot)?;
-    let mut usage = snapshot.prepare(&format!("SELECT {CHARGE}{COUNTERS}, NULL FROM usage u"))?;
-    let mut rows = usage.query([])?;
-    while let Some(r) = rows.next()? {
-        let row = charge(r)?;
-        price_of(&snapshot, &mut auditor, &row)?;
-        auditor.usage(&row);
-        way.row();
-    }
-    auditor.folded = folded(&snapshot)?;
-    sums(&snapshot, &mut auditor)?;
-    for source in SumSource::FOLDED {
-        folded_sums(&snapshot, &mut auditor, source)?;
-    }
-    packed_days(&snapshot, &mut auditor)?;
-    let mut of_account =
-        snapshot.prepare(&format!("SELECT {CHARGE}{COUNTERS}, {REFERENCE} FROM usage u WHERE u.account_id = ?1"))?;
-    for account in auditor.doubtful() {
-        let mut rows = of_account.query(params![account.0])?;
-        while let Some(r) = rows.next()? {
-            auditor.compared(&charge(r)?);
-        }
-    }
-    for (invariant, question) in QUESTIONS {
-        let mut asked = snapshot.prepare(question)?;
-        let mut rows = asked.query([])?;
-        while let Some(r) = rows.next()? {
-            let id: Option<Vec<u8>> = r.get(0)?;
-            auditor.breach(invariant, show(id.as_deref(), &r.get::<_, String>(1)?));
-        }
-    }
-    open_tasks(&snapshot, &mut auditor)?;
-    auditor.late_holds(now);
-    Ok((auditor.finish(strict), auditor))
-}
-
-/// All sums there are.
-fn sums(snapshot: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
-    let columns: Vec<&str> = SUM_KEY.iter().chain(SUMS.iter()).copied().collect();
-    let mut all = snapshot.prepare(&format!("SELECT {} FROM usage_quarter", columns.join(", ")))?;
-    let mut rows = all.query([])?;
-    while let Some(r) = rows.next()? {
-        let (of, sum) = stored_sum(r)?;
-        auditor.sum(&of, &sum);
-    }
-    let lost = each_unmerged(snapshot, |of, sum| {
-        auditor.unmerged_sum(of, &sum);
-        Ok::<(), StoreError>(())
-    })?;
-    if lost > 0 {
-        auditor.breach("I21", format!("{lost} groups of sums that are not merged yet cannot be read"));
-    }
-    Ok(())
-}
+pub(super) const REFERENCE: &str = "(SELECT e.reference FROM entry e WHERE e.op_id = CAST(u.call_id || x'01' AS BLOB))";
 
 /// By the columns of [`SUM_KEY`].
-fn sum_key<'a>(r: &'a Row<'_>) -> Result<SumKeyRef<'a>, StoreError> {
+pub(super) fn sum_key<'a>(r: &'a Row<'_>) -> Result<SumKeyRef<'a>, StoreError> {
     let words = |i| Ok::<_, rusqlite::Error>(text(r, i)?.unwrap_or_default());
     Ok(SumKeyRef {
         account: blob(r, 0)?.unwrap_or_default(),
@@ -129,7 +37,7 @@ fn sum_key<'a>(r: &'a Row<'_>) -> Result<SumKeyRef<'a>, StoreError> {
 }
 
 /// By the columns of [`SUM_KEY`], and the sums.
-fn stored_sum<'a>(r: &'a Row<'_>) -> Result<(SumKeyRef<'a>, UsageSum), StoreError> {
+pub(super) fn stored_sum<'a>(r: &'a Row<'_>) -> Result<(SumKeyRef<'a>, UsageSum), StoreError> {
     let of = sum_key(r)?;
     let mut sum = UsageSum::default();
     for (place, value) in (SUM_KEY.len()..).zip(&mut sum.0) {
@@ -138,27 +46,7 @@ fn stored_sum<'a>(r: &'a Row<'_>) -> Result<(SumKeyRef<'a>, UsageSum), StoreErro
     Ok((of, sum))
 }
 
-/// All sums of days.
-fn folded_sums(snapshot: &Connection, auditor: &mut Auditor, source: SumSource) -> Result<(), StoreError> {
-    let mut all = snapshot.prepare(&source.all())?;
-    let mut rows = all.query([])?;
-    while let Some(r) = rows.next()? {
-        let (of, sum) = stored_sum(r)?;
-        auditor.folded_sum(source, &of, &sum);
-    }
-    Ok(())
-}
-
-fn packed_days(snapshot: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
-    let mut all = snapshot.prepare(PACKED_DAYS)?;
-    let mut rows = all.query([])?;
-    while let Some(r) = rows.next()? {
-        auditor.packed_day(&sum_key(r)?, blob(r, SUM_KEY.len())?.unwrap_or_default());
-    }
-    Ok(())
-}
-
-fn open_tasks(snapshot: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
+pub(super) fn open_tasks(snapshot: &Connection, auditor: &mut Auditor) -> Result<(), StoreError> {
     let mut open = snapshot.prepare_cached("SELECT call_id, account_id FROM task WHERE state < 5")?;
     let mut rows = open.query([])?;
     while let Some(r) = rows.next()? {
@@ -247,7 +135,7 @@ pub(in crate::sqlite) fn entries(conn: &Connection, page: EntryPage) -> Result<V
     Ok(entries)
 }
 
-fn price_of(conn: &Connection, auditor: &mut Auditor, row: &ChargeRow) -> Result<(), StoreError> {
+pub(super) fn price_of(conn: &Connection, auditor: &mut Auditor, row: &ChargeRow) -> Result<(), StoreError> {
     let Some(id) = row.price_id.filter(|id| auditor.needs_price(id)) else { return Ok(()) };
     let mut found = conn.prepare_cached("SELECT json FROM price WHERE id = ?1")?;
     let json: Option<String> = found.query_row(params![id], |r| r.get(0)).optional()?;
@@ -255,7 +143,7 @@ fn price_of(conn: &Connection, auditor: &mut Auditor, row: &ChargeRow) -> Result
     Ok(())
 }
 
-fn stored<'a>(r: &'a Row<'_>) -> Result<StoredEntry<'a>, StoreError> {
+pub(super) fn stored<'a>(r: &'a Row<'_>) -> Result<StoredEntry<'a>, StoreError> {
     let (blob, text) = (|i| blob(r, i), |i| text(r, i));
     Ok(StoredEntry {
         seq: r.get(0)?,
@@ -285,7 +173,7 @@ fn stored<'a>(r: &'a Row<'_>) -> Result<StoredEntry<'a>, StoreError> {
     })
 }
 
-fn account(r: &Row<'_>) -> Result<AccountRow, StoreError> {
+pub(super) fn account(r: &Row<'_>) -> Result<AccountRow, StoreError> {
     Ok(AccountRow {
         id: AccountId(r.get(0)?),
         available: Pots { trial: r.get(1)?, paid: r.get(2)? },
@@ -296,11 +184,11 @@ fn account(r: &Row<'_>) -> Result<AccountRow, StoreError> {
     })
 }
 
-fn key(r: &Row<'_>) -> Result<KeyRow, StoreError> {
+pub(super) fn key(r: &Row<'_>) -> Result<KeyRow, StoreError> {
     Ok(KeyRow { id: KeyId(r.get(0)?), spent: r.get(1)?, held: r.get(2)?, used: crate::sqlite::read::used(r, 3)? })
 }
 
-fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
+pub(super) fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
     let counters = crate::sqlite::read::counters(r, CHARGE_COLUMNS)?;
     let (charge, write_off, ended_at) = (r.get(3)?, r.get(4)?, r.get(8)?);
     let facts = RowFacts {
@@ -342,7 +230,7 @@ fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
     })
 }
 
-fn blob<'a>(r: &'a Row<'_>, i: usize) -> rusqlite::Result<Option<&'a [u8]>> {
+pub(super) fn blob<'a>(r: &'a Row<'_>, i: usize) -> rusqlite::Result<Option<&'a [u8]>> {
     Ok(r.get_ref(i)?.as_blob().ok())
 }
 

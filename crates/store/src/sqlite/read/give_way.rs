@@ -15,6 +15,7 @@ const ROWS: u32 = 1_000;
 const LATE: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(20);
 
+#[derive(Clone)]
 pub(in crate::sqlite) struct GiveWay {
     /// `None`: there is no other thread.
     to: Option<Arc<Shared>>,

@@ -2,6 +2,7 @@
 //! money adds up.
 
 mod alerts;
+mod audits;
 mod bounds;
 mod changes;
 mod client_secrets;
@@ -30,6 +31,7 @@ mod wish;
 mod workflow_runs;
 
 pub use alerts::*;
+pub use audits::*;
 pub use bounds::*;
 pub use changes::*;
 pub use client_secrets::*;
