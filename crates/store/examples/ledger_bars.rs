@@ -1,5 +1,5 @@
 //! The bars the ledger has to meet, measured one after another, each printed with `met` or
-//! `NOT met`; exits 1 if one is not. `ledger_bars [--entries N] [--only NAME]…`; with
+//! `NOT met`; exits 1 if one is not. `ledger_bars [--calls N] [--only NAME]…`; with
 //! `--write-history DIR` it makes a large ledger for `tollgate-bench` instead; see
 //! `docs/performance.md`. PostgreSQL is a private server with real syncs.
 
@@ -14,13 +14,20 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 const NAMES: [&str; 6] = ["sqlite", "sqlite-hot", "waiting", "postgres-hot", "verify", "restart"];
 
+const OPTIONS: [&str; 7] = ["--calls", "--only", "--write-history", "--accounts", "--die-in", "--open", "--history"];
+
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<std::process::ExitCode, Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if !arguments.chunks(2).all(|pair| pair.len() == 2 && OPTIONS.contains(&pair[0].as_str())) {
+        println!("ledger_bars [--calls N] [--only NAME]…    NAME is one of {}", NAMES.join(", "));
+        println!("ledger_bars --write-history DIR [--accounts N] [--calls N]");
+        return Ok(std::process::ExitCode::from(2));
+    }
     let after = |name: &'static str| {
         arguments.iter().zip(arguments.iter().skip(1)).filter(move |(a, _)| *a == name).map(|(_, b)| b)
     };
-    let entries: u64 = after("--entries").next().map_or(Ok(10_000_000), |n| n.parse())?;
+    let calls: u64 = after("--calls").next().map_or(Ok(10_000_000), |n| n.parse())?;
     let only: Vec<&String> = after("--only").collect();
     if let Some(dir) = after("--die-in").next() {
         let number = |name| after(name).next().ok_or("how many?").map(|n| n.parse::<u64>());
@@ -37,8 +44,8 @@ async fn main() -> Result<std::process::ExitCode, Failure> {
             "sqlite-hot" => holds("SQLite, one hot account", "sqlite", 1, 1, 60_000).await?,
             "waiting" => waiting(1_000, 10).await?,
             "postgres-hot" => postgres_hot().await?,
-            "verify" => verify(entries).await?,
-            _ => restart(100_000, entries * 3 / 10).await?,
+            "verify" => verify(calls).await?,
+            _ => restart(100_000, calls * 3 / 10).await?,
         };
     }
     Ok(if met { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE })
@@ -141,8 +148,8 @@ async fn waiting(rate: u64, seconds: u64) -> Result<bool, Failure> {
     Ok(tell(&what, found, "p99 < 15 ms", at(99) < Duration::from_millis(15)))
 }
 
-/// A ledger of so many entries, with the usage rows that explain them.
-async fn verify(entries: u64) -> Result<bool, Failure> {
+/// A ledger of so many calls: two entries and a usage row each.
+async fn verify(calls: u64) -> Result<bool, Failure> {
     let dir = tempfile::tempdir()?;
     let clock = TestClock::default();
     let place = DataLocation { url: "sqlite".into(), data_dir: dir.path().into() };
@@ -151,8 +158,8 @@ async fn verify(entries: u64) -> Result<bool, Failure> {
     store.shut().await;
     drop(store);
     let started = Instant::now();
-    load.write_history(dir.path(), entries / 2, clock.now())?;
-    println!("(a ledger of {entries} entries was made in {:?})", started.elapsed());
+    load.write_history(dir.path(), calls, clock.now())?;
+    println!("(a ledger of {calls} calls was made in {:?})", started.elapsed());
     let store = Store::open(place, Options::default(), clock.world(2)).await?.store;
     let started = Instant::now();
     let report = store.verify().await?;
@@ -163,8 +170,8 @@ async fn verify(entries: u64) -> Result<bool, Failure> {
     let memory = peak_memory()?;
     store.shut().await;
     let found = format!("{elapsed:.1?}, peak memory {memory} MiB");
-    let bar = Duration::from_micros(entries * 6);
-    Ok(tell(&format!("verify {} entries (SQLite)", report.entries), found, &format!("< {bar:.0?}"), elapsed < bar))
+    let bar = Duration::from_micros(calls * 6);
+    Ok(tell(&format!("verify {} calls (SQLite)", report.usage_rows), found, &format!("< {bar:.0?}"), elapsed < bar))
 }
 
 /// A data folder with so many accounts and finished calls, which the gateway is measured on.

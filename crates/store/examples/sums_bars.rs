@@ -31,6 +31,10 @@ const TIDY: [&str; 6] = ["usage_quarter", "usage_account_sum", "usage_house_sum"
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<std::process::ExitCode, Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if !arguments.chunks(2).all(|pair| pair.len() == 2 && ["--calls", "--url"].contains(&pair[0].as_str())) {
+        println!("sums_bars [--calls N] [--url POSTGRES]");
+        return Ok(std::process::ExitCode::from(2));
+    }
     let after = |name: &str| arguments.iter().zip(arguments.iter().skip(1)).find(|(a, _)| *a == name).map(|(_, b)| b);
     let calls: i64 = after("--calls").map_or(Ok(10_000_000), |n| n.parse())?;
     let dir = tempfile::tempdir()?;
