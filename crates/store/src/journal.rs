@@ -68,6 +68,8 @@ struct Segment {
 pub(crate) struct Appended {
     /// Whoever needs it to be durable waits for this; without it, for the database.
     pub synced: Option<Arc<CommitGroup>>,
+    /// The syncer sleeps: whoever waits wakes it ([`Journal::wake`]).
+    pub asleep: bool,
     /// Space is short until more is committed.
     pub crowded: bool,
 }
@@ -157,7 +159,7 @@ impl Journal {
             inner.marks.remove(&call);
             inner.append(op, buffer, self.segment_size, durable);
         }
-        let (wakes, crowded) = (inner.wants_sync(false), inner.is_crowded(self, durable));
+        let (wakes, crowded) = (inner.close_wants_sync(), inner.is_crowded(self, durable));
         drop(inner);
         if wakes {
             self.bell.notify_one();
@@ -169,15 +171,17 @@ impl Journal {
     pub fn append_hold(&self, op: u64, buffer: &mut [u8], durable: u64) -> Appended {
         let mut inner = self.lock();
         inner.append(op, buffer, self.segment_size, durable);
-        let trusted = inner.is_trusted(durable);
-        let wakes = inner.wants_sync(trusted);
-        let synced = trusted.then(|| inner.syncing.group.clone());
         let crowded = inner.is_crowded(self, durable);
+        if inner.is_trusted(durable) {
+            let asleep = inner.hold_wants_sync();
+            return Appended { synced: Some(inner.syncing.group.clone()), asleep, crowded };
+        }
+        let wakes = inner.close_wants_sync();
         drop(inner);
         if wakes {
             self.bell.notify_one();
         }
-        Appended { synced, crowded }
+        Appended { synced: None, asleep: false, crowded }
     }
 
     /// Appends (replaces) the mark of a running call.

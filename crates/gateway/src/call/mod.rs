@@ -65,6 +65,8 @@ use crate::who::caller::Caller;
 use begin::{Beginning, Begins, begin};
 use bought::Bought;
 use cover::why_uncovered;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tollgate_catalog::Model;
@@ -138,10 +140,19 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
         return Err(unconfirmed(&mut call));
     }
     let cut = call.till.shutdown.cut.clone();
-    let begun = tokio::select! {
-        biased;
-        begun = dispatch::dispatch(&serving, &mut call, &work) => begun,
-        () = cut.cancelled() => Err(Refusal::new(Code::ServerDraining, "The server is stopping; send the request again.").after(1)),
+    let begun = {
+        let mut sending = pin!(dispatch::dispatch(&serving, &mut call, &work));
+        // Once it waits the request is on its way, and the hold becomes durable meanwhile.
+        let sending = poll_fn(|cx| {
+            let polled = sending.as_mut().poll(cx);
+            held.make_durable();
+            polled
+        });
+        tokio::select! {
+            biased;
+            begun = sending => begun,
+            () = cut.cancelled() => Err(Refusal::new(Code::ServerDraining, "The server is stopping; send the request again.").after(1)),
+        }
     };
     let begun = match begun {
         Ok(begun) => begun,

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::call::Closed;
 use crate::error::StoreError;
 use crate::ids::CallId;
+use crate::journal::Journal;
 use crate::sqlite;
 use tollgate_catalog::Money;
 
@@ -81,6 +82,8 @@ pub(crate) enum HeldWait {
     /// For the journal or the database, whichever has it first.
     Either {
         synced: Arc<CommitGroup>,
+        /// Whose syncer is to be woken.
+        sleeper: Option<Arc<Journal>>,
         group: Arc<CommitGroup>,
         op: u64,
         until: Instant,
@@ -98,13 +101,26 @@ impl Held {
         self.trial.checked_add(self.paid).unwrap_or(Money::MAX)
     }
 
+    /// Asks for what makes it durable. [`Held::durable`] does too; whoever has something to send
+    /// before sends it first, because the thread that is woken here takes the processor.
+    pub fn make_durable(&mut self) {
+        if let HeldWait::Either { sleeper, .. } = &mut self.wait
+            && let Some(journal) = sleeper.take()
+        {
+            journal.wake();
+        }
+    }
+
     /// Waits until the hold survives a crash; at once when it does already. An error means: the
     /// ledger did not answer in time; close the call without a charge.
     pub async fn durable(&mut self) -> Result<(), StoreError> {
+        self.make_durable();
         match &self.wait {
             HeldWait::Done => return Ok(()),
             HeldWait::Group { group, op, until } => group.wait(*op, Some(*until)).await?,
-            HeldWait::Either { synced, group, op, until } => {
+            // What the database says goes before what the journal has.
+            HeldWait::Either { group, op, .. } if group.is_done() => group.verdict(*op)?,
+            HeldWait::Either { synced, group, op, until, .. } => {
                 tokio::select! {
                     biased;
                     // A sync refuses nothing.

@@ -18,6 +18,9 @@ use crate::call::group::CommitGroup;
 const PACE: Duration = Duration::from_millis(1);
 /// So long a close may wait for a sync that a hold asks for.
 const PATIENCE: Duration = Duration::from_millis(20);
+/// So long after a sync the syncer looks for closes by itself: to be woken for each would take the
+/// processor from the thread that has an answer to send.
+const AFTERWARDS: Duration = Duration::from_secs(1);
 
 /// What the syncer has to do, and who waits for it.
 #[derive(Default)]
@@ -69,6 +72,7 @@ impl Syncing {
             return if rest.is_zero() { SyncNext::Sync } else { SyncNext::Pause(rest) };
         }
         match self.closed_since.map(|since| PATIENCE.saturating_sub(since.elapsed())) {
+            None if since_last.is_some_and(|since| since < AFTERWARDS) => SyncNext::Doze(PATIENCE),
             None => SyncNext::Sleep,
             Some(Duration::ZERO) => SyncNext::Sync,
             Some(rest) => SyncNext::Doze(rest),
@@ -119,6 +123,17 @@ impl Journal {
                     inner = self.bell.wait(inner).unwrap_or_else(|e| e.into_inner());
                 }
             }
+        }
+    }
+
+    /// Wakes the syncer for a hold, where nobody else has.
+    pub fn wake(&self) {
+        let mut inner = self.lock();
+        let syncing = &mut inner.syncing;
+        if syncing.wanted && syncing.nap != SyncNap::Awake {
+            syncing.nap = SyncNap::Awake;
+            drop(inner);
+            self.bell.notify_one();
         }
     }
 
@@ -218,22 +233,21 @@ impl Inner {
         self.unwritten_upto <= durable && !self.segments.iter().any(broken)
     }
 
-    /// A record of this kind is written: who syncs it is woken. `true`: with the bell.
-    pub(super) fn wants_sync(&mut self, hold: bool) -> bool {
+    /// A hold is written. `true`: the syncer sleeps, and is to be woken for it.
+    pub(super) fn hold_wants_sync(&mut self) -> bool {
+        self.syncing.wanted = true;
+        self.syncing.nap != SyncNap::Awake
+    }
+
+    /// A close is written. `true`: the syncer has to be told now, with the bell.
+    pub(super) fn close_wants_sync(&mut self) -> bool {
         let syncing = &mut self.syncing;
-        syncing.wanted |= hold;
-        if !hold && syncing.closed_since.is_none() {
-            syncing.closed_since = Some(Instant::now());
-        }
-        let wakes = match syncing.nap {
-            SyncNap::Awake => false,
-            SyncNap::Dozing => hold,
-            SyncNap::Asleep => true,
-        };
-        if wakes {
+        syncing.closed_since.get_or_insert_with(Instant::now);
+        let asleep = syncing.nap == SyncNap::Asleep;
+        if asleep {
             syncing.nap = SyncNap::Awake;
         }
-        wakes
+        asleep
     }
 }
 
@@ -253,6 +267,8 @@ mod tests {
         let stop = || Syncing { stop: true, ..Syncing::default() };
         let table = [
             ("nothing", Syncing::default(), false, None, SyncNext::Sleep),
+            ("nothing after a sync", Syncing::default(), false, Some(ms(999)), SyncNext::Doze(ms(20))),
+            ("nothing for long", Syncing::default(), false, Some(ms(1_000)), SyncNext::Sleep),
             ("a mark", Syncing::default(), true, None, SyncNext::Sleep),
             ("the first hold", wanted(), true, None, SyncNext::Sync),
             ("a hold long after another", wanted(), true, Some(ms(1)), SyncNext::Sync),
@@ -266,5 +282,34 @@ mod tests {
         for (what, seen, unsynced, since, next) in table {
             assert_eq!(seen.next(unsynced, since), next, "{what}");
         }
+    }
+
+    #[test]
+    fn who_writes_wakes_the_syncer_only_where_it_must() {
+        let options = crate::Options::default();
+        let dir = tempfile::tempdir().expect("a directory");
+        let (journal, _) = Journal::open(dir.path(), &options).expect("a journal");
+        let nap = |nap| journal.lock().syncing.nap = nap;
+        let told = |told: bool, after: SyncNap| {
+            assert_eq!(journal.lock().syncing.nap, after);
+            told
+        };
+        for (before, close, hold) in
+            [(SyncNap::Awake, false, false), (SyncNap::Dozing, false, true), (SyncNap::Asleep, true, true)]
+        {
+            nap(before);
+            let rings = journal.lock().close_wants_sync();
+            assert_eq!(told(rings, if close { SyncNap::Awake } else { before }), close, "a close, {before:?}");
+            nap(before);
+            let rings = journal.lock().hold_wants_sync();
+            assert_eq!(told(rings, before), hold, "a hold, {before:?}");
+            journal.wake();
+            assert_eq!(journal.lock().syncing.nap, SyncNap::Awake);
+        }
+        // Another has been quicker.
+        nap(SyncNap::Dozing);
+        journal.lock().syncing.wanted = false;
+        journal.wake();
+        assert_eq!(journal.lock().syncing.nap, SyncNap::Dozing);
     }
 }

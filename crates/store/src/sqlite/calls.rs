@@ -13,7 +13,7 @@ use super::{SqliteEngine, lock};
 use crate::call::group::{Closing, ClosingWait, CommitGroup, Held, HeldWait};
 use crate::call::{Close, Closed, Ending, Hold, HoldRefused, Mark, StoredReply, UsageFacts, tidy_raw_usage};
 use crate::ids::{AccountId, CallId};
-use crate::journal::record;
+use crate::journal::{Appended, record};
 use crate::task::NewTask;
 
 /// The record of a close in the journal.
@@ -23,6 +23,13 @@ pub(super) enum CloseRecord<'a> {
     Read,
     /// Nobody said what the call cost.
     None,
+}
+
+/// What a hold waits for beside the database.
+struct ByJournal {
+    synced: Arc<CommitGroup>,
+    /// The syncer is to be woken.
+    asleep: bool,
 }
 
 impl SqliteEngine {
@@ -54,7 +61,10 @@ impl SqliteEngine {
                         trial: Money::from_nano(pots.trial),
                         paid: Money::from_nano(pots.paid),
                         wait: match synced {
-                            Some(synced) => HeldWait::Either { synced, group, op, until },
+                            Some(ByJournal { synced, asleep }) => {
+                                let sleeper = asleep.then(|| shared.journal.clone());
+                                HeldWait::Either { synced, sleeper, group, op, until }
+                            }
                             None => HeldWait::Group { group, op, until },
                         },
                     });
@@ -91,7 +101,7 @@ impl SqliteEngine {
         task: Option<&NewTask>,
         epoch: u64,
         record: &mut Vec<u8>,
-    ) -> Option<(Decision, Option<Arc<CommitGroup>>)> {
+    ) -> Option<(Decision, Option<ByJournal>)> {
         let now = self.now();
         let task = task.map(|new| (new, self.steady()));
         let mut books = lock(&self.shared.books);
@@ -104,25 +114,28 @@ impl SqliteEngine {
         let by_journal = by_journal || self.options.overrates_journal();
         // A task is not sent before the database has it.
         let written = if plain { self.append_hold(&books, op, record) } else { None };
-        match written {
-            Some((synced, false)) if by_journal => {
-                self.shared.nudge(books);
-                Some((decision, Some(synced)))
-            }
-            written => {
+        if by_journal && let Some((waits, crowded)) = written {
+            if crowded {
                 self.shared.ring(books);
-                Some((decision, written.filter(|_| by_journal).map(|(synced, _)| synced)))
+            } else {
+                self.shared.nudge(books);
             }
+            return Some((decision, Some(waits)));
         }
+        self.shared.ring(books);
+        if written.is_some_and(|(waits, _)| waits.asleep) {
+            self.shared.journal.wake();
+        }
+        Some((decision, None))
     }
 
     /// Journals the hold that was queued last: with the books in hand, so that the records have the
     /// order of the decisions. What to wait for, and whether space is short.
-    fn append_hold(&self, books: &Books, op: u64, record: &mut Vec<u8>) -> Option<(Arc<CommitGroup>, bool)> {
+    fn append_hold(&self, books: &Books, op: u64, record: &mut Vec<u8>) -> Option<(ByJournal, bool)> {
         let Some(Op::Hold(hold)) = books.queue.last() else { return None };
         record::decided(record, hold.at, hold.pots, &hold.lots);
-        let appended = self.shared.journal.append_hold(op, record, self.shared.durable());
-        Some((appended.synced?, appended.crowded))
+        let Appended { synced, asleep, crowded } = self.shared.journal.append_hold(op, record, self.shared.durable());
+        Some((ByJournal { synced: synced?, asleep }, crowded))
     }
 
     /// Reads an idempotency key that memory does not know. Returns the epoch the answer belongs to.

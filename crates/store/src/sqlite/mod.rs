@@ -88,7 +88,7 @@ struct Shared {
     _owner: File,
     books: Mutex<Books>,
     bell: Condvar,
-    journal: Journal,
+    journal: Arc<Journal>,
     known_prices: KnownPrices,
     /// The last operation that is committed.
     durable: AtomicU64,
@@ -118,7 +118,7 @@ impl Shared {
             _owner: owner,
             books: Mutex::new(books),
             bell: Condvar::new(),
-            journal,
+            journal: Arc::new(journal),
             known_prices: KnownPrices::default(),
             durable: AtomicU64::new(0),
             down: AtomicBool::new(false),

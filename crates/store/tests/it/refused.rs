@@ -88,6 +88,8 @@ async fn what_may_pass_is_not_left_out_beside_what_is_refused() {
     let wish = |model: &str| Hold { model: model.into(), ..h.wish(&c, 30) };
     let mut refused = h.store.hold(wish("poison")).await.expect("decided in memory");
     let mut shaky = h.store.hold(wish("shaky")).await.expect("decided in memory");
+    // The journal does not make them so.
+    shaky.make_durable();
     for _ in 0..12_000 {
         if h.store.gauges().retries > 0 {
             break;
