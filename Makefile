@@ -2,7 +2,7 @@
 # The work is in scripts/, so that it can be read, and run, one step at a time.
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test bench chaos fuzz simulate mutants upgrade audit fmt lint clean
+.PHONY: help run quick test dist bench chaos fuzz simulate mutants upgrade audit fmt lint clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -15,6 +15,9 @@ quick: ## for the daily loop: format, lints, unit tests, and the tests that need
 
 test: ## everything that must hold: format, lints, tests, real SDKs, real PostgreSQL; ONLY="store node" for some parts
 	@scripts/test $(ONLY)
+
+dist: ## the executable to ship: optimized as a whole, and by a profile of real calls (two long builds)
+	@scripts/dist
 
 bench: ## measure against a bare pass-through proxy (needs two quiet cores)
 	@scripts/bench

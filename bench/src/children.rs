@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
+/// How long a part may take to end by itself.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// A running part of the experiment.
 pub struct Part {
     child: Child,
@@ -41,8 +44,14 @@ impl Part {
 }
 
 impl Drop for Part {
+    /// Asked first: one that counts which way it goes (`scripts/dist`) writes that at its end.
     fn drop(&mut self) {
         // Already gone is as good.
+        let _ = Command::new("sh").args(["-c", "kill -TERM $0", &self.pid().to_string()]).status();
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
