@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 use tollgate_catalog::{Money, Price};
 
 use crate::account::limits::Used;
@@ -18,6 +18,9 @@ use crate::sqlite::writer::ops::{CloseOp, HoldOp, Op, Spent};
 
 /// Calls per transaction.
 const GROUP: u64 = 20_000;
+/// Whether no hold is open, as far as that shows without reading the whole ledger.
+const NOTHING_OPEN: &str = "SELECT NOT EXISTS (SELECT 1 FROM old_hold) AND NOT EXISTS (SELECT 1 FROM entry \
+     WHERE kind = 0 AND seq >= coalesce((SELECT value FROM meta WHERE name = 'oldest_open_seq'), 0))";
 
 /// One of the calls to write: who pays, what was held, and what it cost.
 pub(crate) struct Calls<'a> {
@@ -36,6 +39,7 @@ pub(crate) fn fill(dir: &Path, calls: &Calls<'_>, count: u64) -> Result<(), Stor
     let known = KnownPrices::default();
     let mut ends = IdMap::default();
     let mut next_seq: i64 = conn.query_row("SELECT coalesce(max(seq), 0) + 1 FROM entry", [], |r| r.get(0))?;
+    let nothing_open: bool = conn.query_row(NOTHING_OPEN, [], |r| r.get(0))?;
     let mut used: Vec<Used> = vec![Used::default(); calls.owners.len()];
     let mut done = 0u64;
     while done < count {
@@ -54,6 +58,11 @@ pub(crate) fn fill(dir: &Path, calls: &Calls<'_>, count: u64) -> Result<(), Stor
         tx.commit()?;
         ends.extend(moved);
         done = count.min(done + GROUP);
+    }
+    // All of these have ended: the next start need not read them. The writer would have said so.
+    if nothing_open {
+        let sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('oldest_open_seq', ?1)";
+        conn.execute(sql, params![next_seq])?;
     }
     Ok(())
 }
