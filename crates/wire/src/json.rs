@@ -306,7 +306,11 @@ impl<'a> Scan<'a> {
         match self.peek() {
             Some(b'"') => self.string().map(drop),
             Some(b'{') => self.object(|_, scan| scan.skip()),
-            Some(b'[') => self.array(Scan::skip),
+            // Vectors are lists of thousands of numbers.
+            Some(b'[') => self.array(|scan| match scan.peek() {
+                Some(b'-' | b'0'..=b'9') => scan.number(),
+                _ => scan.skip(),
+            }),
             Some(b't') => self.word(b"true"),
             Some(b'f') => self.word(b"false"),
             Some(b'n') => self.word(b"null"),
@@ -342,13 +346,16 @@ impl<'a> Scan<'a> {
 
     #[inline]
     fn digits(&mut self) -> Result<(), BrokenJson> {
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.bytes.get(self.at) {
-            self.at += 1;
+        match digit_run(&self.bytes[self.at..]) {
+            0 => Err(self.broken()),
+            length => {
+                self.at += length;
+                Ok(())
+            }
         }
-        if self.at == start { Err(self.broken()) } else { Ok(()) }
     }
 
+    #[inline]
     fn number(&mut self) -> Result<(), BrokenJson> {
         if self.bytes[self.at] == b'-' {
             self.at += 1;
@@ -371,6 +378,26 @@ impl<'a> Scan<'a> {
         }
         Ok(())
     }
+}
+
+/// Length of the run of digits; eight at a time.
+#[inline]
+fn digit_run(bytes: &[u8]) -> usize {
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    // A digit's value and this stay below the top bit; what is more than nine does not.
+    const TO_TOP: u64 = 0x7676_7676_7676_7676;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    let mut at = 0;
+    while let Some(word) = bytes[at..].first_chunk() {
+        let value = u64::from_le_bytes(*word) ^ ZEROS;
+        // The lowest set bit marks the first that is none; bits above it may be false.
+        match (value.wrapping_add(TO_TOP) | value) & TOPS {
+            0 => at += 8,
+            hit => return at + (hit.trailing_zeros() / 8) as usize,
+        }
+    }
+    let rest = &bytes[at..];
+    at + rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len())
 }
 
 /// Length of the run without quote, backslash or control character.

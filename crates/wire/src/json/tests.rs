@@ -39,6 +39,18 @@ proptest! {
         prop_assert_eq!(run_without(&bytes, [b'\n', 0xE2], false), first(&|byte| byte == b'\n' || byte == 0xE2));
     }
 
+    /// So do the words of digits.
+    #[test]
+    fn digits_end_at_the_first_other_byte(bytes in prop::collection::vec(prop_oneof![9 => b'0'..=b'9', 1 => any::<u8>()], 0..40)) {
+        let end = bytes.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(bytes.len());
+        prop_assert_eq!(digit_run(&bytes), end);
+    }
+
+    #[test]
+    fn agrees_on_lists_of_numbers(text in r"\[-?[0-9]{1,12}[.eE+-]{0,2}[0-9]{0,24}(, ?-?[0-9]{1,2}\.?[0-9]{0,20}){0,3}\]?") {
+        prop_assert_eq!(accepts(text.as_bytes()), serde_accepts(text.as_bytes()), "{}", text);
+    }
+
     #[test]
     fn serde_reads_what_is_written(text in prop_oneof![any::<String>(), "[a-z\"\\\\\n\u{85}\u{2028}\u{2029}\u{c0}\u{2030}]{0,40}"]) {
         let mut out = Vec::new();
