@@ -137,6 +137,11 @@ impl EntryKind {
         Self::ALL.into_iter().find(|kind| *kind as i64 == code)
     }
 
+    /// Whether it ends a call.
+    pub fn is_end(self) -> bool {
+        matches!(self, Self::Settle | Self::Void | Self::Expire)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Hold => "hold",

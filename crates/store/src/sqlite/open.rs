@@ -59,6 +59,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0021-usage-apart", include_str!("migrations/0021-usage-apart.sql")),
     Migration::new("0022-usage-packed", include_str!("migrations/0022-usage-packed.sql")),
     Migration::new("0023-exports-and-letters", include_str!("migrations/0023-exports-and-letters.sql")),
+    Migration::new("0024-whole-calls", include_str!("migrations/0024-whole-calls.sql")),
 ];
 
 impl SqliteEngine {

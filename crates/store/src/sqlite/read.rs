@@ -24,7 +24,7 @@ use crate::call::wish::{CallEntry, end_of_entries};
 use crate::call::{Ending, StoredReply, UsagePage, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId, PersonId};
-use crate::ledger::{CLASS_HOLD, Pots, op_id};
+use crate::ledger::{CLASS_HOLD, EntryKind, Pots, op_id};
 use crate::margin::{MarginRow, first_id};
 
 /// So many reads at a time; more wait.
@@ -250,14 +250,21 @@ impl Readers {
 
     pub async fn entries_of(&self, account: AccountId, call: CallId) -> Result<Vec<CallEntry>, StoreError> {
         self.read(move |c| {
-            let sql = "SELECT kind, at, trial, paid, take_trial, take_paid FROM entry \
-                       WHERE op_id >= ?1 AND op_id < ?2 AND account_id = ?3 ORDER BY seq";
+            let sql = "SELECT kind, at, trial, paid, take_trial, take_paid, CASE WHEN kind IN (1, 2, 3) AND expires_at IS NOT NULL \
+                       THEN (SELECT at FROM usage WHERE account_id = ?3 AND call_id = ?1) END \
+                       FROM entry WHERE op_id >= ?1 AND op_id < ?2 AND account_id = ?3 ORDER BY seq";
             let mut s = c.prepare_cached(sql)?;
-            let rows = s.query_map(params![call.0, end_of_entries(&call.0), account.0], |r| {
+            let mut rows = s.query(params![call.0, end_of_entries(&call.0), account.0])?;
+            let mut entries = Vec::new();
+            while let Some(r) = rows.next()? {
                 let pots = |at| Ok::<_, rusqlite::Error>(Pots { trial: r.get(at)?, paid: r.get(at + 1)? });
-                Ok(CallEntry::new(r.get(0)?, r.get(1)?, pots(2)?, pots(4)?))
-            })?;
-            Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
+                // A call that is one entry was held when it came.
+                if let Some(held_at) = r.get(6)? {
+                    entries.extend(CallEntry::new(EntryKind::Hold as i64, held_at, pots(2)?, Pots::default()));
+                }
+                entries.extend(CallEntry::new(r.get(0)?, r.get(1)?, pots(2)?, pots(4)?));
+            }
+            Ok(entries)
         })
         .await
     }

@@ -14,6 +14,7 @@ pub(super) mod records;
 pub(super) mod refused;
 #[cfg(feature = "testing")]
 pub(crate) mod stepping;
+pub(super) mod whole;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,6 +27,7 @@ use self::apply::{Apply, Outcome};
 use self::ops::{CommitReply, Op};
 use self::pace::{Next, Tries, WriterView, is_late};
 use self::refused::RefusedCall;
+use self::whole::whole_calls;
 use super::books::{Books, Nap};
 use super::open::old_holds::OldHolds;
 use super::{Shared, lock};
@@ -213,6 +215,10 @@ impl SqliteWriter {
         let mut outcomes = Vec::with_capacity(batch.ops.len());
         let mut failed = Vec::new();
         let mut refused = self.refused.clone();
+        // One operation after the other has to stand by itself.
+        if !isolate && refused.is_empty() {
+            apply.whole = whole_calls(&batch.ops);
+        }
         for (op, number) in batch.ops.iter().zip(batch.first..) {
             if !refused.is_empty()
                 && let Some(outcome) = refused::close_without_hold(&mut refused, &mut apply, op)?

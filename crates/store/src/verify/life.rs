@@ -20,6 +20,10 @@ pub(super) struct OpenHold {
 
 impl Running {
     pub fn moves(&mut self, e: &EntryRow<'_>) {
+        if e.whole {
+            self.available = self.available.minus(e.pots);
+            self.held = self.held.plus(e.pots);
+        }
         match e.kind {
             EntryKind::Hold | EntryKind::Extend => {
                 self.available = self.available.minus(e.pots);
@@ -38,6 +42,9 @@ impl Running {
 
 impl KeySums {
     pub fn entry(&mut self, e: &EntryRow<'_>) {
+        if e.whole {
+            self.held += e.pots.total();
+        }
         match e.kind {
             EntryKind::Hold | EntryKind::Extend => self.held += e.pots.total(),
             EntryKind::Settle | EntryKind::Void | EntryKind::Expire => {
@@ -53,17 +60,11 @@ impl KeySums {
 impl Auditor {
     pub(super) fn hold_life(&mut self, e: &EntryRow<'_>) {
         let Some(call) = e.call else { return };
+        if e.whole {
+            self.held(call, e);
+        }
         match e.kind {
-            EntryKind::Hold => {
-                let mut terms = CallTerms::default();
-                let sound = self.terms.hold(&mut terms, e);
-                let expires_at = e.expires_at.unwrap_or(i64::MAX);
-                let hold = OpenHold { account: e.account, held: e.pots, expires_at, paid_only: e.paid_only, terms };
-                if self.open.insert(call, hold).is_some() {
-                    self.breach("I4", format!("{call}: held twice"));
-                }
-                self.taken(call, e, sound, e.paid_only);
-            }
+            EntryKind::Hold => self.held(call, e),
             EntryKind::Reopen => {
                 let terms = CallTerms::default();
                 let hold = OpenHold { account: e.account, held: e.pots, expires_at: i64::MAX, paid_only: false, terms };
@@ -82,6 +83,17 @@ impl Auditor {
             EntryKind::Settle | EntryKind::Void | EntryKind::Expire => self.ended(call, e),
             EntryKind::WriteOff | EntryKind::TopUp | EntryKind::Adjust | EntryKind::Refund | EntryKind::Lapse => {}
         }
+    }
+
+    fn held(&mut self, call: CallId, e: &EntryRow<'_>) {
+        let mut terms = CallTerms::default();
+        let sound = self.terms.hold(&mut terms, e);
+        let expires_at = e.expires_at.unwrap_or(i64::MAX);
+        let hold = OpenHold { account: e.account, held: e.pots, expires_at, paid_only: e.paid_only, terms };
+        if self.open.insert(call, hold).is_some() {
+            self.breach("I4", format!("{call}: held twice"));
+        }
+        self.taken(call, e, sound, e.paid_only);
     }
 
     fn ended(&mut self, call: CallId, e: &EntryRow<'_>) {

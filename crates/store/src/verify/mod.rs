@@ -77,8 +77,9 @@ struct KeySums {
 
 #[derive(Default)]
 pub(crate) struct Auditor {
-    /// Drawn anew for each audit, so that nobody can choose rows whose prints cancel out.
-    key: Hash,
+    /// Drawn anew for each audit, so that nobody can choose rows whose prints cancel out. With a
+    /// hash it is one block of SHA-256.
+    key: [u8; 16],
     report: AuditReport,
     accounts: IdMap<AccountId, Running>,
     keys: IdMap<KeyId, KeySums>,
@@ -113,7 +114,7 @@ pub(crate) type Audited = (Auditor, i64);
 
 impl Auditor {
     pub fn new(random: &FillRandom) -> Self {
-        let mut key = Hash::default();
+        let mut key = [0; 16];
         random(&mut key);
         Self { key, ..Self::default() }
     }
@@ -150,7 +151,7 @@ impl Auditor {
             self.keys.entry(key).or_default().entry(&e);
         }
         let print = match e.kind {
-            EntryKind::Settle | EntryKind::Void | EntryKind::Expire => {
+            kind if kind.is_end() => {
                 stored.content.reference.map(|text| self.print(&row_hash::referred(text).unwrap_or_default()))
             }
             _ => None,
@@ -161,14 +162,16 @@ impl Auditor {
         running.moves(&e);
         running.topped_up |= e.kind == EntryKind::TopUp && e.pots.paid > 0;
         let (a, h) = (running.available, running.held);
+        // As it was while the money of a whole call was held.
+        let least = if e.whole { a.plus(e.take).minus(e.pots) } else { a };
         // A clock that was far ahead is put right in one step; strictly, that is reported.
         let late = crate::clock::ledger_time(running.at, e.at) != e.at;
         if !late && e.at < running.at {
             self.put_right += 1;
         }
         running.at = e.at.max(if late { running.at } else { e.at });
-        if a.trial < 0 || a.paid < 0 || h.trial < 0 || h.paid < 0 {
-            self.breach("I3", format!("{} at entry {}: available {a:?}, held {h:?}", e.account, e.seq));
+        if least.trial < 0 || least.paid < 0 || h.trial < 0 || h.paid < 0 {
+            self.breach("I3", format!("{} at entry {}: available {least:?}, held {h:?}", e.account, e.seq));
         }
         let sound = match e.kind {
             EntryKind::TopUp | EntryKind::Adjust => self.terms.credit(&e),

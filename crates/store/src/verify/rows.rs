@@ -50,6 +50,8 @@ pub(crate) struct EntryRow<'a> {
     pub credit: Option<CreditKey>,
     /// An extension that a settlement took.
     pub settling: bool,
+    /// The end of a call, and its hold too: the call is this one entry.
+    pub whole: bool,
 }
 
 impl<'a> StoredEntry<'a> {
@@ -73,6 +75,7 @@ impl<'a> StoredEntry<'a> {
             lots: c.lots,
             credit: id.filter(|_| of_credit),
             settling: kind == EntryKind::Extend && c.op_id.len() == 17,
+            whole: kind.is_end() && c.expires_at.is_some(),
         })
     }
 }

@@ -94,7 +94,37 @@ fn row(kind: EntryKind, trial: i64, paid: i64) -> EntryRow<'static> {
         lots: None,
         credit: None,
         settling: false,
+        whole: false,
     }
+}
+
+/// A call that is one entry: what it held must have been there, it ends no hold of its own entry,
+/// and it charges no more than it held.
+#[test]
+fn a_whole_call_is_a_hold_and_its_end() {
+    let whole = |paid, take| EntryRow {
+        take: Pots { trial: 0, paid: take },
+        expires_at: Some(1_000),
+        whole: true,
+        ..row(EntryKind::Settle, 0, paid)
+    };
+    let mut running = Running { available: Pots { trial: 3, paid: 10 }, ..Running::default() };
+    running.moves(&whole(8, 5));
+    assert_eq!((running.available, running.held), (Pots { trial: 3, paid: 5 }, Pots::default()));
+    let mut key = KeySums::default();
+    key.entry(&whole(8, 5));
+    assert_eq!((key.spent, key.held), (5, 0));
+    let found = |entries: &[EntryRow<'_>]| {
+        let mut auditor = Auditor::default();
+        entries.iter().for_each(|e| auditor.hold_life(e));
+        assert!(auditor.open.is_empty());
+        auditor.report.breaches.iter().map(|breach| breach.invariant).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(found(&[whole(8, 5)]), "");
+    assert_eq!(found(&[whole(8, 9)]), "I6");
+    assert_eq!(found(&[row(EntryKind::Hold, 0, 8), whole(8, 5)]), "I4");
+    assert_eq!(found(&[whole(8, 5), row(EntryKind::Void, 0, 8)]), "I5");
+    assert_eq!(found(&[EntryRow { paid_only: true, pots: Pots { trial: 1, paid: 8 }, ..whole(8, 5) }]), "I16");
 }
 
 #[test]

@@ -144,6 +144,8 @@ async fn found(h: House, invariant: &str, damage: &str) {
     };
     h.store.credit(gift).await.expect("credit");
     let call = h.held(&c, 100).await;
+    // Whoever reads brings the hold into the ledger: an entry of its own.
+    h.store.last_entry().await.expect("read");
     h.store.close(h.ending(&c, call, 60)).await.expect("closed");
     // On SQLite this brings the sums so far into their table; what follows is beside it.
     h.store.fold_sums().await.expect("a step");

@@ -28,3 +28,4 @@ mod sums_read;
 mod tls;
 mod unmerged;
 mod upgrades;
+mod whole;

@@ -20,6 +20,7 @@ use crate::ledger::{self, EntryKind, Pots, op_id};
 use crate::sqlite::payments::MoneyDone;
 use crate::sqlite::writer::entries::ENTRY;
 use crate::sqlite::writer::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
+use crate::sqlite::writer::whole::WholeCalls;
 use crate::sums::SummedUntil;
 use crate::sums::pending::PendingSums;
 use crate::task::Webhook;
@@ -75,6 +76,8 @@ pub(in crate::sqlite) struct Apply<'a> {
     pub(in crate::sqlite) entry: CachedStatement<'a>,
     usage: CachedStatement<'a>,
     next_seq: i64,
+    /// Calls that begin and end in this group.
+    pub whole: WholeCalls<'a>,
     /// How much of replies is stored for the idempotency keys of an account.
     pub(in crate::sqlite) reply_bytes: u64,
     /// How many sums wait at most to be merged.
@@ -109,6 +112,7 @@ impl<'a> Apply<'a> {
             entry: conn.prepare_cached(ENTRY)?,
             usage: conn.prepare_cached(&INSERT_USAGE)?,
             next_seq,
+            whole: WholeCalls::default(),
             reply_bytes,
             sums_apart,
             known_ends,
@@ -249,25 +253,23 @@ impl<'a> Apply<'a> {
         if let Some(price) = &h.price {
             self.price(price)?;
         }
-        let seq = self.entry(
-            h.account,
-            &Content {
-                op_id: &op_id(&h.call.0, ledger::CLASS_HOLD),
-                kind: EntryKind::Hold as i64,
-                key: Some(&h.key.0),
-                trial: h.pots.trial,
-                paid: h.pots.paid,
-                at: h.at,
-                price_id: Some(&h.price_id),
-                model: Some(&h.model),
-                endpoint: Some(&h.endpoint),
-                expires_at: Some(h.expires_at),
-                paid_only: Some(h.paid_only),
-                lots: lots::to_text(&h.lots).as_deref(),
-                ..Content::default()
-            },
-        )?;
-        self.hold_lots(h.account, &h.lots);
+        if !self.whole.contains_key(&h.call) {
+            let seq = self.entry(
+                h.account,
+                &Content {
+                    op_id: &op_id(&h.call.0, ledger::CLASS_HOLD),
+                    kind: EntryKind::Hold as i64,
+                    key: Some(&h.key.0),
+                    trial: h.pots.trial,
+                    paid: h.pots.paid,
+                    at: h.at,
+                    lots: lots::to_text(&h.lots).as_deref(),
+                    ..terms(h)
+                },
+            )?;
+            self.hold_lots(h.account, &h.lots);
+            self.holds.push((h.call, Some(seq)));
+        }
         if let Some(idem) = &h.idem {
             let sql = "INSERT OR REPLACE INTO idem (account_id, key_hash, fingerprint, call_id, at) \
                        VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -283,7 +285,6 @@ impl<'a> Apply<'a> {
         let key = self.keys.entry(h.key).or_default();
         key.held += h.pots.total();
         key.used = Some(h.spent.key);
-        self.holds.push((h.call, Some(seq)));
         Ok(())
     }
 
@@ -338,7 +339,9 @@ impl<'a> Apply<'a> {
         for &(credit, free, held) in &c.lot_moves {
             self.move_lot(c.account, credit, free, held);
         }
-        self.holds.push((c.call, None));
+        if self.whole.remove(&c.call).is_none() {
+            self.holds.push((c.call, None));
+        }
         Ok(())
     }
 
@@ -356,6 +359,7 @@ impl<'a> Apply<'a> {
         let free = matches!(kind, EntryKind::Void | EntryKind::Expire);
         let reason = (free && !c.reason.is_empty()).then_some(c.reason.as_str());
         let lots = if kind == EntryKind::Extend { lots::to_text(&c.extend_lots) } else { None };
+        let terms = self.whole.get(&c.call).map_or_else(Content::default, |hold| terms(hold));
         self.entry(
             c.account,
             &Content {
@@ -370,7 +374,7 @@ impl<'a> Apply<'a> {
                 reference,
                 reason,
                 lots: lots.as_deref(),
-                ..Content::default()
+                ..terms
             },
         )?;
         Ok(())
@@ -428,6 +432,18 @@ impl<'a> Apply<'a> {
         }
         self.usage.execute(&all[..])?;
         self.sum_row((u.account, u.call, u.key), &facts, (u.charge, u.write_off))
+    }
+}
+
+/// What a hold says beside the money it sets aside.
+fn terms(hold: &HoldOp) -> Content<'_> {
+    Content {
+        price_id: Some(&hold.price_id),
+        model: Some(&hold.model),
+        endpoint: Some(&hold.endpoint),
+        expires_at: Some(hold.expires_at),
+        paid_only: Some(hold.paid_only),
+        ..Content::default()
     }
 }
 
