@@ -106,15 +106,17 @@ impl Reply {
         }
     }
 
+    /// Counts pairs of line ends. What a byte costs here is taken from the core that fills the
+    /// subject's: megabytes of audio or base64 must not be looked at one by one.
     fn count(&mut self, data: &[u8]) {
-        for &byte in data {
-            if byte == b'\n' {
-                self.events += u64::from(self.last_was_newline);
-                self.last_was_newline = !self.last_was_newline;
-            } else {
-                self.last_was_newline = false;
-            }
+        let mut next = 0;
+        for at in memchr::memchr_iter(b'\n', data) {
+            let second = self.last_was_newline && at == next;
+            self.events += u64::from(second);
+            self.last_was_newline = !second;
+            next = at + 1;
         }
+        self.last_was_newline &= next == data.len();
         if self.events > 0 && self.first_event.is_none() {
             self.first_event = Some(Instant::now());
         }
