@@ -39,6 +39,8 @@ pub(super) struct AccountBalance {
     /// What runs goes on, nothing new begins.
     pub suspended: bool,
     pub topped_up: bool,
+    /// The time of its last entry.
+    pub last_at: i64,
     /// The last operation that gave it money back and is in no journal: until it is committed, a
     /// hold that may need the money waits for the database.
     pub released: u64,
@@ -158,6 +160,13 @@ impl Books {
         self.last_at
     }
 
+    /// The time of the next entry of an account. Other accounts may have had theirs by another
+    /// clock: what goes back for all of them need not do so for this one.
+    pub fn time_of(&mut self, account: AccountId, now: i64) -> i64 {
+        let now = self.tick(now);
+        self.accounts.get(&account).map_or(now, |account| crate::clock::ledger_time(account.last_at, now))
+    }
+
     /// How old the oldest operation is that is not committed; what is on its way to the disk is
     /// older than what waits behind it.
     pub fn behind(&self) -> Duration {
@@ -182,6 +191,11 @@ impl Books {
 
     /// Queues an operation and says its number.
     pub fn push(&mut self, op: Op) -> u64 {
+        if let Some((account, at)) = op.dated()
+            && let Some(account) = self.accounts.get_mut(&account)
+        {
+            account.last_at = at;
+        }
         if self.queue.is_empty() {
             self.queued_since = Some(Instant::now());
         }
@@ -196,7 +210,7 @@ impl Books {
         if self.queue.len() >= QUEUE_LIMIT || self.is_behind() || self.stop || self.open.contains_key(&hold.call) {
             return Decision::Refused(HoldRefused::Unavailable);
         }
-        let at = self.tick(now);
+        let at = self.time_of(hold.account, now);
         self.lapse(hold.account, at);
         let (Some(account), Some(key)) = (self.accounts.get_mut(&hold.account), self.keys.get_mut(&hold.key)) else {
             return Decision::Unknown;
@@ -222,6 +236,7 @@ impl Books {
         let mut counted = Used::default();
         counted.add(at, pots.total());
         let by_journal = account.released <= self.durable;
+        let goes_back = at < account.last_at;
         let model = std::mem::take(&mut hold.model);
         self.open.insert(
             hold.call,
@@ -260,6 +275,7 @@ impl Books {
             paid_only: hold.paid_only,
             expires_at: hold.expires_at,
             at,
+            goes_back,
             idem: hold.idem,
             task,
         })));
@@ -314,7 +330,7 @@ impl Books {
         let lost = task.is_some() || open.extended.as_ref().is_some_and(|(_, op, _)| *op > self.durable);
         let shown = task.as_ref().is_some_and(TaskDone::is_shown);
         let keep = captured > 0 || close.keeps_key() || shown;
-        let at = self.tick(now);
+        let at = self.time_of(open.account, now);
         let op = self.push(Op::Close(Box::new(CloseOp {
             call: close.call,
             account: open.account,
@@ -431,12 +447,13 @@ impl IdemKeys {
 }
 
 impl AccountBalance {
-    pub fn of(account: &Account, lots: Lots) -> Self {
+    pub fn of(account: &Account, lots: Lots, last_at: i64) -> Self {
         Self {
             available: Pots { trial: account.trial_available.nano(), paid: account.paid_available.nano() },
             held: Pots { trial: account.trial_held.nano(), paid: account.paid_held.nano() },
             suspended: account.suspended_at.is_some(),
             topped_up: account.topped_up,
+            last_at,
             released: 0,
             limits: account.limits,
             used: account.used,

@@ -71,7 +71,7 @@ impl SqliteEngine {
         if !self.load_account(account).await? {
             return Err(StoreError::NotFound(account.to_string()));
         }
-        let at = lock(&self.shared.books).tick(now);
+        let at = lock(&self.shared.books).time_of(account, now);
         let credit = CreditOp { credit, at, taken: Pots::default(), taken_lots: Parts::new(), request: None };
         let done = self.money(MoneyOp::Code(CodeOp::Redeem { hash, batch: batch.clone(), credit })).await?;
         let account = self.account(account).await?.ok_or_else(|| StoreError::broken("an account is gone"))?;

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use self::old_holds::OldHolds;
 use super::books::leases::Since;
-use super::books::{AccountBalance, Books, IdemKeys, IdemState, KeyBalance};
+use super::books::{Books, IdemKeys, IdemState, KeyBalance};
 use super::read::{self, Readers};
 use super::stored::ResponseStore;
 use super::writer::SqliteWriter;
@@ -60,6 +60,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0022-usage-packed", include_str!("migrations/0022-usage-packed.sql")),
     Migration::new("0023-exports-and-letters", include_str!("migrations/0023-exports-and-letters.sql")),
     Migration::new("0024-whole-calls", include_str!("migrations/0024-whole-calls.sql")),
+    Migration::new("0025-last-entry", include_str!("migrations/0025-last-entry.sql")),
 ];
 
 impl SqliteEngine {
@@ -262,10 +263,9 @@ fn take_in(books: &mut Books, seqs: &mut IdMap<CallId, i64>, r: &Row<'_>) -> Res
 fn load_owners(conn: &Connection, books: &mut Books) -> Result<(), StoreError> {
     for open in books.open.values() {
         if !books.accounts.contains_key(&open.account)
-            && let Some(found) = read::account(conn, open.account)?
+            && let Some(found) = read::account_balance(conn, open.account)?
         {
-            let lots = read::lots(conn, open.account)?;
-            books.accounts.insert(open.account, AccountBalance::of(&found, lots));
+            books.accounts.insert(open.account, found);
         }
         if !books.keys.contains_key(&open.key)
             && let Some(found) = read::key(conn, open.key)?

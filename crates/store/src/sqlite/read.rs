@@ -15,6 +15,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use tokio::sync::Semaphore;
 use tollgate_catalog::Money;
 
+use super::books::AccountBalance;
 use super::lock;
 use crate::account::limits::{Limits, Used};
 use crate::account::lots::{Lot, Lots};
@@ -296,6 +297,14 @@ fn connect(path: &std::path::Path) -> Result<Connection, StoreError> {
 pub(super) fn account(c: &Connection, id: AccountId) -> rusqlite::Result<Option<Account>> {
     let sql = format!("SELECT {ACCOUNT} FROM account a WHERE a.id = ?1");
     c.prepare_cached(&sql)?.query_row(params![id.0], |r| read_account(r, 0)).optional()
+}
+
+/// An account as the books have it.
+pub(super) fn account_balance(c: &Connection, id: AccountId) -> rusqlite::Result<Option<AccountBalance>> {
+    let Some(found) = account(c, id)? else { return Ok(None) };
+    let mut last = c.prepare_cached("SELECT last_at FROM account WHERE id = ?1")?;
+    let last_at = last.query_row(params![id.0], |r| r.get(0))?;
+    Ok(Some(AccountBalance::of(&found, lots(c, id)?, last_at)))
 }
 
 pub(super) fn lots(c: &Connection, id: AccountId) -> rusqlite::Result<Lots> {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
 use tollgate_catalog::Money;
 
-use super::books::{AccountBalance, KeyBalance};
+use super::books::KeyBalance;
 use super::read::give_way::GiveWay;
 use super::read::whole::WholeAudit;
 use super::writer::ops::{CommitReply, CreditOp, Op};
@@ -163,7 +163,7 @@ impl SqliteEngine {
             Pot::Paid => Pots { trial: 0, paid: wanted },
         };
         let mut books = lock(&self.shared.books);
-        let at = books.tick(now);
+        let at = books.time_of(credit.account, now);
         books.lapse(credit.account, at);
         let Some(account) = books.accounts.get_mut(&credit.account) else {
             return Err(StoreError::NotFound(credit.account.to_string()));
@@ -267,10 +267,10 @@ impl SqliteEngine {
         if lock(&self.shared.books).accounts.contains_key(&id) {
             return Ok(true);
         }
-        let Some((found, lots)) = self.readers.account_with_lots(id).await? else { return Ok(false) };
+        let Some(found) = self.readers.account_balance(id).await? else { return Ok(false) };
         // Nothing can be under way for an account the books do not know, so what was read is
         // current.
-        lock(&self.shared.books).accounts.entry(id).or_insert_with(|| AccountBalance::of(&found, lots));
+        lock(&self.shared.books).accounts.entry(id).or_insert(found);
         Ok(true)
     }
 

@@ -37,7 +37,7 @@ pub const INVARIANTS: [(&str, &str, Looked); 21] = [
     ("I19", "no entry was changed, removed, added or cut off, and no usage row was changed", Looked::EveryMinute),
     (
         "I20",
-        "time in the ledger never goes back, but where a clock that was far ahead was put right",
+        "the time of an account's entries never goes back, but where a clock that was far ahead was put right",
         Looked::EveryMinute,
     ),
     ("I21", "sums by quarter of an hour are those of the usage log, and so of the ledger", Looked::InFull),

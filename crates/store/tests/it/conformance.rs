@@ -134,6 +134,7 @@ suite!(
     limits_of_spending_have_a_bound,
     a_clock_that_jumps_takes_no_credit_and_moves_no_day,
     a_start_under_a_wrong_clock_is_healed_by_the_next,
+    a_clock_put_right_dates_no_account_back,
     a_wrong_clock_put_right_while_running_is_followed,
     credit_that_ended_while_off_lapses_when_it_is_certain,
     nothing_is_forgotten_by_a_time_that_is_not_certain,

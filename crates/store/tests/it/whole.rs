@@ -110,6 +110,26 @@ async fn a_call_with_more_to_say_is_several_entries() {
     h.close().await;
 }
 
+/// A hold by a clock that was put right is the step back of its account, and is seen as one.
+#[tokio::test]
+async fn a_call_whose_hold_steps_back_in_time_is_two_entries() {
+    let h = house().await;
+    let c = h.customer(0, 1_000).await;
+    h.clock.set_wrong(2 * 3_600_000);
+    let h = h.reopen().await;
+    let mut seen = 0;
+    call(&h, &c, 10, 5).await;
+    assert_eq!(kinds(&h, &mut seen).await, ["top_up", "settle+"]);
+    h.clock.set_wrong(0);
+    let h = h.reopen().await;
+    call(&h, &c, 10, 5).await;
+    assert_eq!(kinds(&h, &mut seen).await, ["hold", "settle"]);
+    call(&h, &c, 10, 5).await;
+    assert_eq!(kinds(&h, &mut seen).await, ["settle+"]);
+    assert!(h.store.verify().await.expect("audited").breaches.is_empty());
+    h.close().await;
+}
+
 /// The journal still has the hold when the database has the call: it is not held again.
 #[tokio::test]
 async fn a_crash_holds_no_whole_call_again() {

@@ -57,7 +57,7 @@ impl Books {
         if self.queue.len() >= QUEUE_LIMIT || self.stop {
             return Err(HoldRefused::Unavailable);
         }
-        let at = self.tick(now);
+        let at = self.time_of(extend.account, now);
         self.lapse(extend.account, at);
         let (Some(account), Some(key)) = (self.accounts.get_mut(&extend.account), self.keys.get_mut(&key_id)) else {
             return Err(HoldRefused::NoAccount);

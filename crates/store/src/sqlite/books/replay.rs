@@ -20,7 +20,7 @@ impl Books {
     /// Makes the hold again. `false`: there is no such account or key.
     pub fn replay(&mut self, record: HoldRecord, now: i64) -> bool {
         let at = self.replay_time(record.at, now);
-        let at = self.tick(at);
+        let at = self.time_of(record.account, at);
         let HoldRecord { call, account: account_id, key: key_id, expires_at, paid_only, idem, price_id, .. } = record;
         let (Some(account), Some(key)) = (self.accounts.get_mut(&account_id), self.keys.get_mut(&key_id)) else {
             return false;
@@ -29,6 +29,7 @@ impl Books {
         if pots != record.pots {
             tracing::error!(%call, wanted = ?record.pots, held = ?pots, "a hold of the journal finds less money than it took");
         }
+        let goes_back = at < account.last_at;
         let total = pots.total();
         account.used.add(at, total);
         key.held += total;
@@ -68,6 +69,7 @@ impl Books {
             paid_only,
             expires_at,
             at,
+            goes_back,
             idem,
             task: None,
         })));
@@ -129,6 +131,7 @@ mod tests {
             held: Pots::default(),
             suspended: false,
             topped_up: false,
+            last_at: 0,
             released: 0,
             limits: Limits::default(),
             used: Used::default(),

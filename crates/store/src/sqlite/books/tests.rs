@@ -17,6 +17,7 @@ fn books() -> Books {
         held: Pots::default(),
         suspended: false,
         topped_up: false,
+        last_at: 0,
         released: 0,
         limits: Limits::default(),
         used: Used::default(),

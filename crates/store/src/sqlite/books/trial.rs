@@ -40,7 +40,7 @@ impl SqliteEngine {
         }
         let now = self.now();
         let mut books = lock(&self.shared.books);
-        let at = books.tick(now);
+        let at = books.time_of(account, now);
         books.lapse(account, at);
         let found = books.accounts.get(&account).map(|book| book.lots.expiring()).unwrap_or_default();
         self.shared.nudge(books);
@@ -54,7 +54,7 @@ impl SqliteEngine {
         for account in self.readers.accounts_with_due_credit(self.clock.sure()).await? {
             self.load_account(account).await?;
             let mut books = lock(&self.shared.books);
-            let at = books.tick(now);
+            let at = books.time_of(account, now);
             lapsed += books.lapse(account, at);
             self.shared.nudge(books);
         }

@@ -3,12 +3,12 @@
 use rusqlite::{OptionalExtension, params};
 use tollgate_catalog::Money;
 
-use crate::account::lots::Lots;
-use crate::account::{Account, BalanceEvent, Charged, EventPage};
+use crate::account::{BalanceEvent, Charged, EventPage};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId};
 use crate::ledger::{self, EntryKind, OpId, op_id};
 use crate::sqlite::SqliteEngine;
+use crate::sqlite::books::AccountBalance;
 use crate::sqlite::read::{self, Readers};
 
 impl SqliteEngine {
@@ -72,11 +72,10 @@ impl Readers {
         .await
     }
 
-    pub async fn account_with_lots(&self, id: AccountId) -> Result<Option<(Account, Lots)>, StoreError> {
+    pub async fn account_balance(&self, id: AccountId) -> Result<Option<AccountBalance>, StoreError> {
         self.read(move |c| {
             let snapshot = c.unchecked_transaction()?;
-            let Some(account) = read::account(&snapshot, id)? else { return Ok(None) };
-            Ok(Some((account, read::lots(&snapshot, id)?)))
+            Ok(read::account_balance(&snapshot, id)?)
         })
         .await
     }

@@ -37,7 +37,7 @@ static INSERT_USAGE: LazyLock<String> = LazyLock::new(|| {
 const ACCOUNT: &str = "UPDATE account SET trial_available = trial_available + ?2, paid_available = paid_available + ?3, \
      trial_held = trial_held + ?4, paid_held = paid_held + ?5, day = coalesce(?6, day), \
      day_used = coalesce(?7, day_used), month = coalesce(?8, month), month_used = coalesce(?9, month_used), \
-     links = coalesce(?10, links), head = coalesce(?11, head) WHERE id = ?1";
+     links = coalesce(?10, links), head = coalesce(?11, head), last_at = coalesce(?12, last_at) WHERE id = ?1";
 const KEY: &str = "UPDATE key SET spent = spent + ?2, held = held + ?3, day = coalesce(?4, day), \
      day_used = coalesce(?5, day_used), month = coalesce(?6, month), month_used = coalesce(?7, month_used) WHERE id = ?1";
 
@@ -59,6 +59,8 @@ pub(in crate::sqlite) struct AccountDelta {
     pub used: Option<Used>,
     /// The end of the hash chain.
     pub end: Option<ChainLink>,
+    /// The time of the last entry.
+    pub last_at: Option<i64>,
 }
 
 #[derive(Default)]
@@ -228,6 +230,7 @@ impl<'a> Apply<'a> {
                 month_used,
                 d.end.map(|end| end.number),
                 d.end.map(|end| end.hash),
+                d.last_at,
             ])?;
         }
         let mut statement = self.statement(KEY)?;

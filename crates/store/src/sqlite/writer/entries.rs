@@ -41,7 +41,8 @@ impl Apply<'_> {
             end.hash,
         ])?;
         self.ends.insert(account, end);
-        self.accounts.entry(account).or_default().end = Some(end);
+        let delta = self.accounts.entry(account).or_default();
+        (delta.end, delta.last_at) = (Some(end), Some(e.at));
         Ok(seq)
     }
 

@@ -94,6 +94,7 @@ fn one_call(calls: &Calls<'_>, n: u64, place: usize, used: &mut Used) -> [Op; 2]
         paid_only: false,
         expires_at: at + 600_000,
         at,
+        goes_back: false,
         idem: None,
         task: None,
     };

@@ -89,6 +89,20 @@ impl Op {
             _ => None,
         }
     }
+
+    /// The account whose ledger it goes on, and when.
+    pub fn dated(&self) -> Option<(AccountId, i64)> {
+        let credit = |op: &CreditOp| (op.credit.account, op.at);
+        match self {
+            Self::Hold(op) => Some((op.account, op.at)),
+            Self::Extend(op) => Some((op.account, op.at)),
+            Self::Close(op) => Some((op.account, op.at)),
+            Self::Lapse(op) => Some((op.account, op.at)),
+            Self::Credit(op, _) => Some(credit(op)),
+            Self::Money(op, _) => op.credit().map(credit),
+            _ => None,
+        }
+    }
 }
 
 /// What counts in the current day and month once an operation is done.
@@ -119,6 +133,8 @@ pub(in crate::sqlite) struct HoldOp {
     pub paid_only: bool,
     pub expires_at: i64,
     pub at: i64,
+    /// The entry before it of its account was dated by a clock that was far ahead.
+    pub goes_back: bool,
     pub idem: Option<Idem>,
     pub task: Option<BegunOp>,
 }

@@ -34,7 +34,8 @@ pub(in crate::sqlite) fn whole_calls(ops: &[Op]) -> WholeCalls<'_> {
 }
 
 /// What has more to say than one entry can is written as several: trial credit that expires, more
-/// than was held, a hold that counts for another day than its end.
+/// than was held, a hold that counts for another day than its end, a time that goes back because a
+/// clock was put right.
 fn is_simple(hold: &HoldOp, close: &CloseOp) -> bool {
     hold.lots.is_empty()
         && hold.task.is_none()
@@ -43,4 +44,6 @@ fn is_simple(hold: &HoldOp, close: &CloseOp) -> bool {
         && close.settlement.write_off == 0
         && close.held == hold.pots
         && day_of(hold.at) == day_of(close.at)
+        && !hold.goes_back
+        && hold.at <= close.at
 }

@@ -151,6 +151,30 @@ pub async fn a_wrong_clock_put_right_while_running_is_followed(h: House) {
     h.close().await;
 }
 
+/// Each account's time goes on by itself: not back to a clock that is right but a little behind,
+/// nor from an entry of the clock that was ahead to an earlier one, when the time comes near it.
+pub async fn a_clock_put_right_dates_no_account_back(h: House) {
+    let (mine, other) = (h.customer(0, 1_000).await, h.customer(0, 1_000).await);
+    h.clock.advance(20_000);
+    spend(&h, &mine, 10).await;
+    h.clock.set_wrong(2 * HOUR);
+    let h = h.reopen().await;
+    spend(&h, &other, 10).await;
+    h.clock.set_wrong(-15_000);
+    let h = h.reopen().await;
+    // The time of the other has gone back, and with it that of all who have had nothing since.
+    spend(&h, &h.customer(0, 1_000).await, 10).await;
+    spend(&h, &mine, 10).await;
+    for minutes in [90, 60] {
+        h.clock.advance(minutes * 60_000);
+        spend(&h, &other, 10).await;
+        spend(&h, &mine, 10).await;
+    }
+    let found = h.store.verify().await.expect("audited").breaches;
+    assert!(found.is_empty(), "{found:?}");
+    h.close().await;
+}
+
 pub async fn credit_that_ended_while_off_lapses_when_it_is_certain(h: House) {
     let h = careful(h).await;
     let c = customer(&h).await;

@@ -1,0 +1,1 @@
+-- Nothing: PostgreSQL follows the time of the last entry of each account (`account.last_at`) since its first version.
