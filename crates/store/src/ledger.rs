@@ -5,6 +5,7 @@
 pub(crate) mod bounds;
 pub(crate) mod chain;
 pub(crate) mod entries;
+pub(crate) mod hash_batch;
 
 use crate::account::lots::CreditKey;
 

@@ -13,7 +13,7 @@ use tollgate_catalog::Money;
 use crate::call::counters::Columns;
 use crate::call::{Ending, UsageFacts};
 use crate::ids::{AccountId, CallId};
-use crate::ledger::chain::{Hash, Packed};
+use crate::ledger::chain::{Hash, HashText, Packed};
 
 /// What the reference of an entry begins with that carries the hash of a row.
 const REFERENCE: &str = "usage-1:";
@@ -89,6 +89,12 @@ impl<'a> RowFacts<'a> {
 
     pub fn hash(&self) -> Hash {
         let mut packed = Packed::new();
+        self.pack(&mut packed);
+        packed.hash()
+    }
+
+    /// What is hashed of them.
+    pub fn pack(&self, packed: &mut impl HashText) {
         packed.bytes(Some(self.account));
         packed.bytes(Some(self.call));
         packed.number(self.at);
@@ -117,7 +123,6 @@ impl<'a> RowFacts<'a> {
             packed.bytes(Some(b"cost"));
             packed.number(cost);
         }
-        packed.hash()
     }
 }
 
@@ -126,12 +131,17 @@ impl Decided<'_> {
     pub fn hash(&self, facts: &Hash) -> Hash {
         let mut packed = Packed::new();
         packed.raw(facts);
+        self.pack(&mut packed);
+        packed.hash()
+    }
+
+    /// What is hashed behind the hash of the facts.
+    pub fn pack(&self, packed: &mut impl HashText) {
         packed.bytes(Some(self.key));
         packed.bytes(self.price_id);
         for amount in [self.hold, self.charge, self.write_off] {
             packed.number(amount);
         }
-        packed.hash()
     }
 }
 
@@ -165,6 +175,8 @@ pub(crate) enum RowSeal {
     Changed,
     /// Written before rows were hashed, or by a replica of such a version.
     Missing,
+    /// Its hash is computed later, with many others.
+    Unproved,
 }
 
 /// Compares a row with the reference of the entry that ended its call, or with its own hash where

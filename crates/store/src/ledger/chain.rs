@@ -43,10 +43,15 @@ pub(crate) struct Content<'a> {
 impl Content<'_> {
     /// The link that follows `last`.
     pub fn after(&self, last: &ChainLink) -> ChainLink {
-        let number = last.number + 1;
         let mut packed = Packed::new();
+        self.pack(last, &mut packed);
+        ChainLink { number: last.number + 1, hash: packed.hash() }
+    }
+
+    /// What is hashed for the link that follows `last`.
+    pub fn pack(&self, last: &ChainLink, packed: &mut impl HashText) {
         packed.raw(&last.hash);
-        packed.number(number);
+        packed.number(last.number + 1);
         packed.bytes(Some(self.op_id));
         packed.number(self.kind);
         packed.bytes(Some(self.account));
@@ -63,7 +68,29 @@ impl Content<'_> {
         for text in [self.reference, self.actor, self.reason, self.lots] {
             packed.bytes(text.map(str::as_bytes));
         }
-        ChainLink { number, hash: packed.hash() }
+    }
+}
+
+/// How what is hashed is put together.
+pub(crate) trait HashText {
+    fn raw(&mut self, bytes: &[u8]);
+
+    fn number(&mut self, number: i64) {
+        self.raw(&number.to_be_bytes());
+    }
+
+    /// Its length and then itself; all ones when there is nothing, which no length is.
+    fn bytes(&mut self, bytes: Option<&[u8]>) {
+        let length = bytes.map_or(u32::MAX, |bytes| u32::try_from(bytes.len()).unwrap_or(u32::MAX - 1));
+        self.raw(&length.to_be_bytes());
+        self.raw(bytes.unwrap_or_default());
+    }
+}
+
+/// To be hashed later, with others.
+impl HashText for Vec<u8> {
+    fn raw(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
     }
 }
 
@@ -81,29 +108,6 @@ impl Packed {
         Self { buffer: [0; 512], len: 0, before: None }
     }
 
-    pub fn raw(&mut self, bytes: &[u8]) {
-        if let Some(space) = self.buffer.get_mut(self.len..self.len + bytes.len()) {
-            space.copy_from_slice(bytes);
-            self.len += bytes.len();
-            return;
-        }
-        let before = self.before.get_or_insert_with(|| digest::Context::new(&SHA256));
-        before.update(&self.buffer[..self.len]);
-        before.update(bytes);
-        self.len = 0;
-    }
-
-    pub fn number(&mut self, number: i64) {
-        self.raw(&number.to_be_bytes());
-    }
-
-    /// Its length and then itself; all ones when there is nothing, which no length is.
-    pub fn bytes(&mut self, bytes: Option<&[u8]>) {
-        let length = bytes.map_or(u32::MAX, |bytes| u32::try_from(bytes.len()).unwrap_or(u32::MAX - 1));
-        self.raw(&length.to_be_bytes());
-        self.raw(bytes.unwrap_or_default());
-    }
-
     pub fn hash(self) -> Hash {
         let last = &self.buffer[..self.len];
         let digest = match self.before {
@@ -116,6 +120,20 @@ impl Packed {
         let mut hash = Hash::default();
         hash.copy_from_slice(digest.as_ref());
         hash
+    }
+}
+
+impl HashText for Packed {
+    fn raw(&mut self, bytes: &[u8]) {
+        if let Some(space) = self.buffer.get_mut(self.len..self.len + bytes.len()) {
+            space.copy_from_slice(bytes);
+            self.len += bytes.len();
+            return;
+        }
+        let before = self.before.get_or_insert_with(|| digest::Context::new(&SHA256));
+        before.update(&self.buffer[..self.len]);
+        before.update(bytes);
+        self.len = 0;
     }
 }
 

@@ -71,7 +71,7 @@ impl PlatformBooks {
     }
 }
 
-fn changed(call: CallId) -> String {
+pub(super) fn changed(call: CallId) -> String {
     format!("{call}: its usage row is not the one that was written")
 }
 
@@ -144,11 +144,14 @@ impl Auditor {
         running.sums.usage(row);
         self.summed_row(row);
         self.charge(row);
+        self.prove_some_seals();
     }
 
     /// Accounts whose entries carry other hashes of usage rows than their rows have: their rows are
     /// to be compared one by one. A call that was opened again is one of the reasons.
     pub fn doubtful(&mut self) -> Vec<AccountId> {
+        // What is reported already is not reported once more.
+        self.prove();
         let differs = |running: &mut super::Running| std::mem::take(&mut running.hashes) != 0;
         self.accounts.iter_mut().filter_map(|(id, running)| differs(running).then_some(*id)).collect()
     }
@@ -166,7 +169,7 @@ impl Auditor {
     /// again.
     pub fn charge(&mut self, row: &ChargeRow) {
         match row.seal {
-            RowSeal::Whole => {}
+            RowSeal::Whole | RowSeal::Unproved => {}
             RowSeal::Changed => self.breach("I19", changed(row.call)),
             RowSeal::Missing => {
                 self.report.unhashed_rows += 1;

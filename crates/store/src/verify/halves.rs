@@ -11,7 +11,8 @@ impl Auditor {
     }
 
     /// Takes over what the half that followed the usage log has seen.
-    pub fn join(&mut self, log: Self) {
+    pub fn join(&mut self, mut log: Self) {
+        log.prove();
         let Self { report, accounts, prices, summed_until, folded, folds, .. } = log;
         self.report.usage_rows += report.usage_rows;
         self.report.unhashed_rows += report.unhashed_rows;

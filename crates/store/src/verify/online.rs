@@ -85,6 +85,7 @@ impl Auditor {
 
     /// The result for what was touched.
     pub fn finish_online(&mut self, touched: &Touched) -> AuditReport {
+        self.prove();
         for account in &touched.accounts {
             let running = self.accounts.entry(*account).or_default();
             running.sums = super::Sums::default();

@@ -14,7 +14,9 @@ use crate::ledger::chain::{ChainLink, Content};
 use crate::ledger::entries::{Entry, EntryPage};
 use crate::report::AuditReport;
 use crate::sums::{SUM_KEY, SumKeyRef, UsageSum};
-use crate::verify::{ACCOUNT, AccountRow, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, StoredEntry};
+use crate::verify::{
+    ACCOUNT, AccountRow, Auditor, CHARGE, CHARGE_COLUMNS, ChargeRow, ENTRY, KEY, KeyRow, SealProofs, StoredEntry,
+};
 
 /// New entries are looked for from this many before the last one seen.
 const OVERLAP: i64 = 1_000;
@@ -188,7 +190,26 @@ pub(super) fn key(r: &Row<'_>) -> Result<KeyRow, StoreError> {
     Ok(KeyRow { id: KeyId(r.get(0)?), spent: r.get(1)?, held: r.get(2)?, used: crate::sqlite::read::used(r, 3)? })
 }
 
+/// A usage row, and whether it is the one that was written.
 pub(super) fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
+    let entry = text(r, CHARGE_COLUMNS + Counter::COUNT)?;
+    sealed_charge(r, |facts, decided, own| Ok(seal(facts, decided, entry, own)))
+}
+
+/// A usage row of which that is found out later, by its own hash and with many others.
+pub(super) fn unproved_charge(r: &Row<'_>, proofs: &mut SealProofs) -> Result<ChargeRow, StoreError> {
+    sealed_charge(r, |facts, decided, own| {
+        let Some(own) = own else { return Ok(RowSeal::Missing) };
+        let Ok(hash) = own.try_into() else { return Ok(RowSeal::Changed) };
+        proofs.add(CallId(r.get(1)?), facts, decided, hash);
+        Ok(RowSeal::Unproved)
+    })
+}
+
+fn sealed_charge(
+    r: &Row<'_>,
+    seal: impl FnOnce(&RowFacts<'_>, &Decided<'_>, Option<&[u8]>) -> Result<RowSeal, StoreError>,
+) -> Result<ChargeRow, StoreError> {
     let counters = crate::sqlite::read::counters(r, CHARGE_COLUMNS)?;
     let (charge, write_off, ended_at) = (r.get(3)?, r.get(4)?, r.get(8)?);
     let facts = RowFacts {
@@ -226,7 +247,7 @@ pub(super) fn charge(r: &Row<'_>) -> Result<ChargeRow, StoreError> {
         ended_at,
         summed: (SumKeyRef::of(&facts, key).digest(), UsageSum::of(&facts, charge, r.get(5)?, write_off)),
         hash: blob(r, 23)?.and_then(|hash| hash.try_into().ok()),
-        seal: seal(&facts, &decided, text(r, CHARGE_COLUMNS + Counter::COUNT)?, blob(r, 23)?),
+        seal: seal(&facts, &decided, blob(r, 23)?)?,
     })
 }
 

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, Transaction, params};
 
-use super::audit::{REFERENCE, account, blob, charge, key, open_tasks, price_of, stored, stored_sum, sum_key};
+use super::audit::{
+    REFERENCE, account, blob, charge, key, open_tasks, price_of, stored, stored_sum, sum_key, unproved_charge,
+};
 use super::connect;
 use super::give_way::GiveWay;
 use crate::call::counters::COUNTERS;
@@ -127,7 +129,7 @@ fn log(snapshot: &Connection, auditor: &mut Auditor, mut way: GiveWay) -> Result
     let mut usage = snapshot.prepare(&format!("SELECT {CHARGE}{COUNTERS}, NULL FROM usage u"))?;
     let mut rows = usage.query([])?;
     while let Some(r) = rows.next()? {
-        let row = charge(r)?;
+        let row = unproved_charge(r, &mut auditor.seals)?;
         price_of(snapshot, auditor, &row)?;
         auditor.usage(&row);
         way.row();
