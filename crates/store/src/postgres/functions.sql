@@ -496,13 +496,15 @@ DECLARE
   op jsonb;
   v_place bigint;
   v_done boolean[];
+  v_accounts bytea[] := ARRAY(SELECT DISTINCT (o->>'account')::bytea FROM jsonb_array_elements(ops) o);
 BEGIN
   -- Prices before accounts, and each in the order of ids: the same order in every replica.
-  INSERT INTO price (id, json)
-  SELECT DISTINCT ON (id) id, json FROM (SELECT coalesce(o->'row'->>'price_id', o->>'price_id')::bytea AS id, o->>'price' AS json
-    FROM jsonb_array_elements(ops) o WHERE o ? 'price') new ORDER BY id ON CONFLICT DO NOTHING;
-  PERFORM 1 FROM account WHERE id IN (SELECT (o->>'account')::bytea FROM jsonb_array_elements(ops) o)
-    ORDER BY id FOR NO KEY UPDATE;
+  IF jsonb_path_exists(ops, '$[*].price') THEN
+    INSERT INTO price (id, json)
+    SELECT DISTINCT ON (id) id, json FROM (SELECT coalesce(o->'row'->>'price_id', o->>'price_id')::bytea AS id, o->>'price' AS json
+      FROM jsonb_array_elements(ops) o WHERE o ? 'price') new ORDER BY id ON CONFLICT DO NOTHING;
+  END IF;
+  PERFORM 1 FROM account WHERE id = ANY (v_accounts) ORDER BY id FOR NO KEY UPDATE;
   v_done := array_fill(false, ARRAY[jsonb_array_length(ops)]);
   IF jsonb_array_length(ops) >= 8 THEN
     FOR v_place IN SELECT tollgate_close_plain(ops) LOOP
@@ -531,7 +533,7 @@ BEGIN
       RETURN NEXT ROW('noted', 0, 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
     END IF;
   END LOOP;
-  PERFORM tollgate_seal(array_agg(DISTINCT (o->>'account')::bytea)) FROM jsonb_array_elements(ops) o;
+  PERFORM tollgate_seal(v_accounts);
 END $$;
 
 -- A top-up, adjustment or refund. v_kind as in entry. Answers: applied, before, or what is wrong.

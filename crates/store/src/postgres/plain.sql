@@ -36,9 +36,15 @@ BEGIN
       p.reference
     FROM plain p ORDER BY p.account, p.n
   ), rows AS (
-    INSERT INTO usage SELECT r.* FROM plain p CROSS JOIN LATERAL jsonb_populate_record(NULL::usage, p.row || jsonb_build_object(
-      'key_id', p.key, 'hold', p.trial + p.paid, 'charge', p.charge, 'refunded', 0, 'write_off', 0,
-      'price_id', coalesce(p.row->>'price_id', p.price_id::text), 'hash', '\x' || right(p.reference, 64))) r
+    INSERT INTO usage (account_id, call_id, key_id, at, ended_at, endpoint, model, provider, upstream_model, ending, reason, status,
+      input, cache_read, cache_write_5m, cache_write_1h, image_input, audio_input, output, reasoning, image_output, audio_output,
+      calls, seconds, tools, estimated, raw_usage, attempts, first_byte_ms, tier, dropped, cost,
+      hold, charge, refunded, write_off, price_id, hash)
+    SELECT p.account, p.call, p.key, r.at, r.ended_at, r.endpoint, r.model, r.provider, r.upstream_model, r.ending, r.reason, r.status,
+      r.input, r.cache_read, r.cache_write_5m, r.cache_write_1h, r.image_input, r.audio_input, r.output, r.reasoning, r.image_output, r.audio_output,
+      r.calls, r.seconds, r.tools, r.estimated, r.raw_usage, r.attempts, r.first_byte_ms, r.tier, r.dropped, r.cost,
+      p.trial + p.paid, p.charge, 0, 0, coalesce(r.price_id, p.price_id), decode(right(p.reference, 64), 'hex')
+    FROM plain p CROSS JOIN LATERAL jsonb_populate_record(NULL::usage, p.row) r
   ), holds AS (
     DELETE FROM open_hold USING plain p WHERE call_id = p.call
   ), accounts AS (
@@ -68,14 +74,15 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
 BEGIN
   RETURN QUERY
   WITH asked AS MATERIALIZED (
-    SELECT n, op, (op->>'call')::bytea AS call, (op->>'account')::bytea AS account, (op->>'key')::bytea AS key,
+    SELECT n, (op->>'call')::bytea AS call, (op->>'account')::bytea AS account, (op->>'key')::bytea AS key,
+      op->>'model' AS model, op->>'endpoint' AS endpoint, (op->>'at')::bigint + (op->>'life')::bigint AS due_at,
       (op->>'at')::bigint AS at, (op->>'amount')::bigint AS amount, (op->>'paid_only')::boolean AS paid_only,
       coalesce((op->>'topped_up')::boolean, true) AS topped_up, (op->>'expires_at')::bigint AS expires_at,
       (op->>'price_id')::bytea AS price_id, (op->>'replica')::bytea AS replica, count(*) OVER (PARTITION BY op->>'call') AS times
     FROM jsonb_array_elements(ops) WITH ORDINALITY AS o (op, n)
     WHERE op->>'kind' = 'hold' AND NOT op ?| ARRAY['task', 'again', 'key_hash']
   ), able AS MATERIALIZED (
-    SELECT q.n, q.op, q.call, q.account, q.key, q.amount, q.paid_only, q.expires_at, q.price_id, q.replica,
+    SELECT q.n, q.call, q.account, q.key, q.amount, q.paid_only, q.expires_at, q.price_id, q.replica, q.model, q.endpoint, q.due_at,
       greatest(a.last_at, max(q.at) OVER (PARTITION BY a.id ORDER BY q.n)) AS at,
       bool_and(q.times = 1) OVER account
         AND sum(q.amount) OVER account <= a.paid_available
@@ -92,13 +99,13 @@ BEGIN
     FROM plain p GROUP BY p.account
   ), entries AS (
     INSERT INTO entry (op_id, kind, account_id, key_id, trial, paid, at, price_id, model, endpoint, expires_at, paid_only, replica)
-    SELECT p.call || '\x00'::bytea, 0, p.account, p.key, 0, p.amount, p.at, p.price_id, p.op->>'model', p.op->>'endpoint',
+    SELECT p.call || '\x00'::bytea, 0, p.account, p.key, 0, p.amount, p.at, p.price_id, p.model, p.endpoint,
       p.expires_at, p.paid_only, p.replica FROM plain p ORDER BY p.account, p.n
   ), holds AS (
     INSERT INTO open_hold (call_id, account_id, key_id, trial, paid, paid_only, at, expires_at, price_id, model, endpoint,
       replica, due_at, day, day_used, month, month_used)
-    SELECT p.call, p.account, p.key, 0, p.amount, p.paid_only, p.at, p.expires_at, p.price_id, p.op->>'model',
-      p.op->>'endpoint', p.replica, (p.op->>'at')::bigint + (p.op->>'life')::bigint, s.day, p.amount, s.month, p.amount
+    SELECT p.call, p.account, p.key, 0, p.amount, p.paid_only, p.at, p.expires_at, p.price_id, p.model,
+      p.endpoint, p.replica, p.due_at, s.day, p.amount, s.month, p.amount
     FROM plain p JOIN owners s ON s.account = p.account
   ), accounts AS (
     UPDATE account a SET paid_available = paid_available - s.amount, paid_held = paid_held + s.amount, last_at = s.at,

@@ -61,6 +61,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0023-exports-and-letters", include_str!("migrations/0023-exports-and-letters.sql")),
     Migration::new("0024-whole-calls", include_str!("migrations/0024-whole-calls.sql")),
     Migration::new("0025-last-entry", include_str!("migrations/0025-last-entry.sql")),
+    Migration::new("0026-link", include_str!("migrations/0026-link.sql")),
 ];
 
 impl SqliteEngine {

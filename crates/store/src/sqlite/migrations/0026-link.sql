@@ -1,0 +1,1 @@
+-- Nothing: entries are linked by this program here, and on PostgreSQL by a trigger, which became faster.
