@@ -10,11 +10,11 @@ use tokio_postgres::Row;
 use tollgate_catalog::{Money, Price};
 
 use super::batch::stored_reply;
+use super::ops::{CloseBody, Hex, HoldBody, RefusalBody, ReplyBody, RowBody, bytes, text};
 use super::queue::{Closer, OpReply, PendingOp};
 use super::records::SqlParam;
 use super::rows::id;
 use super::{PostgresEngine, Running, lock};
-use crate::call::counters::Counter;
 use crate::call::group::{Closing, ClosingWait, Held, HeldWait};
 use crate::call::row_hash::{Decided, RowFacts};
 use crate::call::{Close, Closed, Ending, Extend, Hold, HoldRefused, Idem, Mark, UsageFacts, tidy_raw_usage};
@@ -29,18 +29,6 @@ const QUEUE_LIMIT: usize = 50_000;
 const REFUSAL_LIMIT: usize = 10_000;
 
 type HoldVerdict = oneshot::Receiver<Result<(i64, i64), HoldRefused>>;
-
-/// Bytes as PostgreSQL reads them in text.
-pub(super) fn bytes(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(2 + bytes.len() * 2);
-    text.push_str("\\x");
-    for b in bytes {
-        text.push(char::from(DIGITS[usize::from(b >> 4)]));
-        text.push(char::from(DIGITS[usize::from(b & 15)]));
-    }
-    text
-}
 
 impl PostgresEngine {
     pub async fn hold(self: &Arc<Self>, hold: Hold) -> Result<Held, HoldRefused> {
@@ -81,38 +69,32 @@ impl PostgresEngine {
         if hold.amount.is_negative() {
             return Err(HoldRefused::Insufficient { available: Money::ZERO });
         }
-        let mut body = json!({
-            "kind": "hold",
-            "call": bytes(&hold.call.0),
-            "account": bytes(&hold.account.0),
-            "key": bytes(&hold.key.0),
-            "amount": hold.amount.nano(),
-            "least": hold.least.nano(),
-            "price_id": bytes(&hold.price.id()),
-            "model": hold.model,
-            "endpoint": hold.endpoint,
-            "paid_only": hold.paid_only,
-            "topped_up": hold.topped_up,
-            "expires_at": hold.expires_at,
-            "life": hold.expires_at.saturating_sub(self.steady()).max(0),
-            "at": self.now(),
-            "sure": self.clock.sure(),
-            "replica": bytes(&shared.replica),
-        });
         let price_id = hold.price.id();
-        if !shared.known_prices.has(&price_id) {
-            body["price"] = price_text(&hold.price).into();
-        }
-        if let Some(idem) = &hold.idem {
-            body["key_hash"] = bytes(&idem.key_hash).into();
-            body["fingerprint"] = bytes(&idem.fingerprint).into();
-        }
-        if let Some(task) = task {
-            body["task"] = task;
-        }
+        let body = HoldBody {
+            kind: "hold",
+            call: Hex(&hold.call.0),
+            account: Hex(&hold.account.0),
+            key: Hex(&hold.key.0),
+            amount: hold.amount.nano(),
+            least: hold.least.nano(),
+            price_id: Hex(&price_id),
+            model: &hold.model,
+            endpoint: hold.endpoint,
+            paid_only: hold.paid_only,
+            topped_up: hold.topped_up,
+            expires_at: hold.expires_at,
+            life: hold.expires_at.saturating_sub(self.steady()).max(0),
+            at: self.now(),
+            sure: self.clock.sure(),
+            replica: Hex(&shared.replica),
+            price: (!shared.known_prices.has(&price_id)).then(|| price_text(&hold.price)),
+            key_hash: hold.idem.as_ref().map(|idem| Hex(&idem.key_hash)),
+            fingerprint: hold.idem.as_ref().map(|idem| Hex(&idem.fingerprint)),
+            task,
+        };
         let (send, receive) = oneshot::channel();
         lock(&shared.open).insert(hold.call, Running { at: self.steady(), given_up: false });
-        shared.queue.push(PendingOp { body: body.to_string(), answer: OpReply::Hold(hold.call, price_id, send) });
+        shared.queue.push(PendingOp { body: text(&body), answer: OpReply::Hold(hold.call, price_id, send) });
         Ok(receive)
     }
 
@@ -170,42 +152,43 @@ impl PostgresEngine {
         known: Option<oneshot::Sender<bool>>,
     ) -> (u64, oneshot::Receiver<Closed>) {
         let (send, receive) = oneshot::channel();
-        let body = self.close_body(&close, price_id);
+        let body = self.close_text(&close, price_id, None);
         let closer = Closer { call: close.call, send, known, estimated: close.estimated_for() };
-        let op = self.shared.queue.push(PendingOp { body: body.to_string(), answer: OpReply::Close(Box::new(closer)) });
+        let op = self.shared.queue.push(PendingOp { body, answer: OpReply::Close(Box::new(closer)) });
         (op, receive)
     }
 
-    pub(super) fn close_body(&self, close: &Close, price_id: Option<[u8; 16]>) -> Value {
-        let price_id = close.row.price.as_ref().map(|p| p.id()).or(price_id);
-        let mut body = json!({
-            "kind": "close",
-            "call": bytes(&close.call.0),
-            "account": bytes(&close.account.0),
-            "charge": close.charge.nano(),
-            "at": self.now(),
-            "sure": self.clock.sure(),
-            "replica": bytes(&self.shared.replica),
-            "keep": close.keeps_key(),
-            "row": usage_row(close.call, close.account, close.ending, &close.reason, &close.row),
-        });
-        if let Some(most) = close.most {
-            body["most"] = most.nano().into();
-        }
-        if let Some(id) = price_id {
-            body["row"]["price_id"] = bytes(&id).into();
-        }
-        if let Some(price) = close.row.price.as_ref().filter(|price| !self.shared.known_prices.has(&price.id())) {
-            body["price"] = price_text(price).into();
-        }
-        if let Some(reply) = &close.reply {
-            body["status"] = reply.status.into();
-            body["content_type"] = reply.content_type.as_str().into();
-            body["reply"] = bytes(&reply.body).into();
-            body["reply_bytes"] = reply.counted_bytes().into();
-            body["reply_room"] = i64::try_from(self.options.reply_bytes).unwrap_or(i64::MAX).into();
-        }
-        body
+    /// Of a task with its own end, and whether that is found by whoever repeats its key.
+    pub(super) fn close_text(&self, close: &Close, price_id: Option<[u8; 16]>, task: Option<(Value, bool)>) -> String {
+        let shared = &self.shared;
+        let facts = RowFacts::of(&close.call, &close.account, close.ending, &close.reason, &close.row);
+        let hash = facts.hash();
+        let price = close.row.price.as_ref();
+        let price_id = price.map(|p| p.id()).or(price_id);
+        let mut row = RowBody::of(&facts, &close.row.key.0, &hash);
+        row.price_id = price_id.as_ref().map(|id| Hex(id));
+        let (task, kept) = task.map_or((None, false), |(task, kept)| (Some(task), kept));
+        text(&CloseBody {
+            kind: "close",
+            call: Hex(&close.call.0),
+            account: Hex(&close.account.0),
+            charge: close.charge.nano(),
+            at: self.now(),
+            sure: self.clock.sure(),
+            replica: Hex(&shared.replica),
+            keep: kept || close.keeps_key(),
+            row,
+            most: close.most.map(Money::nano),
+            price: price.filter(|price| !shared.known_prices.has(&price.id())).map(|price| price_text(price)),
+            reply: close.reply.as_ref().map(|reply| ReplyBody {
+                status: reply.status,
+                content_type: &reply.content_type,
+                reply: Hex(&reply.body),
+                reply_bytes: reply.counted_bytes(),
+                reply_room: i64::try_from(self.options.reply_bytes).unwrap_or(i64::MAX),
+            }),
+            task,
+        })
     }
 
     pub fn mark(&self, mut mark: Mark) {
@@ -224,15 +207,14 @@ impl PostgresEngine {
             shared.refusals_dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let mut body = json!({
-            "kind": "refusal",
-            "account": bytes(&account.0),
-            "row": usage_row(call, account, Ending::Refused, &reason, &row),
-        });
         let decided = Decided { key: &row.key.0, price_id: None, hold: 0, charge: 0, write_off: 0 };
         let facts = RowFacts::of(&call, &account, Ending::Refused, &reason, &row);
-        body["row"]["hash"] = bytes(&decided.hash(&facts.hash())).into();
-        shared.queue.push(PendingOp { body: body.to_string(), answer: OpReply::Nobody });
+        let of_facts = facts.hash();
+        let hash = decided.hash(&of_facts);
+        let mut written = RowBody::of(&facts, &row.key.0, &of_facts);
+        written.hash = Some(Hex(&hash));
+        let body = text(&RefusalBody { kind: "refusal", account: Hex(&account.0), row: written });
+        shared.queue.push(PendingOp { body, answer: OpReply::Nobody });
     }
 }
 
@@ -270,22 +252,4 @@ impl Drop for Undo<'_> {
 
 fn price_text(price: &Price) -> String {
     serde_json::to_string(price).unwrap_or_default()
-}
-
-fn usage_row(call: CallId, account: AccountId, ending: Ending, reason: &str, row: &UsageFacts) -> Value {
-    let facts = RowFacts::of(&call, &account, ending, reason, row);
-    let mut value = json!({
-        "account_id": bytes(&account.0), "call_id": bytes(&call.0), "key_id": bytes(&row.key.0),
-        "at": facts.at, "ended_at": facts.ended_at, "endpoint": row.endpoint, "model": row.model,
-        "provider": row.provider, "upstream_model": row.upstream_model, "ending": ending.code(),
-        "reason": reason, "status": row.status, "estimated": row.estimated, "raw_usage": row.raw_usage, "attempts": row.attempts,
-        "first_byte_ms": row.first_byte_ms, "tier": row.tier, "dropped": row.dropped,
-        "facts": bytes(&facts.hash()),
-        "tools": row.counters.tools.text(),
-        "cost": row.cost.map(Money::nano),
-    });
-    for (counter, column) in Counter::ALL.into_iter().zip(facts.counters) {
-        value[counter.name()] = column.into();
-    }
-    value
 }

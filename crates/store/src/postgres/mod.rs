@@ -19,6 +19,7 @@ mod manage;
 mod merge;
 mod migrate;
 mod operator;
+mod ops;
 mod packed;
 mod payments;
 mod people;

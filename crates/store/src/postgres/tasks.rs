@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_postgres::Row;
 
-use super::calls::bytes;
+use super::ops::bytes;
 use super::queue::{OpReply, PendingOp};
 use super::records::SqlParam;
 use super::rows::id;
@@ -106,18 +106,15 @@ impl PostgresEngine {
     pub async fn finish_task(&self, mut end: TaskEnd) -> Result<Option<Closed>, StoreError> {
         end.close.row.raw_usage = tidy_raw_usage(end.close.row.raw_usage.take());
         let estimated = end.close.estimated_for().filter(|_| !end.forgiven);
-        let mut body = self.close_body(&end.close, None);
         let failure = end.failure.as_ref();
-        body["task"] = json!({
+        let task = json!({
             "fence": end.fence, "state": end.state.code(), "result": end.result, "forgiven": end.forgiven,
             "failure_code": failure.map(|f| &f.code), "failure_message": failure.map(|f| &f.message),
             "webhook_url": end.webhook_url, "at": self.now(),
         });
-        if end.state != TaskState::Refused {
-            body["keep"] = true.into();
-        }
+        let body = self.close_text(&end.close, None, Some((task, end.state != TaskState::Refused)));
         let (send, receive) = oneshot::channel();
-        self.shared.queue.push(PendingOp { body: body.to_string(), answer: OpReply::TaskEnd(send, estimated) });
+        self.shared.queue.push(PendingOp { body, answer: OpReply::TaskEnd(send, estimated) });
         self.in_time(receive).await
     }
 
