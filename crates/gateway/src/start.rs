@@ -123,6 +123,7 @@ pub async fn start(mut loaded: Loaded, source: Option<ConfigSource>, world: Worl
         stored_bytes: storage.total_bytes,
         reply_bytes: storage.account.bytes,
         disk_reserve: storage.disk_reserve,
+        lost_reply: table::lost_reply,
         ..Options::default()
     };
     let Indoors { app, recovered, settling } = indoors(loaded, options, client, world).await?;

@@ -20,6 +20,7 @@ use crate::account::limits::LimitReached;
 use crate::call::counters::Counters;
 use crate::ids::{AccountId, CallId, KeyId};
 use crate::response::quota::ROW_BYTES;
+use crate::world::Options;
 
 /// A wish to reserve money for a call.
 #[derive(Clone)]
@@ -386,6 +387,12 @@ impl Close {
             row: mark.row,
             reply: None,
         }
+    }
+
+    /// An end that nobody saw: what costs nothing leaves this under its key, if anything.
+    pub(crate) fn lost(self, options: &Options) -> Self {
+        let reply = if self.charge.is_zero() { (options.lost_reply)(&self.row.endpoint) } else { None };
+        Self { reply, ..self }
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::call::StoredReply;
+
 /// Milliseconds since 1970.
 pub type NowMs = Arc<dyn Fn() -> i64 + Send + Sync>;
 /// Fills the bytes with randomness.
@@ -68,6 +70,9 @@ pub struct Options {
     pub idem_retention: Duration,
     /// All replies that are stored for the idempotency keys of one account; one more is not stored.
     pub reply_bytes: u64,
+    /// What a call of this endpoint leaves under its idempotency key when it is ended by others, and
+    /// nobody knows what became of it. Without one the key is free again.
+    pub lost_reply: fn(&str) -> Option<StoredReply>,
     /// A replica silent for this long is taken for dead and its open holds are resolved
     /// (PostgreSQL).
     pub replica_silence: Duration,
@@ -126,6 +131,7 @@ impl Default for Options {
             disk_reserve: 64 << 20,
             idem_retention: Duration::from_secs(24 * 3600),
             reply_bytes: 256 << 20,
+            lost_reply: |_| None,
             replica_silence: Duration::from_secs(300),
             clock_confirm: Duration::from_secs(24 * 3600),
             #[cfg(feature = "testing")]

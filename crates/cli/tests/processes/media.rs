@@ -201,6 +201,27 @@ pub async fn killed_while_media_are_made() {
         all_free(&house, at + 1).await;
     }
     assert_eq!(house.received_count().await, 5, "each was sent once");
+    // A picture or a song may have been made, so their keys do not begin them again.
+    for (path, body) in calls("[[sim:hang]]").into_iter().filter(|(path, _)| path.ends_with("/generations")) {
+        let keyed = |house: &House| request(house, path, &body).header("idempotency-key", path);
+        let sent = house.received_count().await;
+        let call = JoinSet::from_iter([keyed(&house).send()]);
+        while house.received_count().await == sent {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        killed(&mut house).await;
+        assert!(call.join_all().await.remove(0).is_err(), "{path}: the client was cut off");
+        let repeated = keyed(&house).send().await.expect("a reply");
+        assert_eq!(
+            (repeated.status().as_u16(), &repeated.headers()["x-should-retry"]),
+            (504, &"false".parse().expect("a value")),
+            "{path}"
+        );
+        let error: Value = repeated.json().await.expect("JSON");
+        assert_eq!(error["error"]["code"], "charge_state_unknown", "{path}: {error}");
+        assert_eq!(house.received_count().await, sent + 1, "{path}: sent once");
+    }
+    all_free(&house, 7).await;
 }
 
 /// Larger than what fits between two sockets, or silent in the middle: it cannot end by itself.

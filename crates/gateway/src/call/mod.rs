@@ -55,6 +55,7 @@ pub use reader::{BrokenEvents, EventReader, EventsEnd};
 pub use refused::{Needed, why_refused};
 pub use reply::{AnswerBody, CallAnswer};
 pub use session::{SessionCall, SessionTerms};
+pub use stored_refusal::lost_refusal;
 pub use till::Till;
 pub use tokens::Tokens;
 pub use work::Work;

@@ -9,13 +9,23 @@ use tollgate_wire::error::Code;
 /// The refusal as it is stored.
 pub(super) fn write(refusal: &Refusal) -> Option<StoredReply> {
     refusal.once.then(|| {
-        let body = json!({ "code": refusal.code.code(), "message": refusal.message, "param": refusal.param });
+        let body = json!({
+            "code": refusal.code.code(), "message": refusal.message, "param": refusal.param,
+            "upstream_code": refusal.upstream_code, "details": refusal.details,
+        });
         StoredReply {
             status: refusal.code.status(),
             content_type: "application/json".to_owned(),
             body: body.to_string().into(),
         }
     })
+}
+
+/// The refusal of a call that was cut off with its gateway.
+pub fn lost_refusal() -> Option<StoredReply> {
+    let text = "The gateway was stopped while this was being made, and whether it was made is not known. Nothing was \
+                charged, and it is not begun again under this Idempotency-Key; send it with a new key to have it made.";
+    write(&Refusal::new(Code::ChargeStateUnknown, text).once())
 }
 
 /// The refusal that was stored; `None` where it is an answer.
@@ -26,7 +36,9 @@ pub(super) fn read(stored: &StoredReply) -> Option<Refusal> {
     let body: Value = serde_json::from_slice(&stored.body).ok()?;
     let code = Code::ALL.iter().find(|code| body["code"] == code.code())?;
     let refusal = Refusal::new(*code, body["message"].as_str().unwrap_or_default());
-    Some(Refusal { param: body["param"].as_str().map(str::to_owned), ..refusal }.once())
+    let text = |member: &str| body[member].as_str().map(Box::from);
+    let (upstream_code, details) = (text("upstream_code"), text("details"));
+    Some(Refusal { param: body["param"].as_str().map(str::to_owned), upstream_code, details, ..refusal }.once())
 }
 
 #[cfg(test)]
@@ -35,10 +47,15 @@ mod tests {
 
     #[test]
     fn what_may_not_be_repeated_is_refused_again() {
-        let refusal = Refusal::about(Code::UpstreamTimeout, "prompt", "It took too long.");
+        let refusal = Refusal {
+            upstream_code: Some("Slow".into()),
+            details: Some("{\"seconds\":9}".into()),
+            ..Refusal::about(Code::UpstreamTimeout, "prompt", "It took too long.")
+        };
         assert!(write(&refusal).is_none(), "it may be tried again");
         let stored = write(&refusal.clone().once()).expect("stored");
         let repeated = read(&stored).expect("a refusal");
+        assert_eq!((&repeated.upstream_code, &repeated.details), (&refusal.upstream_code, &refusal.details));
         assert_eq!(
             (repeated.code, repeated.message, repeated.param, repeated.once),
             (refusal.code, refusal.message, refusal.param, true)

@@ -2,7 +2,7 @@
 //! `:countTokens`, `:embedContent`, `:batchEmbedContents`, `:predict`, and the same under `/v1`,
 //! where newer SDKs look for them. The path says what is asked of which model; the body does not.
 
-use super::openapi::shapes::{anything, named};
+use super::openapi::shapes::{anything, named, text};
 use super::row::{Access, Errors, Family, Row};
 use super::{chat, count, embeddings, images, reading};
 use crate::app::App;
@@ -104,14 +104,15 @@ fn rows() -> Vec<Row> {
             post(count, Access::Key, CONTENTS, "The tokens of a prompt in Gemini's format, by the gateway's own count")
                 .gives(anything()),
             post(embed, Access::Paid, "GeminiEmbedRequest", "The vector of a text, in Gemini's format")
-                .gives(anything())
+                .gives(named("GeminiEmbedding"))
                 .quoted(|_, parts, body| embeddings::priced_for_gemini(parts, body, false)),
             post(batch, Access::Paid, "GeminiBatchEmbedRequest", "The vectors of several texts, in Gemini's format")
-                .gives(anything())
+                .gives(named("GeminiEmbeddings"))
                 .quoted(|_, parts, body| embeddings::priced_for_gemini(parts, body, true)),
             post(predict, Access::Paid, "PredictRequest", "Pictures from a prompt, in the form of Imagen")
                 .gives(named("Predictions"))
-                .quoted(|shop, parts, body| images::priced_predict(shop, parts, &body)),
+                .quoted(|shop, parts, body| images::priced_predict(shop, parts, &body))
+                .begun_once(),
         ]
     };
     let mut all: Vec<Row> = PLACES.iter().flat_map(of).collect();
@@ -197,7 +198,10 @@ fn schemas() -> Value {
             } },
         } },
         "Predictions": { "type": "object", "required": ["predictions"], "properties": {
-            "predictions": { "type": "array", "items": { "type": "object", "required": ["bytesBase64Encoded", "mimeType"] } },
+            "predictions": { "type": "array", "items": {
+                "type": "object", "required": ["bytesBase64Encoded", "mimeType"],
+                "properties": { "bytesBase64Encoded": text(), "mimeType": text(), "prompt": text() },
+            } },
         } },
     })
 }

@@ -45,7 +45,7 @@ fn rows() -> Vec<Row> {
     let either = || json!({ "application/json": { "schema": named("ImageResult") }, "text/event-stream": { "schema": event() } });
     let row = |mut row: Row| {
         row.replies.push((200, Some(either())));
-        row.with(idempotency).names_itself()
+        row.with(idempotency).names_itself().begun_once()
     };
     vec![
         row(Row::post(GENERATIONS, Access::Paid, generations, "Pictures from a prompt")
@@ -243,6 +243,7 @@ fn field_value(name: &str, text: String) -> Value {
 
 fn schemas() -> Value {
     let (text, count) = (text(), json!({ "type": ["integer", "null"], "minimum": 1 }));
+    let tokens = json!({ "type": "integer", "minimum": 0 });
     let optional = json!({ "type": ["string", "null"] });
     let common = json!({
         "model": { "type": "string", "minLength": 1 }, "prompt": { "type": "string", "minLength": 1 },
@@ -271,9 +272,17 @@ fn schemas() -> Value {
             "metadata": { "type": "object", "required": ["success_count", "failed_count"], "properties": {
                 "success_count": text, "failed_count": text,
             } },
+            "size": text, "quality": text, "output_format": text, "background": text,
+            "usage": named("ImageUsage"),
             "warnings": { "type": "array", "items": {
-                "type": "object", "properties": { "field": text, "message": text },
+                "type": "object", "required": ["field", "message"], "properties": { "field": text, "message": text },
             } },
+        } },
+        "ImageUsage": { "type": "object", "description": "What the provider reports", "properties": {
+            "input_tokens": tokens, "input_tokens_details": { "type": "object", "properties": {
+                "image_tokens": tokens, "text_tokens": tokens,
+            } },
+            "output_tokens": tokens, "total_tokens": tokens,
         } },
     })
 }

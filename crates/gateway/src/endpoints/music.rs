@@ -31,6 +31,7 @@ fn rows() -> Vec<Row> {
             .gives(named("MusicResult"))
             .quoted(priced)
             .serves(ENDPOINT_TYPE)
+            .begun_once()
             .names_itself(),
     ]
 }

@@ -129,6 +129,9 @@ pub struct Row {
     pub quoted: Quoted,
     /// The endpoint type of the catalog that this endpoint serves.
     pub serves: Option<&'static str>,
+    /// What was begun there is not begun again under the same Idempotency-Key, even if nobody knows
+    /// what became of it.
+    pub begun_once: bool,
     /// The operator's command that it carries out.
     pub command: Option<&'static str>,
     /// What members see of it.
@@ -164,6 +167,7 @@ impl Row {
             errors: Errors::In(ErrorFormat::OpenAi),
             quoted: Quoted::Free,
             serves: None,
+            begun_once: false,
             command: None,
             members: MembersSee::All,
             routed_by: None,
@@ -322,6 +326,12 @@ impl Row {
     /// Is how models of this endpoint type are asked.
     pub fn serves(mut self, endpoint_type: &'static str) -> Row {
         self.serves = Some(endpoint_type);
+        self
+    }
+
+    /// What was begun is not begun again by whoever repeats the key.
+    pub fn begun_once(mut self) -> Row {
+        self.begun_once = true;
         self
     }
 

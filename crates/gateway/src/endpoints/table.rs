@@ -10,6 +10,7 @@ use super::{
     speech, statements, topups, transcriptions, usage_sums, videos, webhooks, workflows,
 };
 use crate::app::App;
+use crate::call::lost_refusal;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
@@ -17,6 +18,7 @@ use axum::{Router, middleware};
 use http::{HeaderName, HeaderValue, Method, Uri};
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
+use tollgate_store::StoredReply;
 use tollgate_wire::error::ErrorFormat;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -94,6 +96,13 @@ pub fn rows() -> &'static [Row] {
 /// that offers another one is a mistake in the catalog.
 pub fn served() -> impl Iterator<Item = (&'static str, &'static Row)> {
     rows().iter().filter_map(|row| Some((row.serves?, row)))
+}
+
+/// What a call of this endpoint leaves under its Idempotency-Key when nobody knows what became of
+/// it: something may have been made where making it again costs as much again.
+pub fn lost_reply(endpoint: &str) -> Option<StoredReply> {
+    let row = rows().iter().find(|row| row.path == endpoint)?;
+    if row.begun_once { lost_refusal() } else { None }
 }
 
 /// The dialect of whoever asks below this path, whether or not it exists: that of the rows nearest

@@ -334,7 +334,10 @@ BEGIN
   held := l.held;
   IF l.key_hash IS NOT NULL THEN
     INSERT INTO idem (account_id, key_hash, fingerprint, call_id, at)
-    VALUES (l.account_id, l.key_hash, l.fingerprint, l.call_id, l.at) ON CONFLICT DO NOTHING;
+    VALUES (l.account_id, l.key_hash, l.fingerprint, l.call_id, l.at)
+    -- What its loss has left there makes room for its end.
+    ON CONFLICT (account_id, key_hash) DO UPDATE SET done = 0, status = NULL, content_type = NULL, reply = NULL
+      WHERE idem.call_id = excluded.call_id;
     barred := NOT FOUND;
   END IF;
   SELECT tollgate_at((op->>'at')::bigint, last_at) INTO v_at FROM account WHERE id = l.account_id;

@@ -61,7 +61,7 @@ impl PostgresEngine {
                 Some((mark, price_id)) => (Close::at_mark(*mark, "crashed"), price_id),
                 None => (self.without_mark(row, "crashed")?, None),
             };
-            resolved.push(self.queue_close(close, price_id, None).1);
+            resolved.push(self.queue_close(close.lost(&self.options), price_id, None).1);
         }
         // Whatever is marked and not open was closed before, or given up by another replica: that
         // is made good.
@@ -146,7 +146,7 @@ impl PostgresEngine {
                 _ => (self.without_mark(row, reason)?, None),
             };
             self.shared.journal.forget_mark(call);
-            waiting.push(self.queue_close(close, price_id, None).1);
+            waiting.push(self.queue_close(close.lost(&self.options), price_id, None).1);
         }
         let mut resolved = 0;
         for closed in waiting {

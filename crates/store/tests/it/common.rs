@@ -293,6 +293,14 @@ pub fn reply(text: &str) -> StoredReply {
     StoredReply { status: 200, content_type: "application/json".into(), body: text.to_owned().into() }
 }
 
+/// Where a call that nobody heard of again leaves [`lost`] under its key.
+pub const ONCE: &str = "/v1/images/generations";
+
+/// What it leaves there.
+pub fn lost(endpoint: &str) -> Option<StoredReply> {
+    (endpoint == ONCE).then(|| StoredReply { status: 504, ..reply("lost") })
+}
+
 /// Another version of this program: its functions (PostgreSQL), and migrations that come after
 /// ours.
 pub fn version(functions: Option<String>, migrations: &[&str]) -> Options {

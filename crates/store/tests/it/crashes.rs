@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 
-use crate::common::{House, idem, options, reply};
+use crate::common::{House, ONCE, idem, lost, options, reply};
 use tollgate_store::{
-    CallId, Close, Ending, Hold, HoldRefused, NewTask, Options, SentTo, Store, StoreError, TaskState,
+    CallId, Close, Ending, Held, Hold, HoldRefused, NewTask, Options, SentTo, Store, StoreError, TaskState,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -256,6 +256,36 @@ async fn a_crashed_call_gives_its_idempotency_key_back_unless_it_was_charged() {
     for call in [silent, streaming] {
         h.store.close(h.ending(&c, call, 1)).await.expect("closed");
     }
+    h.close().await;
+}
+
+/// Something may have been made for it, so whoever repeats it is told that, and nothing is begun.
+/// The same goes for a call that is past its time.
+#[tokio::test]
+async fn a_call_that_is_begun_once_leaves_word_under_its_key() {
+    let h = House::open_with("sqlite", Options { lost_reply: lost, ..options() }).await;
+    let c = h.customer(0, 1_000).await;
+    let with = |h: &House, n| Hold { endpoint: ONCE, idem: Some(idem(n, 1)), ..h.wish(&c, 10) };
+    let first = h.hold(with(&h, 1)).await.expect("new").call;
+    let copy = h.crashed_copy().await;
+    assert_eq!(copy.recovered.voided, 1);
+    let told = |refused: Result<Held, HoldRefused>, first: CallId| match refused {
+        Err(HoldRefused::IdemDone { call, reply }) => assert_eq!((call, reply), (first, lost(ONCE))),
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("it was begun again"),
+    };
+    told(copy.hold(with(&copy, 1)).await, first);
+    assert_eq!(copy.pots(&c).await, (0, 1_000, 0, 0));
+    let expires = copy.hold(with(&copy, 2)).await.expect("new").call;
+    copy.clock.advance(60_001);
+    assert_eq!(copy.store.sweep(copy.clock.now()).await.expect("a sweep").expired, 1);
+    told(copy.hold(with(&copy, 2)).await, expires);
+    assert_eq!(copy.pots(&c).await, (0, 1_000, 0, 0));
+    // It says so after the next start too.
+    let copy = copy.reopen().await;
+    told(copy.hold(with(&copy, 2)).await, expires);
+    copy.close().await;
+    h.store.close(h.ending(&c, first, 1)).await.expect("closed");
     h.close().await;
 }
 

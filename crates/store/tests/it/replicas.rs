@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::cable::Cable;
-use crate::common::{Customer, House, idem, options, reply};
+use crate::common::{Customer, House, ONCE, idem, lost, options, reply};
 use tollgate_store::testing::PostgresServer;
 use tollgate_store::{
     AlertCondition, AlertMove, AlertPlaceKind, Attribution, Chain, Change, Credit, CreditKind, Ending, Hold,
@@ -216,31 +216,42 @@ async fn two_sweepers_share_what_a_dead_replica_left(url: &str) {
 async fn a_replica_cut_off_loses_no_charge(url: &str) {
     let cut = Cable::lay(url).await;
     let one = House::open(&cut.url).await;
-    let two = House::open(url).await;
+    let two = House::open_with(url, Options { lost_reply: lost, ..options() }).await;
     let c = two.customer(0, 1_000).await;
     let mut wish = long(&one, &c, 100);
     wish.idem = Some(idem(1, 1));
     let answered = one.hold(wish).await.expect("a hold").call;
+    let drawing = |h: &House| Hold { endpoint: ONCE, idem: Some(idem(3, 1)), ..long(h, &c, 50) };
+    let drawn = one.hold(drawing(&one)).await.expect("a hold").call;
     let failed = one.hold(long(&one, &c, 70)).await.expect("a hold").call;
     cut.cut().await;
     let mut ending = one.ending(&c, answered, 60);
     ending.reply = Some(reply("first"));
-    let closings = [one.store.close(ending), one.store.close(one.ending(&c, failed, 0))];
-    assert_eq!(a_minute_passes(&two).await, 2, "given up by the other");
+    let mut picture = one.ending(&c, drawn, 40);
+    picture.reply = Some(reply("a picture"));
+    let closings = [one.store.close(ending), one.store.close(one.ending(&c, failed, 0)), one.store.close(picture)];
+    assert_eq!(a_minute_passes(&two).await, 3, "given up by the other");
     assert_eq!(two.pots(&c).await, (0, 1_000, 0, 0));
+    // Nobody knows yet whether the picture was made.
+    assert!(
+        matches!(two.hold(drawing(&two)).await, Err(HoldRefused::IdemDone { call, reply }) if call == drawn && reply == lost(ONCE))
+    );
     cut.mend();
     let mut captured = Vec::new();
     for closing in closings {
         let closed = closing.await.expect("closed");
         captured.push((closed.captured.nano(), closed.write_off.nano(), closed.applied));
     }
-    assert_eq!(captured, [(60, 0, true), (0, 0, true)]);
+    assert_eq!(captured, [(60, 0, true), (0, 0, true), (40, 0, true)]);
+    assert!(
+        matches!(two.hold(drawing(&two)).await, Err(HoldRefused::IdemDone { call, reply: Some(reply) }) if call == drawn && reply.body == "a picture")
+    );
     let row = two.store.usage_of(c.account, answered).await.expect("reading").expect("a row");
     assert_eq!((row.ending, row.reason.as_str(), row.status), (Ending::Answered, "", 200));
     assert_eq!((row.hold.nano(), row.charge.nano()), (100, 60), "the row tells what happened");
     let row = two.store.usage_of(c.account, failed).await.expect("reading").expect("a row");
     assert_eq!((row.ending, row.hold.nano(), row.charge.nano()), (Ending::UpstreamFault, 70, 0));
-    assert_eq!(two.pots(&c).await, (0, 940, 0, 0));
+    assert_eq!(two.pots(&c).await, (0, 900, 0, 0));
     let again = one.store.close(one.ending(&c, answered, 60)).await.expect("closed");
     assert!(!again.applied, "once");
     // The client's key answers with the first reply again, and the charge can be given back like
@@ -252,7 +263,7 @@ async fn a_replica_cut_off_loses_no_charge(url: &str) {
     );
     let refund = CreditKind::Refund { call: answered };
     assert_eq!(two.credit(&c, "back", refund, Pot::Paid, 60).await, Ok(true));
-    assert_eq!(two.pots(&c).await, (0, 1_000, 0, 0));
+    assert_eq!(two.pots(&c).await, (0, 960, 0, 0));
     one.close().await;
     two.close().await;
 }

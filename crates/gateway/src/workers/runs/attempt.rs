@@ -155,6 +155,9 @@ async fn begun(
         None => Ok(Attempted::Unclear(cost.map(|charged| (call, charged)))),
         Some(reply) if reply.status >= 400 => {
             let said: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            if said["code"] == Code::ChargeStateUnknown.code() {
+                return Ok(Attempted::Unclear(cost.map(|charged| (call, charged))));
+            }
             let reason = words(said["message"].as_str().unwrap_or("the step failed"));
             Ok(Attempted::Faulted { call, charged: cost.unwrap_or(Money::ZERO), reason })
         }

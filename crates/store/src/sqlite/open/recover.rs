@@ -63,7 +63,7 @@ impl SqliteEngine {
                     None => continue,
                 },
             };
-            let closed = self.close_in_books(close, price_id, CloseRecord::None);
+            let closed = self.close_in_books(close.lost(&self.options), price_id, CloseRecord::None);
             count(&mut recovered, closed.map(|(closed, ..)| closed.captured));
         }
         lost.extend(marks.into_values().map(|(mark, _)| (mark.call, Close::at_mark(*mark, "crashed"))));
@@ -145,6 +145,7 @@ impl SqliteEngine {
                 None => return false,
             },
         };
+        let close = close.lost(&self.options);
         let mut written = record::write_close(&close, price_id, &self.shared.known_prices);
         let closed = self.close_in_books(close, price_id, CloseRecord::New(&mut written)).is_some();
         if !closed {
