@@ -70,8 +70,8 @@ pub struct Options {
     pub idem_retention: Duration,
     /// All replies that are stored for the idempotency keys of one account; one more is not stored.
     pub reply_bytes: u64,
-    /// What a call of this endpoint leaves under its idempotency key when it is ended by others, and
-    /// nobody knows what became of it. Without one the key is free again.
+    /// What a call of this endpoint leaves under its idempotency key when it is ended by others
+    /// and nobody knows what became of it. Without one the key is free again.
     pub lost_reply: fn(&str) -> Option<StoredReply>,
     /// A replica silent for this long is taken for dead and its open holds are resolved
     /// (PostgreSQL).

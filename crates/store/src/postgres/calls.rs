@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use tollgate_catalog::{Money, Price};
 
 use super::batch::stored_reply;
-use super::ops::{CloseBody, Hex, HoldBody, RefusalBody, ReplyBody, RowBody, bytes, text};
+use super::ops::{CloseBody, Hex, HoldBody, KeptReplyBody, RefusalBody, RowBody, bytes, text};
 use super::queue::{Closer, OpReply, PendingOp};
 use super::records::SqlParam;
 use super::rows::id;
@@ -180,7 +180,7 @@ impl PostgresEngine {
             row,
             most: close.most.map(Money::nano),
             price: price.filter(|price| !shared.known_prices.has(&price.id())).map(|price| price_text(price)),
-            reply: close.reply.as_ref().map(|reply| ReplyBody {
+            reply: close.reply.as_ref().map(|reply| KeptReplyBody {
                 status: reply.status,
                 content_type: &reply.content_type,
                 reply: Hex(&reply.body),

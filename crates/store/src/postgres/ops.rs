@@ -74,14 +74,14 @@ pub(super) struct CloseBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<String>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub reply: Option<ReplyBody<'a>>,
+    pub reply: Option<KeptReplyBody<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<Value>,
 }
 
 /// What is stored under an idempotency key.
 #[derive(Serialize)]
-pub(super) struct ReplyBody<'a> {
+pub(super) struct KeptReplyBody<'a> {
     pub status: u16,
     pub content_type: &'a str,
     pub reply: Hex<'a>,
