@@ -121,7 +121,13 @@ pub async fn dispatch<A: Attempts>(serving: &Serving, call: &mut Call, work: &A)
 /// Whose fault it is, as far as it says something about the route: not what is broken here, nor a
 /// turn that was not to be had.
 fn counted(fault: &Fault) -> Option<Blame> {
-    let ours = fault.code == Code::Internal || (fault.code == Code::RateLimitExceeded && !fault.sent);
+    let ours = match fault.code {
+        Code::Internal | Code::StorageFull => true,
+        // No turn, or no room for the answer: a provider that is busy says so itself.
+        Code::RateLimitExceeded => !fault.sent || fault.blame == Blame::Network,
+        Code::Overloaded => fault.blame == Blame::Network,
+        _ => false,
+    };
     (!ours).then_some(fault.blame)
 }
 
@@ -147,5 +153,26 @@ pub fn note(till: &Till, id: CallId, provider: &Provider, fault: &Fault) {
         tracing::error!(call = %id, provider = provider.name, status = fault.upstream_status, "the provider refuses our account or key");
     } else {
         tracing::info!(call = %id, provider = provider.name, code = fault.code.code(), status = fault.upstream_status, "provider fault");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_broken_here_says_nothing_of_a_route() {
+        for code in [Code::StorageFull, Code::RateLimitExceeded, Code::Overloaded, Code::Internal] {
+            let no_room = Fault { code, ..Fault::cut() };
+            assert_eq!(counted(&no_room), None, "{code:?}");
+        }
+        for ours in [Fault::no_turn(), Fault::own_file()] {
+            assert_eq!(counted(&ours), None, "{ours}");
+        }
+        let busy = Fault { code: Code::RateLimitExceeded, sent: true, ..Fault::no_turn() };
+        for theirs in [busy.clone(), Fault { code: Code::Overloaded, ..busy }, Fault::late(), Fault::garbage()] {
+            assert_eq!(counted(&theirs), Some(Blame::Provider), "{theirs}");
+        }
+        assert_eq!(counted(&Fault::cut()), Some(Blame::Network));
     }
 }

@@ -12,6 +12,7 @@ use http::HeaderValue;
 use std::future::poll_fn;
 use std::sync::Arc;
 use tollgate_upstream::{Blame, Fault, ReplyBody, SpooledFile};
+use tollgate_wire::error::Code;
 
 /// An answer that is being spooled.
 pub struct SpooledAnswer(Spooling<()>);
@@ -58,10 +59,18 @@ pub fn pieces(file: SpooledFile) -> impl Stream<Item = Result<Bytes, Fault>> + S
 }
 
 /// Our disk is full, or does not work. What the provider made is lost with it, so nobody else is
-/// asked.
+/// asked. The spool speaks of uploads; this is the answer.
 pub fn no_room(refusal: Refusal) -> Fault {
-    let (code, message) = (refusal.code, refusal.message);
-    Fault { code, message, blame: Blame::Network, try_other: false, ..Fault::cut() }
+    let message = match refusal.code {
+        Code::BodyTooLarge => return Fault::too_long(),
+        Code::StorageFull => "The gateway's disk has no room for this answer at the moment.",
+        Code::RateLimitExceeded => {
+            "The large answers of this account that are under way take all the room it may have."
+        }
+        Code::Overloaded => "The gateway has no room for this answer: too many large ones are under way.",
+        _ => "The gateway could not store this answer.",
+    };
+    Fault { code: refusal.code, message: message.to_owned(), blame: Blame::Network, try_other: false, ..Fault::cut() }
 }
 
 /// It is ours already.
@@ -74,5 +83,21 @@ impl Rewrite for AsItIs {
 
     fn end(&mut self) -> Result<Bytes, Fault> {
         Ok(Bytes::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_without_room_is_not_asked_for_again_and_is_no_upload() {
+        for code in [Code::StorageFull, Code::RateLimitExceeded, Code::Overloaded, Code::Internal] {
+            let fault = no_room(Refusal::new(code, "no room for this upload"));
+            assert_eq!((fault.code, fault.try_other, fault.may_have_begun()), (code, false, true));
+            assert!(!fault.message.contains("upload") && fault.message.contains("answer"), "{}", fault.message);
+        }
+        let long = no_room(Refusal::new(Code::BodyTooLarge, "The file is larger than 7 bytes."));
+        assert_eq!((long.code, long.blame), (Code::UpstreamInvalidReply, Blame::Provider), "not the caller's body");
     }
 }

@@ -1,10 +1,10 @@
 //! The other makers: MiniMax, Ark, DashScope (at once and as tasks), Kling, Google.
 
-use super::{Answer, Call, Job, Shelf, trouble};
+use super::{Answer, Call, Job, trouble};
 use crate::fault::response;
 use serde_json::{Value, json};
 
-pub(super) fn answer(call: &Call<'_>, shelf: &Shelf) -> Answer {
+pub(super) fn answer(call: &Call<'_>) -> Answer {
     let keyed = ["authorization", "x-goog-api-key"].iter().any(|name| call.headers.contains_key(*name));
     let path = call.path.trim_start_matches("/video/");
     let (maker, rest) = path.split_once('/').unwrap_or((path, ""));
@@ -14,10 +14,10 @@ pub(super) fn answer(call: &Call<'_>, shelf: &Shelf) -> Answer {
     match (maker, call.method) {
         ("minimax", "POST") => minimax(call),
         ("ark", "POST") => ark(call),
-        ("dashscope", "GET") => dashscope_task(call, shelf, rest.rsplit('/').next().unwrap_or_default()),
-        ("dashscope", "POST") => dashscope(call, shelf, rest),
-        ("kling", "GET") => kling_task(call, shelf, rest.rsplit('/').next().unwrap_or_default()),
-        ("kling", "POST") => kling(call, shelf),
+        ("dashscope", "GET") => dashscope_task(call, rest.rsplit('/').next().unwrap_or_default()),
+        ("dashscope", "POST") => dashscope(call, rest),
+        ("kling", "GET") => kling_task(call, rest.rsplit('/').next().unwrap_or_default()),
+        ("kling", "POST") => kling(call),
         ("gemini", "POST") => gemini(call, rest.ends_with(":predict")),
         _ => failed(maker, 404, "not found"),
     }
@@ -60,7 +60,7 @@ fn minimax(call: &Call<'_>) -> Answer {
     if let Err(why) = strict(&body, known, "model prompt") {
         return refused(2013, &why);
     }
-    let mut job = match Job::read(body["prompt"].as_str().unwrap_or_default()) {
+    let mut job = match Job::read(body["prompt"].as_str().unwrap_or_default(), call.shelf) {
         Ok(job) => job,
         Err(why) => return refused(2013, &why),
     };
@@ -109,7 +109,7 @@ fn ark(call: &Call<'_>) -> Answer {
     if let Err(why) = strict(&body, known, "model prompt") {
         return refused(400, "InvalidParameter", &why);
     }
-    let mut job = match Job::read(body["prompt"].as_str().unwrap_or_default()) {
+    let mut job = match Job::read(body["prompt"].as_str().unwrap_or_default(), call.shelf) {
         Ok(job) => job,
         Err(why) => return refused(400, "InvalidParameter", &why),
     };
@@ -147,7 +147,7 @@ fn dashscope_error(status: u16, code: &str, text: &str) -> Answer {
     whole(status, &json!({"code": code, "message": text, "request_id": "7574ee8f-38a3-4b1e"}))
 }
 
-fn dashscope(call: &Call<'_>, shelf: &Shelf, rest: &str) -> Answer {
+fn dashscope(call: &Call<'_>, rest: &str) -> Answer {
     let body = body(call);
     let wrong = |why: &str| dashscope_error(400, "InvalidParameter", why);
     let tasks = rest.ends_with("/image-synthesis");
@@ -168,7 +168,7 @@ fn dashscope(call: &Call<'_>, shelf: &Shelf, rest: &str) -> Answer {
     let content = body["input"]["messages"][0]["content"].as_array().into_iter().flatten();
     let text = content.filter_map(|part| part["text"].as_str()).next();
     let prompt = if tasks { body["input"]["prompt"].as_str() } else { text };
-    let mut job = match Job::read(prompt.unwrap_or_default()) {
+    let mut job = match Job::read(prompt.unwrap_or_default(), call.shelf) {
         Ok(job) => job,
         Err(why) => return wrong(&why),
     };
@@ -187,7 +187,7 @@ fn dashscope(call: &Call<'_>, shelf: &Shelf, rest: &str) -> Answer {
         return answer;
     }
     if tasks {
-        let id = shelf.put(job.clone());
+        let id = call.shelf.put(job.clone());
         let reply = json!({"output": {"task_id": id, "task_status": "PENDING"}, "request_id": "r"});
         return Answer::Made(job, reply);
     }
@@ -202,8 +202,8 @@ fn dashscope(call: &Call<'_>, shelf: &Shelf, rest: &str) -> Answer {
     Answer::Made(job, reply)
 }
 
-fn dashscope_task(call: &Call<'_>, shelf: &Shelf, id: &str) -> Answer {
-    let Some((job, polls)) = shelf.ask(id) else {
+fn dashscope_task(call: &Call<'_>, id: &str) -> Answer {
+    let Some((job, polls)) = call.shelf.ask(id) else {
         return whole(200, &json!({"output": {"task_id": id, "task_status": "UNKNOWN"}}));
     };
     if job.choice.is("poll_broken") {
@@ -244,7 +244,7 @@ fn kling_error(status: u16, code: i64, text: &str) -> Answer {
     whole(status, &json!({"code": code, "message": text, "request_id": "r"}))
 }
 
-fn kling(call: &Call<'_>, shelf: &Shelf) -> Answer {
+fn kling(call: &Call<'_>) -> Answer {
     let body = body(call);
     let known = "model_name prompt negative_prompt image image_reference image_fidelity human_fidelity resolution n aspect_ratio external_task_id callback_url";
     if let Err(why) = strict(&body, known, "model_name prompt") {
@@ -253,7 +253,7 @@ fn kling(call: &Call<'_>, shelf: &Shelf) -> Answer {
     if body["image"].as_str().is_some_and(|image| image.starts_with("data:")) {
         return kling_error(400, 1201, "image must be a link or bare base64");
     }
-    let mut job = match Job::read(body["prompt"].as_str().unwrap_or_default()) {
+    let mut job = match Job::read(body["prompt"].as_str().unwrap_or_default(), call.shelf) {
         Ok(job) => job,
         Err(why) => return kling_error(400, 1201, &why),
     };
@@ -269,13 +269,13 @@ fn kling(call: &Call<'_>, shelf: &Shelf) -> Answer {
     if let Some(answer) = trouble(&job) {
         return answer;
     }
-    let id = shelf.put(job.clone());
+    let id = call.shelf.put(job.clone());
     let reply = json!({"code": 0, "message": "SUCCEED", "data": {"task_id": id, "task_status": "submitted"}});
     Answer::Made(job, reply)
 }
 
-fn kling_task(call: &Call<'_>, shelf: &Shelf, id: &str) -> Answer {
-    let Some((job, polls)) = shelf.ask(id) else { return kling_error(404, 1203, "task not found") };
+fn kling_task(call: &Call<'_>, id: &str) -> Answer {
+    let Some((job, polls)) = call.shelf.ask(id) else { return kling_error(404, 1203, "task not found") };
     if job.choice.is("poll_broken") {
         return kling_error(500, 5000, "Server internal error");
     }
@@ -308,7 +308,7 @@ fn gemini(call: &Call<'_>, predict: bool) -> Answer {
     let parts = body["contents"][0]["parts"].as_array().into_iter().flatten();
     let text = parts.filter_map(|part| part["text"].as_str()).next();
     let prompt = if predict { body["instances"][0]["prompt"].as_str() } else { text };
-    let mut job = match Job::read(prompt.unwrap_or_default()) {
+    let mut job = match Job::read(prompt.unwrap_or_default(), call.shelf) {
         Ok(job) => job,
         Err(why) => return refused(400, "INVALID_ARGUMENT", &why),
     };

@@ -35,9 +35,12 @@ pub(crate) fn pixel() -> Vec<u8> {
     png::png(7, 0)
 }
 
-/// Tasks of makers that take their time.
+/// Tasks of makers that take their time, and how often each prompt with turns was asked for.
 #[derive(Default)]
-pub(crate) struct Shelf(Mutex<HashMap<String, ShelfTask>>);
+pub(crate) struct Shelf {
+    tasks: Mutex<HashMap<String, ShelfTask>>,
+    turns: Mutex<HashMap<String, usize>>,
+}
 
 #[derive(Clone)]
 struct ShelfTask {
@@ -76,6 +79,7 @@ struct Call<'a> {
     pub headers: &'a http::HeaderMap,
     pub body: &'a Bytes,
     pub host: &'a str,
+    pub shelf: &'a Shelf,
 }
 
 /// Whether a path may be one of a maker of pictures: what is sent decides.
@@ -106,13 +110,13 @@ pub(crate) async fn answer(
 ) -> Response<Outgoing> {
     let host = parts.headers.get("host").and_then(|value| value.to_str().ok()).unwrap_or("sim");
     let path = parts.uri.path();
-    let call = Call { method: parts.method.as_str(), path, headers: &parts.headers, body: &body, host };
+    let shelf = &world.pictures;
+    let call = Call { method: parts.method.as_str(), path, headers: &parts.headers, body: &body, host, shelf };
     if let Some(name) = path.strip_prefix("/image/files/") {
         return file(name).map(|body| Either::Left(Full::new(body)));
     }
     let mut received = Received::new(parts, body.clone());
-    let answer =
-        if path.starts_with("/v1/images/") { openai::answer(&call) } else { makers::answer(&call, &world.pictures) };
+    let answer = if path.starts_with("/v1/images/") { openai::answer(&call) } else { makers::answer(&call) };
     let (job, body, content_type) = match answer {
         Answer::Whole(whole) => {
             received.status = whole.status().as_u16();
@@ -169,12 +173,13 @@ pub(crate) async fn answer(
 }
 
 impl Job {
-    pub fn read(prompt: &str) -> Result<Job, String> {
+    /// What a prompt asks for, at its turn.
+    pub fn read(prompt: &str, shelf: &Shelf) -> Result<Job, String> {
         Ok(Job {
             model: String::new(),
             prompt: prompt.to_string(),
             n: 1,
-            choice: Choice::of(prompt)?,
+            choice: shelf.turn(prompt, Choice::of(prompt)?)?,
             format: String::new(),
             stream: false,
             edit: false,
@@ -249,8 +254,19 @@ fn file(name: &str) -> Response<Bytes> {
 }
 
 impl Shelf {
+    /// What a request with turns is: the next of them with each request of the same prompt.
+    fn turn(&self, prompt: &str, choice: Choice) -> Result<Choice, String> {
+        if !choice.is("turns") {
+            return Ok(choice);
+        }
+        let mut all = self.turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let turn = all.entry(prompt.to_string()).or_default();
+        *turn += 1;
+        choice.turn(*turn - 1)
+    }
+
     fn put(&self, job: Job) -> String {
-        let mut all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut all = self.tasks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let id = format!("img-{}", all.len() + 1);
         all.insert(id.clone(), ShelfTask { job, polls: 0 });
         id
@@ -258,7 +274,7 @@ impl Shelf {
 
     /// A task that is asked for, and how often it was before.
     fn ask(&self, id: &str) -> Option<(Job, u64)> {
-        let mut all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut all = self.tasks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let task = all.get_mut(id)?;
         task.polls += 1;
         Some((task.job.clone(), task.polls - 1))

@@ -1,7 +1,7 @@
 //! OpenAI's pictures as documented: JSON, forms for edits, events; newer models refuse to be sent
 //! how to hand a picture over.
 
-use super::{Answer, Call, Job, error, trouble};
+use super::{Answer, Call, Job, Shelf, error, trouble};
 use serde_json::{Value, json};
 
 /// Members that are known; any other is refused, as OpenAI does.
@@ -19,7 +19,7 @@ pub(super) fn answer(call: &Call<'_>) -> Answer {
         _ => return error(404, "not_found", "Invalid URL", None),
     };
     let (body, files) = read(call);
-    let job = match job(&body, &files, edit) {
+    let job = match job(&body, &files, (edit, call.shelf)) {
         Ok(job) => job,
         Err((param, text)) => return error(400, "invalid_value", &text, Some(&param)),
     };
@@ -72,7 +72,7 @@ fn usage(job: &Job) -> Value {
     })
 }
 
-fn job(body: &Value, files: &[(String, usize)], edit: bool) -> Result<Job, (String, String)> {
+fn job(body: &Value, files: &[(String, usize)], (edit, shelf): (bool, &Shelf)) -> Result<Job, (String, String)> {
     let wrong = |name: &str, text: &str| (name.to_string(), text.to_string());
     for name in body.as_object().into_iter().flatten().map(|(name, _)| name) {
         if !KNOWN.split_whitespace().any(|known| known == name) {
@@ -80,7 +80,7 @@ fn job(body: &Value, files: &[(String, usize)], edit: bool) -> Result<Job, (Stri
         }
     }
     let prompt = body["prompt"].as_str().ok_or_else(|| wrong("prompt", "Missing required parameter: 'prompt'."))?;
-    let mut job = Job::read(prompt).map_err(|text| wrong("prompt", &text))?;
+    let mut job = Job::read(prompt, shelf).map_err(|text| wrong("prompt", &text))?;
     job.model = body["model"].as_str().unwrap_or_default().to_string();
     job.edit = edit;
     let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());

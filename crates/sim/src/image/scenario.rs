@@ -1,5 +1,6 @@
 //! How pictures shall come out, chosen by a marker in the prompt: `[[sim:partial fail=2]]`,
-//! `[[sim:kb=2000]]`. Without a marker all of them do.
+//! `[[sim:kb=2000]]`. Without a marker all of them do. Several requests of one prompt may go
+//! differently: `[[sim:turns of=ok,limited]]`.
 
 use std::collections::BTreeMap;
 
@@ -33,9 +34,10 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("partials", "a stream with `n` previews before each picture"),
     ("midstream", "a stream that fails behind `n` finished pictures"),
     ("whole", "a stream was asked for, and the answer comes at once"),
+    ("turns", "each request of this prompt plays the next scenario of the list `of`, over and over"),
 ];
 
-const KEYS: &str = "fail code made kb n";
+const KEYS: &str = "fail code made kb n of";
 
 /// A scenario with its options.
 #[derive(Clone, Debug)]
@@ -63,6 +65,16 @@ impl Choice {
             }
         }
         Ok(choice)
+    }
+
+    /// The scenario of the request with this number, counted from zero, with the same options.
+    pub fn turn(mut self, number: usize) -> Result<Choice, String> {
+        let of = self.raw("of").to_string();
+        let names: Vec<&str> = of.split(',').collect();
+        let name = names[number % names.len()];
+        let row = TABLE.iter().find(|row| row.0 == name && row.0 != "turns");
+        self.name = row.ok_or_else(|| format!("no picture scenario `{name}`"))?.0;
+        Ok(self)
     }
 
     pub fn is(&self, name: &str) -> bool {

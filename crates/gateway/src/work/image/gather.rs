@@ -3,6 +3,7 @@
 
 use super::answer::Gathered;
 use super::call::{Making, broke, no_picture};
+use super::links::NotFetched;
 use crate::work::spooled_answer::no_room;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
@@ -135,6 +136,7 @@ impl Making<'_> {
             Err(_) => PictureReply::default(),
         };
         gathered.tally.usage = found.usage;
+        let mut lost = None;
         for (url, prompt) in found.links {
             let address = url.starts_with("https://") || url.starts_with("http://");
             if !address || url.len() > LONGEST_LINK {
@@ -145,15 +147,17 @@ impl Making<'_> {
                 gathered.tally.surplus += 1;
                 continue;
             }
-            self.add_link(&mut gathered, &url, &prompt).await;
+            lost = self.add_link(&mut gathered, &url, &prompt).await.or(lost);
         }
         if gathered.tally.delivered == 0 {
-            return Err(found.failure.unwrap_or_else(no_picture));
+            return Err(lost.or(found.failure).unwrap_or_else(no_picture));
         }
         Ok(gathered)
     }
 
-    async fn add_link(&self, gathered: &mut Gathered, url: &str, prompt: &str) {
+    /// Adds what a link leads to, or the link; where neither is possible, what of it is our own
+    /// fault.
+    async fn add_link(&self, gathered: &mut Gathered, url: &str, prompt: &str) -> Option<Fault> {
         // Each entry stands alone: what comes between them is put there at the end.
         let mut writer = self.writer();
         if self.plan.format == PictureFormat::Base64 {
@@ -161,12 +165,12 @@ impl Making<'_> {
                 Ok(entry) => {
                     gathered.add(entry);
                     gathered.tally.delivered += 1;
-                    return;
+                    return None;
                 }
                 // There is no picture, or no place for its link: it is neither shown nor charged.
-                Err(why) if why.foreign || !gathered.writer.has_links() => {
+                Err(why) if matches!(why, NotFetched::Foreign) || !gathered.writer.has_links() => {
                     gathered.tally.broken += 1;
-                    return;
+                    return if let NotFetched::NoRoom(fault) = why { Some(fault) } else { None };
                 }
                 Err(_) => {
                     let field = format!("data[{}]", gathered.tally.delivered);
@@ -179,19 +183,20 @@ impl Making<'_> {
         writer.link(&mut out, url, prompt);
         gathered.add(SpooledFile::in_memory(out.into()));
         gathered.tally.delivered += 1;
+        None
     }
 }
 
 /// The fault that says most: one of the caller's own, then one after which something may have been
-/// made.
+/// made. Whichever it is, once something may have been made, nobody makes it again.
 fn worse(one: Option<Fault>, other: Option<Fault>) -> Option<Fault> {
     let weight = |fault: &Fault| (fault.blame == Blame::Caller, fault.may_have_begun());
     match (one, other) {
         (Some(one), Some(other)) => {
             let begun = one.may_have_begun() || other.may_have_begun();
             let first = if weight(&other) > weight(&one) { other } else { one };
-            // Once something may have been made, nobody else is asked.
-            Some(Fault { try_other: first.try_other && !begun, ..first })
+            let maybe_charged = first.maybe_charged || begun;
+            Some(Fault { try_other: first.try_other && !begun, maybe_charged, ..first })
         }
         (one, other) => one.or(other),
     }

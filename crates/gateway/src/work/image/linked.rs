@@ -87,11 +87,22 @@ impl Making<'_> {
         let mut writer = self.writer();
         writer.learn(&rest);
         let mut gathered = Gathered::new(writer, tally, Bytes::new());
+        let mut lost = None;
         for picture in taking.all {
-            let entry = self.entry(links, picture, &mut gathered.tally).await?;
-            gathered.add(entry);
+            match self.entry(links, picture, &mut gathered.tally).await {
+                Ok(entry) => gathered.add(entry),
+                // Those before it are stored already, and are handed over.
+                Err(fault) => {
+                    gathered.tally.delivered = gathered.tally.delivered.saturating_sub(1);
+                    gathered.tally.broken += 1;
+                    lost = Some(fault);
+                }
+            }
         }
-        let found = self.found(&rest).await;
+        let mut found = self.found(&rest).await;
+        if let Ok(found) = &mut found {
+            found.failure = lost.or(found.failure.take());
+        }
         let failure = found.as_ref().err().cloned().or_else(|| found.as_ref().ok()?.failure.clone());
         Ok(PicturesPart { gathered: self.gather(gathered, found).await?, failure })
     }
@@ -148,7 +159,6 @@ impl Making<'_> {
             Err(NotStored::Full) => tracing::info!(call = %self.call_id, "there is no room to keep a picture"),
             Err(NotStored::Trouble(why)) => tracing::warn!(call = %self.call_id, %why, "a picture could not be stored"),
         }
-        tally.warn("data".to_owned(), "The gateway could not keep a picture: it is in `b64_json`.");
         let mut spool = self.spooling().await?;
         let (mut out, mut encoder) = (Vec::new(), Base64Encoder::default());
         writer.open(&mut out, Some(kind));
@@ -160,6 +170,8 @@ impl Making<'_> {
         encoder.finish(&mut out);
         writer.close(&mut out, "", Some(prompt.as_bytes()));
         spool.push(&out.into()).await.map_err(no_room)?;
-        Ok(spool.finish().await.map_err(no_room)?.file)
+        let file = spool.finish().await.map_err(no_room)?.file;
+        tally.warn("data".to_owned(), "The gateway could not keep a picture: it is in `b64_json`.");
+        Ok(file)
     }
 }

@@ -17,9 +17,13 @@ const LARGEST: usize = 64 << 20;
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Why there is no data.
-pub(super) struct NotFetched {
+pub(super) enum NotFetched {
+    /// It did not come.
+    Missing,
     /// It came, and is no picture.
-    pub foreign: bool,
+    Foreign,
+    /// It came, and we have no room for it.
+    NoRoom(Fault),
 }
 
 impl Making<'_> {
@@ -43,7 +47,7 @@ impl Making<'_> {
     pub async fn fetched(&self, writer: &mut ResultWriter, url: &str, prompt: &str) -> Result<SpooledFile, NotFetched> {
         let first = self.fetch(writer, url, prompt).await;
         match first {
-            Err(NotFetched { foreign: false }) => self.fetch(writer, url, prompt).await,
+            Err(NotFetched::Missing) => self.fetch(writer, url, prompt).await,
             other => other,
         }
     }
@@ -52,32 +56,32 @@ impl Making<'_> {
         let until = self.deadline.min(Instant::now() + LONGEST);
         match timeout_at(until, self.read_link(writer, url, prompt)).await {
             Ok(fetched) => fetched,
-            Err(_) => Err(NotFetched { foreign: false }),
+            Err(_) => Err(NotFetched::Missing),
         }
     }
 
     async fn read_link(&self, writer: &mut ResultWriter, url: &str, prompt: &str) -> Result<SpooledFile, NotFetched> {
-        let missing = || NotFetched { foreign: false };
+        let full = |refusal| NotFetched::NoRoom(no_room(refusal));
         let clients = (&self.till.client, &self.desk.outside);
-        let mut body = open_link(clients, &self.asking(), url).await.map_err(|_| missing())?;
-        let mut spool = self.spooling().await.map_err(|_| missing())?;
+        let mut body = open_link(clients, &self.asking(), url).await.map_err(|_| NotFetched::Missing)?;
+        let mut spool = self.spooling().await.map_err(NotFetched::NoRoom)?;
         let (mut encoder, mut total, mut head) = (Base64Encoder::default(), 0, Vec::new());
         let mut out = Vec::new();
         let mut known = false;
         loop {
-            let piece = body.chunk().await.map_err(|_| missing())?;
+            let piece = body.chunk().await.map_err(|_| NotFetched::Missing)?;
             let ended = piece.is_none();
             let piece = piece.unwrap_or_default();
             total += piece.len();
             if total > LARGEST {
-                return Err(missing());
+                return Err(NotFetched::Missing);
             }
             if !known {
                 head.extend_from_slice(&piece);
                 if head.len() < 64 && !ended {
                     continue;
                 }
-                let kind = picture_kind(&head).ok_or(NotFetched { foreign: true })?;
+                let kind = picture_kind(&head).ok_or(NotFetched::Foreign)?;
                 known = true;
                 writer.open(&mut out, Some(kind));
                 encoder.feed(&std::mem::take(&mut head), &mut out);
@@ -88,9 +92,9 @@ impl Making<'_> {
                 encoder.finish(&mut out);
                 writer.close(&mut out, url, Some(&tollgate_wire::json::quoted(prompt)));
             }
-            spool.push(&Bytes::from(std::mem::take(&mut out))).await.map_err(|_| missing())?;
+            spool.push(&Bytes::from(std::mem::take(&mut out))).await.map_err(full)?;
             if ended {
-                return spool.finish().await.map(|spooled| spooled.file).map_err(|_| missing());
+                return spool.finish().await.map(|spooled| spooled.file).map_err(full);
             }
         }
     }

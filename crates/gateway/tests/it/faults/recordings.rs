@@ -36,6 +36,43 @@ pub async fn no_room_for_a_recording() {
     assert_eq!(house.available().await, FUNDED - 10 * SECOND);
 }
 
+/// What is rewritten lies on disk, and so does what is written: a provider's JSON, or subtitles of
+/// it, fit nowhere.
+pub async fn no_room_for_a_transcript() {
+    let models: String = [("elevenlabs", "scribe_v2"), ("dashscope", "fun-asr")]
+        .map(|(provider, model)| {
+            let words = |name: &str| scenarios(provider, model, &[name]).replacen("words", provider, 1);
+            [words("words=30000"), words("words=3")].concat()
+        })
+        .concat();
+    let catalog: &'static str = Box::leak(models.into_boxed_str());
+    let config = "[storage]\ndisk_reserve = \"8000000GiB\"\n".to_owned();
+    let house = House::with(Plan { catalog, config, ..Plan::default() }).await;
+    for model in ["elevenlabs", "dashscope"] {
+        house.sim.clear();
+        let reply = transcribe(&house, &format!("{model}-30000"), &[], &wav(1_000)).await;
+        assert_eq!(reply.headers()["x-should-retry"], "false", "{model}: it was heard");
+        let call = call_id(&reply);
+        let (status, error) = error_of(reply).await;
+        assert_eq!((status, &error["code"]), (503, &json!("storage_full")), "{model}: {error}");
+        let text = error["message"].as_str().expect("a text");
+        assert!(text.contains("no room for this answer") && error["param"].is_null(), "{model}: {error}");
+        let row = house.row(call).await;
+        assert_eq!((row.ending, row.reason.as_str(), row.charge.nano()), (Ending::UpstreamFault, "storage_full", 0));
+        house.quiet().await;
+        let app = &house.running().app;
+        assert_eq!((house.available().await, app.spool.budget.used(), app.bodies.used()), (FUNDED, 0, 0), "{model}");
+        assert_eq!(super::temporary(&app.spool.dir), 0, "{model}: a temporary file is left");
+        if model == "dashscope" {
+            assert_eq!(begun(&house), 1, "never begun again");
+        }
+    }
+    let small = transcribe(&house, "elevenlabs-3", &[], &wav(10_000)).await;
+    assert_eq!(small.status(), 200, "what stays in memory is served");
+    house.quiet().await;
+    assert_eq!(house.available().await, FUNDED - 10 * SECOND);
+}
+
 pub async fn a_reply_that_is_no_transcript() {
     let house = house().await;
     for scenario in ["error500", "html502", "garbage", "textless", "cut"] {

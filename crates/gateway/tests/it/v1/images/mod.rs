@@ -7,6 +7,7 @@ mod makers;
 mod own_links;
 mod predict;
 mod prices;
+mod repeated;
 mod streams;
 
 use crate::house::{House, Plan, call_id};
