@@ -6,6 +6,7 @@
 use super::usage_wish::Wish;
 use crate::chat::{Estimate, EstimatedPart};
 use crate::hub::tier_asked;
+use crate::reads::Modality;
 use std::borrow::Cow;
 use std::ops::Range;
 use tollgate_wire::Dialect;
@@ -38,6 +39,8 @@ pub(super) struct RequestFacts<'a> {
     pub max_output: Option<u64>,
     pub choices: Option<u64>,
     pub service_tier: Option<String>,
+    /// Kinds of output that are asked for besides text, and where.
+    pub makes: Vec<(Modality, usize)>,
     /// Names what may run at the provider, which reads the conversation again after each step of
     /// it.
     pub has_tools: bool,
@@ -65,6 +68,7 @@ impl<'a> RequestFacts<'a> {
             max_output: None,
             choices: None,
             service_tier: None,
+            makes: Vec::new(),
             has_tools: false,
             estimate: Estimate::new(),
             close: 0,
@@ -105,6 +109,7 @@ impl<'a> RequestFacts<'a> {
             b"max_tokens" => self.limit(scan, "max_tokens"),
             b"n" => self.choices(scan, "n"),
             b"service_tier" => self.tier(scan),
+            b"modalities" => self.makes(scan),
             b"tools" => Ok(self.estimate.tools(self.dialect, scan)?),
             b"functions" | b"response_format" => self.verbatim(scan),
             name => Ok(self.estimate.around(self.dialect, name, scan)?),
@@ -263,8 +268,30 @@ impl<'a> RequestFacts<'a> {
             b"responseSchema" | b"response_schema" | b"responseJsonSchema" | b"response_json_schema" => {
                 self.verbatim(scan)
             }
+            b"responseModalities" | b"response_modalities" => self.makes(scan),
             _ => Ok::<(), Problem>(scan.skip()?),
         })
+    }
+
+    /// Words for kinds of output: a list of them, or one. What is none is the provider's affair.
+    fn makes(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        match scan.peek() {
+            Some(b'[') => scan.array(|scan| self.made(scan)),
+            _ => self.made(scan),
+        }
+    }
+
+    fn made(&mut self, scan: &mut Scan<'a>) -> Result<(), Problem> {
+        if scan.peek() != Some(b'"') {
+            return Ok(scan.skip()?);
+        }
+        let at = scan.at();
+        let word = scan.string()?.text();
+        let kind = Modality::ALL.into_iter().find(|kind| word.eq_ignore_ascii_case(kind.word()));
+        if let Some(kind) = kind.filter(|kind| self.makes.iter().all(|(known, _)| known != kind)) {
+            self.makes.push((kind, at));
+        }
+        Ok(())
     }
 
     /// Refuses what is missing and a key that was given twice.

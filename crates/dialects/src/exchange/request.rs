@@ -4,7 +4,7 @@ use super::called::by_caller;
 use super::facts::RequestFacts;
 use crate::chat;
 use crate::hub::{Ask, Dropped, Echo, Effort, Target, ToolChoice, ToolNames};
-use crate::reads::{self, Reads};
+use crate::reads::{self, Modality, Reads};
 use crate::{anthropic, gemini, responses};
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -35,6 +35,8 @@ pub struct CheckedRequest {
     /// Estimate of the prompt, leaning high.
     pub prompt_tokens: u64,
     pub service_tier: Option<String>,
+    /// Kinds of output that are asked for besides text; their places are offsets in the body.
+    pub makes: Vec<(Modality, usize)>,
     /// Names what may run at the provider, which reads the conversation again after each step of
     /// it.
     pub has_tools: bool,
@@ -89,6 +91,7 @@ impl CheckedRequest {
             choices: facts.choices.unwrap_or(1),
             prompt_tokens: facts.estimate.tokens(),
             service_tier: facts.service_tier,
+            makes: facts.makes,
             has_tools: facts.has_tools,
             reads: facts.estimate.reads(),
             model_place,

@@ -4,7 +4,7 @@
 //! (links, file ids, PDFs, clips, stored prompts, caches) can be as long as the model takes. A tool
 //! that runs at the provider makes it read the conversation again after each use, so every use that
 //! is allowed adds as much once more. What has no bound is refused by its name, and so is what the
-//! catalog says the model does not take.
+//! catalog says the model does not take or make.
 
 use super::Conversation;
 use crate::refusal::Refusal;
@@ -24,6 +24,7 @@ impl Conversation {
     pub(super) fn most_input(&self, model: &Model, request: &CheckedRequest) -> Result<u64, Refusal> {
         let reads = &request.reads;
         takes(model, request)?;
+        makes(model, request)?;
         let here = written(model, request);
         let hosted = self.hosted();
         let unseen = reads.unseen.or(hosted.first().map(|tool| tool.at));
@@ -78,6 +79,24 @@ fn written(model: &Model, request: &CheckedRequest) -> u64 {
     let Reads { pictures, pictured, aside, packed, .. } = &request.reads;
     let drawn = pictures.saturating_mul(model.chat.image_tokens).max(*pictured);
     (request.prompt_tokens - pictured).saturating_add(drawn).saturating_add(*aside).saturating_add(*packed)
+}
+
+/// Where the catalog lists what a model makes, anything else is refused by its name: it has no
+/// price of its own.
+fn makes(model: &Model, request: &CheckedRequest) -> Result<(), Refusal> {
+    if model.output_modalities.is_empty() {
+        return Ok(());
+    }
+    for (modality, at) in &request.makes {
+        let word = modality.word();
+        if !model.output_modalities.iter().any(|listed| listed == word) {
+            let field = request.place(*at);
+            let listed = model.output_modalities.join(", ");
+            let text = format!("`{field}`: `{}` makes no output of the kind {word}; it makes: {listed}.", model.name);
+            return Err(Refusal::about(Code::UnsupportedValue, &field, text));
+        }
+    }
+    Ok(())
 }
 
 /// Where the catalog lists what a model takes, anything else is refused by its name.

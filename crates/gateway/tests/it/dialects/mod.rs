@@ -11,6 +11,7 @@ mod links;
 mod long;
 mod lost;
 mod made_media;
+mod made_voices;
 mod makers;
 mod model_names;
 pub mod packed;
