@@ -6,12 +6,14 @@
 use super::ebml::{self, Element, Read};
 use super::length::{Length, Tally};
 use super::packets::{self, MatroskaTrack, Packets};
-use super::{AudioCodec, Container, Format, Measured, Next, Unmeasured, opus};
+use super::{AudioCodec, Container, Format, MOST_HEADERS, Measured, Next, Unmeasured, opus};
 
 /// More tracks than this, and the file is not honest.
 const MOST_TRACKS: usize = 64;
 /// The largest element that is read, but for blocks: the headers of a Vorbis track.
 const MOST_ELEMENT: u64 = 512 << 10;
+/// The longest name of a codec that is kept; no known one is as long.
+const MOST_NAME: usize = 64;
 /// The largest block with several frames in it.
 const MOST_LACED: u64 = 1 << 20;
 /// Of a block with one frame this much is looked at: its own head, and the frame's.
@@ -81,6 +83,11 @@ impl Format for Matroska {
         }
     }
 
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        self.tracks.iter().map(|track| track.codec.capacity() + track.private.capacity()).sum()
+    }
+
     fn end(self: Box<Self>, _rest: &[u8]) -> Result<Measured, Unmeasured> {
         let container = if self.webm { Container::WebM } else { Container::Matroska };
         let video = self.tracks.iter().any(|track| track.kind == 1);
@@ -110,11 +117,13 @@ impl Matroska {
             {
                 track.after = nanos;
             }
+        } else if element.id == 0x63a2 && bytes.len() + self.headers() > MOST_HEADERS {
+            return Err(Unmeasured::Broken);
         } else if let Some(track) = self.tracks.last_mut() {
             match element.id {
                 0xd7 => track.number = ebml::whole(bytes),
                 0x83 => track.kind = ebml::whole(bytes),
-                0x86 => track.codec = bytes.to_vec(),
+                0x86 => track.codec = bytes[..bytes.len().min(MOST_NAME)].to_vec(),
                 0x63a2 => track.private = bytes.to_vec(),
                 0xb5 => track.rate = ebml::rate(bytes),
                 0x9f => track.channels = ebml::whole(bytes).min(64),
@@ -123,6 +132,11 @@ impl Matroska {
             }
         }
         Next::used(whole, 1)
+    }
+
+    /// What is kept of all tracks.
+    fn headers(&self) -> usize {
+        self.tracks.iter().map(|track| track.private.len()).sum()
     }
 
     fn block(&mut self, seen: &[u8], element: Element) -> Result<Next, Unmeasured> {

@@ -92,18 +92,44 @@ pub enum Unmeasured {
 /// Counts a file that is fed piece by piece.
 pub struct AudioMeter {
     format: Option<Box<dyn Format>>,
-    /// The beginning of what the format wants to see in one piece.
+    /// The beginning of what the format wants to see in one piece, behind what is done with.
     carry: Vec<u8>,
+    /// So much of it is done with. It is cut off when it is most of it: each time would move the
+    /// rest once for each byte that is used.
+    done: usize,
     /// Bytes still to be passed over.
     skip: u64,
     /// How many bytes the format wants to see at least.
     need: usize,
     stopped: Option<Unmeasured>,
+    #[cfg(test)]
+    pub(crate) work: MeterWork,
+}
+
+/// What a file has cost, for tests.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MeterWork {
+    /// How often the format was shown something.
+    pub(crate) steps: u64,
+    /// Bytes that were copied or moved.
+    pub(crate) moved: u64,
+    /// The most memory that was held.
+    pub(crate) held: usize,
 }
 
 impl Default for AudioMeter {
     fn default() -> AudioMeter {
-        AudioMeter { format: None, carry: Vec::new(), skip: 0, need: sniff::ENOUGH, stopped: None }
+        AudioMeter {
+            format: None,
+            carry: Vec::new(),
+            done: 0,
+            skip: 0,
+            need: sniff::ENOUGH,
+            stopped: None,
+            #[cfg(test)]
+            work: MeterWork::default(),
+        }
     }
 }
 
@@ -134,30 +160,60 @@ impl AudioMeter {
     /// carried.
     fn take<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         if bytes.len() < self.need.max(1) {
-            self.carry.extend_from_slice(bytes);
+            self.carry_on(bytes);
             return &[];
         }
         let used = self.step(bytes);
         &bytes[used..]
     }
 
-    /// Completes what is carried, as far as is wanted, and shows it.
+    /// Completes what is carried, and shows it with some of what follows. Once all that was carried
+    /// is used, the format goes on in the piece itself: nothing of it is carried in vain.
     fn join<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        let more = self.need.max(1).saturating_sub(self.carry.len()).min(bytes.len());
-        self.carry.extend_from_slice(&bytes[..more]);
-        if self.carry.len() >= self.need {
-            let carry = std::mem::take(&mut self.carry);
-            let used = self.step(&carry);
-            self.carry = carry;
-            self.carry.drain(..used);
-            let over = usize::try_from(self.skip).unwrap_or(usize::MAX).min(self.carry.len());
-            self.carry.drain(..over);
-            self.skip -= over as u64;
+        let (carried, need) = (self.carry.len() - self.done, self.need.max(1));
+        let more = (need + need.min(AHEAD)).saturating_sub(carried).min(bytes.len());
+        self.carry_on(&bytes[..more]);
+        if carried + more < need {
+            return &bytes[more..];
+        }
+        let carry = std::mem::take(&mut self.carry);
+        let used = self.step(&carry[self.done..]);
+        self.carry = carry;
+        if used >= carried {
+            self.carry.clear();
+            self.done = 0;
+            return &bytes[used - carried..];
+        }
+        let left = carried + more - used;
+        let over = usize::try_from(self.skip).unwrap_or(usize::MAX).min(left);
+        self.skip -= over as u64;
+        self.done += used + over;
+        if self.done > self.carry.len() / 2 {
+            self.carry.drain(..self.done);
+            self.done = 0;
+            #[cfg(test)]
+            {
+                self.work.moved += self.carry.len() as u64;
+            }
         }
         &bytes[more..]
     }
 
+    fn carry_on(&mut self, bytes: &[u8]) {
+        self.carry.extend_from_slice(bytes);
+        #[cfg(test)]
+        {
+            self.work.moved += bytes.len() as u64;
+            let format = self.format.as_ref().map_or(0, |format| format.held());
+            self.work.held = self.work.held.max(self.carry.capacity() + format);
+        }
+    }
+
     fn step(&mut self, seen: &[u8]) -> usize {
+        #[cfg(test)]
+        {
+            self.work.steps += 1;
+        }
         let next = match &mut self.format {
             Some(format) => format.step(seen),
             None => sniff::step(seen, &mut self.format),
@@ -188,7 +244,7 @@ impl AudioMeter {
         if self.format.is_none() && self.stopped.is_none() {
             let carry = std::mem::take(&mut self.carry);
             // Shorter than what tells most containers apart: what is there decides.
-            self.stopped = sniff::step(&carry, &mut self.format).err();
+            self.stopped = sniff::step(&carry[self.done..], &mut self.format).err();
             self.carry = carry;
         }
         match (self.format, self.stopped) {
@@ -196,7 +252,7 @@ impl AudioMeter {
             (None, stopped) => Err(stopped.unwrap_or(Unmeasured::Unknown)),
             // A file that breaks after some sound is as long as what came before.
             (Some(format), Some(why)) => format.end(&[]).and_then(sounding).map_err(|_| why),
-            (Some(format), None) => format.end(&self.carry).and_then(sounding),
+            (Some(format), None) => format.end(&self.carry[self.done..]).and_then(sounding),
         }
     }
 }
@@ -207,11 +263,21 @@ fn sounding(measured: Measured) -> Result<Measured, Unmeasured> {
 
 /// The largest piece of a file that is ever held.
 const MOST_NEED: usize = 4 << 20;
+/// What is carried is shown with so much more of what follows, at most.
+const AHEAD: usize = 16 << 10;
+/// What all tracks of a file together may have that is kept: the headers of their codecs.
+const MOST_HEADERS: usize = 1 << 20;
 
 /// One container: shown bytes from where it left off, it says how far to go on.
 trait Format: Send {
     /// `seen` has at least as many bytes as were asked for, and often many more.
     fn step(&mut self, seen: &[u8]) -> Result<Next, Unmeasured>;
+
+    /// Bytes of the file that it keeps.
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        0
+    }
 
     /// Its container, where what was shown so far leaves no doubt about the whole file's.
     fn container(&self) -> Option<Container> {

@@ -4,7 +4,7 @@
 use super::length::{Length, Tally};
 use super::packets::{HEAD, Packets};
 use super::vorbis::Vorbis;
-use super::{AudioCodec, Container, Format, Measured, Next, Unmeasured, flac, opus};
+use super::{AudioCodec, Container, Format, MOST_HEADERS, Measured, Next, Unmeasured, flac, opus};
 
 /// The head of a page, before its list of pieces.
 pub(super) const HEADER: usize = 27;
@@ -20,6 +20,8 @@ pub(super) struct Ogg {
     link: usize,
     /// Sound has begun in this one, so a stream that begins now belongs to the next.
     sounding: bool,
+    /// Bytes of all packets that go on.
+    held: usize,
 }
 
 /// One stream.
@@ -70,6 +72,11 @@ impl Format for Ogg {
         }
     }
 
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        self.streams.iter().map(|track| track.packet.capacity()).sum()
+    }
+
     fn container(&self) -> Option<Container> {
         Some(Container::Ogg)
     }
@@ -95,6 +102,7 @@ impl Ogg {
             self.begin(serial)?;
         }
         let Some(track) = self.streams.iter_mut().rev().find(|track| track.serial == serial) else { return Ok(()) };
+        let before = track.packet.len();
         if !continued {
             track.packet.clear();
             track.size = 0;
@@ -111,7 +119,8 @@ impl Ogg {
         }
         let time = u64::from_le_bytes([page[6], page[7], page[8], page[9], page[10], page[11], page[12], page[13]]);
         track.ends = (time != u64::MAX).then_some(time).or(track.ends);
-        Ok(())
+        self.held = self.held + track.packet.len() - before;
+        if self.held > MOST_HEADERS { Err(Unmeasured::Broken) } else { Ok(()) }
     }
 
     fn begin(&mut self, serial: [u8; 4]) -> Result<(), Unmeasured> {

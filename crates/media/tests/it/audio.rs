@@ -29,6 +29,19 @@ impl Folder {
         assert!(done.status.success(), "{name}: {}", String::from_utf8_lossy(&done.stderr));
         fs::read(&path).expect("the file that ffmpeg made")
     }
+
+    /// Milliseconds of sound that ffmpeg decodes from these bytes.
+    fn heard(&self, name: &str, bytes: &[u8]) -> u64 {
+        let path = self.0.join(format!("heard-{name}"));
+        fs::write(&path, bytes).expect("written");
+        (decoded(&path) * 1000.0) as u64
+    }
+
+    /// The same as is measured, within a packet or two at either end.
+    fn hears(&self, name: &str, bytes: &[u8]) {
+        let (heard, found) = (self.heard(name, bytes), millis(bytes).expect("a length"));
+        assert!(found.abs_diff(heard) <= 130, "{name}: {found} ms, decoded {heard}");
+    }
 }
 
 impl Drop for Folder {
@@ -49,16 +62,26 @@ fn decoded(path: &Path) -> f64 {
     done.stdout.len() as f64 / 2.0 / 48_000.0
 }
 
-/// How long ffprobe says that the packets of a file play, before what a player leaves out at both
-/// ends. It does not say it of every codec.
-fn probed(path: &Path) -> Option<f64> {
+/// How long the packets of a file play by ffprobe, which decodes nothing, before what a player
+/// leaves out at both ends: by their durations, else from the first of their times to the last and
+/// as far again as there is between the last two.
+fn probed(path: &Path) -> f64 {
     let mut command = Command::new("ffprobe");
-    command.args(["-v", "error", "-select_streams", "a:0", "-show_entries", "packet=duration_time", "-of", "csv=p=0"]);
-    let done = command.arg(path).output().expect("ffprobe is installed (scripts/setup test)");
+    command.args(["-v", "error", "-select_streams", "a:0", "-show_entries", "packet=pts_time,duration_time"]);
+    let done = command.args(["-of", "csv=p=0"]).arg(path).output().expect("ffprobe is installed (scripts/setup test)");
     let text = String::from_utf8(done.stdout).expect("text");
-    let sum: Option<f64> = text.split_whitespace().map(|one| one.trim_end_matches(',').parse::<f64>().ok()).sum();
+    let column = |at: usize| -> Option<Vec<f64>> {
+        let lines = text.lines().filter(|line| !line.is_empty());
+        lines.map(|line| line.split(',').nth(at)?.trim().parse().ok()).collect()
+    };
     // Of a Vorbis file with one page of audio it says that it plays for a day.
-    sum.filter(|seconds| *seconds < 3_600.0)
+    let durations = column(1).map(|all| all.iter().sum::<f64>()).filter(|seconds| *seconds < 3_600.0);
+    let by_times = || {
+        let times = column(0)?;
+        let [before, last] = *times.last_chunk::<2>()?;
+        Some(2.0 * last - before - times[0])
+    };
+    durations.or_else(by_times).unwrap_or_else(|| panic!("ffprobe tells nothing of {path:?}: {text}"))
 }
 
 fn measure_in(bytes: &[u8], piece: usize) -> Result<Measured, Unmeasured> {
@@ -145,7 +168,7 @@ fn as_decoded(containers: &[Container]) {
             let bytes = folder.make(name, seconds, options);
             let truth = (seconds.parse::<f64>().unwrap() * 1000.0).round() as u64;
             let heard = (decoded(&folder.0.join(name)) * 1000.0) as u64;
-            let packets = probed(&folder.0.join(name)).map_or(heard, |seconds| (seconds * 1000.0) as u64);
+            let packets = (probed(&folder.0.join(name)) * 1000.0) as u64;
             let found = measure(&bytes);
             let good = found.is_ok_and(|found| {
                 let millis = found.length.millis();
@@ -190,6 +213,28 @@ fn matroska_and_webm_files_are_as_long_as_what_is_decoded_from_them() {
     as_decoded(&[Container::Matroska, Container::WebM]);
 }
 
+/// Cut anywhere, a file is as long as what can still be decoded from it. An MP4 file with its
+/// tables in front is as long as they say: sizes that say otherwise can be made up.
+#[test]
+fn a_cut_file_is_as_long_as_what_is_left_of_it() {
+    let folder = Folder::new("cut");
+    let mut wrong = Vec::new();
+    for (name, options, ..) in FORMS {
+        let whole = folder.make(name, "6", options);
+        for part in [30, 85] {
+            let bytes = &whole[..whole.len() * part / 100];
+            let heard = folder.heard(name, bytes);
+            match measure_in(bytes, usize::MAX >> 1).map(|found| found.length.millis()) {
+                Ok(6_000) if *name == "front.m4a" => {}
+                Ok(millis) if millis.abs_diff(heard) <= 600 => {}
+                Err(_) if heard == 0 => {}
+                found => wrong.push(format!("{name}, {part} of a hundred: {found:?}, decoded {heard} ms")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// The place of these bytes.
 fn place(bytes: &[u8], what: &[u8]) -> usize {
     bytes.windows(what.len()).position(|window| window == what).expect("it is there")
@@ -212,6 +257,11 @@ fn a_wav_file_is_as_long_as_its_bytes_whatever_it_declares() {
     for size in [0, u32::MAX, 176_400, 176_402, 400_000_000] {
         assert_eq!(millis(&sized(size)), Ok(2000), "{size}");
     }
+    folder.hears("a.wav", &sized(0));
+    folder.hears("a.wav", &sized(u32::MAX));
+    folder.hears("a.wav", &sized(400_000_000));
+    folder.hears("a.wav", &honest[..data + 8 + 88_200]);
+    folder.hears("a.wav", &[&honest[..], b"LIST\x04\0\0\0abcd"].concat());
     // Sound after the declared end is sound, a chunk after it is not, and one that is longer than
     // the file is none.
     assert_eq!(millis(&sized(88_200)), Ok(2000));
@@ -252,6 +302,10 @@ fn an_mp3_file_is_as_long_as_its_frames_whatever_it_declares() {
     // Noise in the middle is passed over.
     let noisy = [&honest[..honest.len() / 2], &[0x55; 3000], &honest[honest.len() / 2..]].concat();
     assert!((2900..=3100).contains(&millis(&noisy).unwrap()));
+    let halved = &honest[..honest.len() / 2];
+    for file in [&lying[..], &[&honest[..], &honest].concat(), &end, halved, &noisy] {
+        folder.hears("a.mp3", file);
+    }
 }
 
 #[test]
@@ -273,6 +327,8 @@ fn times_that_an_ogg_file_claims_are_good_for_its_last_packet_only() {
         assert_eq!(millis(&[&honest[..], &honest].concat()), Ok(10_000), "{name}");
         // Damage costs a page, not the rest.
         let mut damaged = honest.clone();
+        folder.hears(name, &honest);
+        folder.hears(name, &[&honest[..], &honest].concat());
         damaged[pages[4]] = b'X';
         assert!((4500..5000).contains(&millis(&damaged).unwrap()), "{name}");
     }
@@ -313,6 +369,8 @@ fn a_flac_file_is_as_long_as_its_frames_whatever_it_declares() {
     let middle = damaged.len() / 2;
     damaged[middle..middle + 100].fill(0xaa);
     assert_eq!(millis(&damaged), Ok(12_345));
+    folder.hears("a.flac", &damaged);
+    folder.hears("a.flac", &honest[..middle]);
     let half = millis(&honest[..middle]).unwrap();
     assert!((5_500..7_000).contains(&half), "{half}");
 }

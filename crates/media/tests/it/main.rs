@@ -2,6 +2,7 @@
 
 mod audio;
 mod fuzz;
+mod hostile;
 mod read;
 mod realtime;
 mod video;
