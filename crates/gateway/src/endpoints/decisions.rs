@@ -3,7 +3,7 @@
 //! spooled, and become data in a JSON body while that is sent.
 
 use super::form::{self, FirstBytes, FormField, FormFile, FormRest, FormRules, TakeFile};
-use super::openapi::shapes::{idempotency, named, text};
+use super::openapi::shapes::{idempotency, named, text, text_or_null};
 use super::row::{Access, Family, Row};
 use super::{chat, reading};
 use crate::app::App;
@@ -38,24 +38,25 @@ const RULES: FormRules = FormRules { parts: 64, field_bytes: 1 << 20, files: 64,
 pub const FAMILY: Family = Family { tag: "decisions", rows, schemas };
 
 fn rows() -> Vec<Row> {
-    let post = |form: DecisionForm, summary, takes| {
+    let post = |form: DecisionForm, summary, takes, gives| {
         let handler =
             move |State(app): State<Arc<App>>, request: Request| async move { answered(&app, form, request).await };
         let row = Row::post(form.path(), Access::Paid, handler, summary).with(idempotency);
-        row.takes(named(takes)).gives(named("Decisions")).names_itself()
+        row.takes(named(takes)).gives(named(gives)).names_itself()
     };
     vec![
         post(
             DecisionForm::SystemOne,
             "Answers with probabilities to questions, in System One's format",
             "SystemOneRequest",
+            "SystemOneResult",
         )
         .or_a_form()
         .quoted(|_, _, body| Ok(Box::new(DecisionCall::new(DecisionRequest::read(DecisionForm::SystemOne, body)?))))
         .serves(ENDPOINT_TYPE),
-        post(DecisionForm::Decisions, "The same in OpenAI's format", "DecisionsRequest").quoted(|_, _, body| {
-            Ok(Box::new(DecisionCall::new(DecisionRequest::read(DecisionForm::Decisions, body)?)))
-        }),
+        post(DecisionForm::Decisions, "The same in OpenAI's format", "DecisionsRequest", "Decisions").quoted(
+            |_, _, body| Ok(Box::new(DecisionCall::new(DecisionRequest::read(DecisionForm::Decisions, body)?))),
+        ),
     ]
 }
 
@@ -170,8 +171,78 @@ fn schemas() -> Value {
             "model": model, "input": { "type": ["string", "array"] },
             "questions": { "type": "array", "minItems": 1, "maxItems": MOST_QUESTIONS, "items": decision },
         } },
-        "Decisions": { "type": "object", "required": ["model", "answers", "usage"], "properties": {
-            "model": text(), "answers": { "type": ["object", "array"] }, "usage": { "type": "object" },
-        } },
+        "SystemOneResult": system_one_result(),
+        "Decisions": decisions_result(),
     })
+}
+
+/// Answers by the names of their questions. A question that was not answered has no member.
+fn system_one_result() -> Value {
+    let number = json!({ "type": "number" });
+    let chances = json!({ "type": "object", "additionalProperties": number });
+    let edges = json!({ "type": "object", "required": ["top", "bottom", "left", "right"], "properties": {
+        "top": number, "bottom": number, "left": number, "right": number,
+    } });
+    let answer = json!({ "oneOf": [
+        { "type": "object", "required": ["type", "noul"], "properties": { "type": { "const": "noul" }, "noul": number } },
+        { "type": "object", "required": ["type", "choice", "confidence", "probabilities"], "properties": {
+            "type": { "const": "choice" }, "choice": text(), "confidence": number, "probabilities": chances,
+        } },
+        { "type": "object", "required": ["type", "score", "confidence", "legend", "probabilities"], "properties": {
+            "type": { "const": "score" }, "score": number, "confidence": number, "probabilities": chances,
+            "legend": { "type": "object", "additionalProperties": true },
+        } },
+        { "type": "object", "required": ["type", "box"], "properties": {
+            "type": { "const": "box" }, "box": edges, "confidence": { "type": ["number", "null"] },
+        } },
+    ] });
+    json!({ "type": "object", "required": ["model", "answers", "usage"], "properties": {
+        "model": text(), "answers": { "type": "object", "additionalProperties": answer },
+        "usage": { "type": "object", "required": ["input_tokens", "output_tokens"], "properties": {
+            "input_tokens": whole(), "output_tokens": whole(),
+        } },
+    } })
+}
+
+/// Answers in the order of their questions. One that was not given says so.
+fn decisions_result() -> Value {
+    let (number, name) = (json!({ "type": "number" }), text_or_null());
+    let chosen = json!({ "type": ["string", "boolean"] });
+    let chances = |members: Value| {
+        let required: Vec<&String> = members.as_object().into_iter().flat_map(|members| members.keys()).collect();
+        json!({ "type": "array", "items": { "type": "object", "required": required, "properties": members } })
+    };
+    let of_choice = chances(json!({ "value": chosen, "probability": number }));
+    let of_score = chances(json!({ "label": text(), "value": whole(), "probability": number }));
+    let answer = |kind: &str, more: Value| {
+        let mut members = json!({ "type": { "const": kind }, "name": name });
+        let mut required = vec!["type", "name"];
+        for (name, schema) in more.as_object().into_iter().flatten() {
+            members[name] = schema.clone();
+            required.push(name);
+        }
+        json!({ "type": "object", "required": required, "properties": members })
+    };
+    let answers = json!({ "oneOf": [
+        answer("predicate", json!({ "probability": number })),
+        answer("choice", json!({ "choice": chosen, "confidence": number, "probabilities": of_choice })),
+        answer("score", json!({ "score": number, "confidence": number, "probabilities": of_score })),
+        answer("refusal", json!({})),
+    ] });
+    let details = |names: &[&str]| {
+        let members: Value = names.iter().map(|name| ((*name).to_owned(), whole())).collect();
+        json!({ "type": "object", "required": names, "properties": members })
+    };
+    json!({ "type": "object", "required": ["model", "answers", "usage"], "properties": {
+        "model": text(), "answers": { "type": "array", "items": answers },
+        "usage": { "type": "object", "required": ["input_tokens", "output_tokens", "total_tokens"], "properties": {
+            "input_tokens": whole(), "output_tokens": whole(), "total_tokens": whole(),
+            "input_tokens_details": details(&["cached_tokens", "cache_write_tokens"]),
+            "output_tokens_details": details(&["reasoning_tokens"]),
+        } },
+    } })
+}
+
+fn whole() -> Value {
+    json!({ "type": "integer", "minimum": 0 })
 }

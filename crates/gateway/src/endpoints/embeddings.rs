@@ -62,7 +62,9 @@ fn schemas() -> Value {
     let texts = json!({ "type": "array", "minItems": 1, "maxItems": MOST_INPUTS, "items": { "type": "string", "minLength": 1 } });
     let ids = json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } });
     let lists = json!({ "type": "array", "minItems": 1, "maxItems": MOST_INPUTS, "items": ids });
-    let vector = json!({ "anyOf": [{ "type": "array", "items": { "type": "number" } }, text()] });
+    let numbers = json!({ "type": "array", "items": { "type": "number" } });
+    let values = json!({ "type": "object", "required": ["values"], "properties": { "values": numbers } });
+    let vector = json!({ "anyOf": [numbers, text()] });
     json!({
         "EmbeddingsRequest": { "type": "object", "required": ["model", "input"], "additionalProperties": true, "properties": {
             "model": { "type": "string", "minLength": 1 },
@@ -75,9 +77,13 @@ fn schemas() -> Value {
             "data": { "type": "array", "items": { "type": "object", "required": ["object", "index", "embedding"], "properties": {
                 "object": { "const": "embedding" }, "index": { "type": "integer" }, "embedding": vector,
             } } },
-            "usage": { "type": "object", "properties": {
+            "usage": { "type": "object", "required": ["prompt_tokens", "total_tokens"], "properties": {
                 "prompt_tokens": { "type": "integer" }, "total_tokens": { "type": "integer" },
             } },
+        } },
+        "GeminiEmbedding": { "type": "object", "required": ["embedding"], "properties": { "embedding": values } },
+        "GeminiEmbeddings": { "type": "object", "required": ["embeddings"], "properties": {
+            "embeddings": { "type": "array", "items": values },
         } },
         "GeminiEmbedRequest": { "type": "object", "required": ["content"], "additionalProperties": true, "properties": {
             "content": { "type": "object" }, "outputDimensionality": { "type": ["integer", "null"], "minimum": 1 },

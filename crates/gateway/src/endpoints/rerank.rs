@@ -55,7 +55,15 @@ fn schemas() -> Value {
     let count = json!({ "type": ["integer", "null"], "minimum": 1, "maximum": 1_000_000 });
     let result = json!({ "type": "object", "required": ["index", "relevance_score"], "properties": {
         "index": { "type": "integer" }, "relevance_score": { "type": "number" },
-        "document": { "type": "object", "properties": { "text": text() } },
+        "document": { "type": "object", "required": ["text"], "properties": { "text": text() } },
+    } });
+    let whole = json!({ "type": "integer", "minimum": 0 });
+    let usage = json!({ "type": "object", "required": ["prompt_tokens", "total_tokens"], "properties": {
+        "prompt_tokens": whole, "total_tokens": whole,
+    } });
+    let meta = json!({ "type": "object", "required": ["api_version", "billed_units"], "properties": {
+        "api_version": { "type": "object", "required": ["version"], "properties": { "version": text() } },
+        "billed_units": { "type": "object", "required": ["search_units"], "properties": { "search_units": whole } },
     } });
     json!({
         "RerankRequest": { "type": "object", "required": ["model", "query", "documents"], "additionalProperties": true, "properties": {
@@ -63,9 +71,8 @@ fn schemas() -> Value {
             "documents": { "type": "array", "minItems": 1, "maxItems": MOST_DOCUMENTS, "items": document },
             "top_n": count, "max_tokens_per_doc": count, "return_documents": { "type": ["boolean", "null"] },
         } },
-        "RerankResult": { "type": "object", "required": ["id", "model", "results"], "properties": {
-            "id": text(), "model": text(), "results": { "type": "array", "items": result },
-            "usage": { "type": "object" }, "meta": { "type": "object" },
+        "RerankResult": { "type": "object", "required": ["id", "model", "results", "usage", "meta"], "properties": {
+            "id": text(), "model": text(), "results": { "type": "array", "items": result }, "usage": usage, "meta": meta,
         } },
     })
 }

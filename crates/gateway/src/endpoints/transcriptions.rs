@@ -162,11 +162,30 @@ fn schemas() -> Value {
     json!({
         "TranscriptionRequest": { "type": "object", "required": ["model", "file"], "properties": more },
         "TranslationRequest": { "type": "object", "required": ["model", "file"], "properties": common },
-        "Transcript": { "type": "object", "required": ["text"], "additionalProperties": true, "properties": {
-            "text": text(), "language": text(), "duration": { "type": "number" },
-            "segments": { "type": "array", "items": { "type": "object" } },
-            "words": { "type": "array", "items": { "type": "object" } },
-            "usage": { "type": ["object", "null"] },
-        } },
+        "Transcript": transcript(),
     })
+}
+
+/// What comes as JSON. With `verbose_json` and `diarized_json` there is more than the text.
+fn transcript() -> Value {
+    let (number, tokens) = (json!({ "type": "number" }), json!({ "type": "integer", "minimum": 0 }));
+    let segment = json!({ "type": "object", "required": ["id", "start", "end", "text"], "properties": {
+        "id": { "type": ["integer", "string"] }, "start": number, "end": number, "text": text(),
+        "type": text(), "speaker": text(), "seek": { "type": "integer" },
+        "tokens": { "type": "array", "items": { "type": "integer" } }, "temperature": number, "avg_logprob": number,
+        "compression_ratio": number, "no_speech_prob": number,
+    } });
+    let word = json!({ "type": "object", "required": ["word", "start", "end"], "properties": {
+        "word": text(), "start": number, "end": number,
+    } });
+    let usage = json!({ "type": ["object", "null"], "required": ["type"], "properties": {
+        "type": { "enum": ["duration", "tokens"] }, "seconds": number,
+        "input_tokens": tokens, "output_tokens": tokens, "total_tokens": tokens,
+        "input_token_details": { "type": "object", "properties": { "text_tokens": tokens, "audio_tokens": tokens } },
+    } });
+    json!({ "type": "object", "required": ["text"], "additionalProperties": true, "properties": {
+        "text": text(), "task": { "enum": ["transcribe", "translate"] }, "language": text(), "duration": number,
+        "segments": { "type": "array", "items": segment }, "words": { "type": "array", "items": word },
+        "logprobs": { "type": "array", "items": { "type": "object" } }, "usage": usage,
+    } })
 }
