@@ -3,6 +3,7 @@
 
 use crate::house::{House, call_id, chat};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::path::Path;
 use tollgate_gateway::endpoints::{Access, rows};
 
@@ -79,9 +80,13 @@ fn every_incident_has_a_test_that_exists() {
         .collect();
     let collected = rows.iter().map(|row| row[0]).filter(|name| name.starts_with('M') && !name.starts_with("MM"));
     assert!(collected.eq((1..=42).map(|number| format!("M{number}"))), "all 42 of the collection, in order");
+    // Those with pictures, voices and vectors stand beside their kind, and some have several rows.
+    let numbers = rows.iter().filter_map(|row| row[0].strip_prefix("MM")?.parse::<u32>().ok());
+    assert_eq!(numbers.collect::<BTreeSet<_>>(), (1..=38).collect(), "all 38 of the second collection");
     for row in &rows {
         let [name, _what, tests] = row[..] else { panic!("three columns, not {row:?}") };
-        if !PENDING.contains(&tests) {
+        // Only what waits for payments may have no test.
+        if name.starts_with("MM") || !PENDING.contains(&tests) {
             all_run(name, tests);
         }
     }

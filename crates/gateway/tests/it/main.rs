@@ -42,13 +42,14 @@ mod v1 {
     mod chat_faults;
     mod chat_streams;
     pub mod client_secrets;
-    mod decisions;
+    pub mod decisions;
     pub mod embeddings;
     mod every_object;
     mod every_path;
     mod extension;
     mod foreign_models;
     mod generated_media;
+    mod generated_texts;
     mod groups;
     mod holds;
     mod idempotency;
@@ -64,7 +65,7 @@ mod v1 {
     mod realtime_forms;
     mod receipts;
     mod reports;
-    mod rerank;
+    pub mod rerank;
     mod responses;
     mod small_balance;
     mod social;

@@ -9,6 +9,7 @@ mod design;
 mod health;
 mod images;
 mod ledger;
+mod orders;
 mod recordings;
 mod refused;
 mod repeated;
@@ -31,6 +32,7 @@ use crate::v1::workflow_runs::money as runs;
 use crate::v1::workflow_runs::room;
 use reqwest::Response;
 use std::collections::BTreeSet;
+use std::path::Path;
 use tollgate_store::{CallId, Ending, UsagePage, UsageRow};
 
 /// What every house of a fault begins with.
@@ -69,13 +71,13 @@ cases! {
     room: no_room_for_the_file_of_a_step;
     speech: audio_breaks_off, speech_without_audio, audio_is_too_long, the_client_leaves_in_mid_audio, a_stop_in_mid_audio,
         the_client_listens_until_its_time_is_up;
-    recordings: a_recording_breaks_off, no_room_for_a_recording, a_reply_that_is_no_transcript, a_transcript_breaks_off,
+    recordings: a_recording_breaks_off, no_room_for_a_recording, no_room_for_a_transcript, a_reply_that_is_no_transcript, a_transcript_breaks_off,
         the_client_leaves_a_transcript, a_large_transcript, a_task_of_a_recording_is_lost, the_client_leaves_a_task;
     passing: an_upload_that_passes_is_refused_at_its_end, the_client_leaves_an_upload_that_passes,
         the_provider_breaks_off_an_upload_that_passes, the_provider_answers_before_an_upload_has_passed;
     images: the_client_leaves_in_mid_picture, the_provider_dies_in_mid_picture, an_answer_with_pictures_is_too_large,
         an_answer_with_pictures_is_lost, a_task_of_pictures_is_never_over, a_stream_of_pictures_breaks,
-        a_picture_cannot_be_stored;
+        a_picture_cannot_be_stored, no_room_for_several_pictures, no_room_for_a_picture_by_link;
     sessions: a_session_without_money, the_handshake_of_a_session_fails, the_provider_breaks_a_session_off, the_client_leaves_a_session,
         the_money_runs_out_in_a_session, a_stop_with_sessions_open, the_provider_of_a_session_is_silent,
         the_handshake_of_a_session_hangs, a_compressed_message_in_a_session, the_client_leaves_while_it_is_written_down;
@@ -111,10 +113,12 @@ cases! {
     sign_ins: the_database_is_down_at_a_sign_in;
     vectors: the_provider_dies_in_mid_vectors, the_client_leaves_in_mid_vectors, more_vectors_than_are_taken,
         a_part_of_a_list_fails, a_part_of_a_list_stays_busy, a_later_part_of_a_list_is_refused, no_room_for_vectors;
+    orders: the_client_leaves_before_an_order, the_provider_dies_in_mid_order, an_order_is_too_large,
+        the_client_leaves_before_a_decision, the_provider_dies_in_mid_decision, a_decision_is_too_large;
 }
 
 /// Rows of the table.
-const ROWS: usize = 173;
+const ROWS: usize = 182;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 0] = [];
@@ -179,6 +183,12 @@ async fn answered(house: &House, reply: Response) -> UsageRow {
     let call = call_id(&reply);
     reply.bytes().await.expect("a body");
     paid(house, call).await
+}
+
+/// How many temporary files have a name in this folder: those of the spool have none.
+fn temporary(folder: &Path) -> usize {
+    let files = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("read").file_name());
+    files.filter(|name| name.to_string_lossy().starts_with(".tmp")).count()
 }
 
 async fn rows(house: &House) -> Vec<UsageRow> {

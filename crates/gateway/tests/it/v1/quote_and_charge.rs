@@ -151,6 +151,7 @@ async fn generated_quotes_hold() {
     for outcome in outcomes {
         *seen.entry(outcome).or_default() += 1;
     }
+    println!("chaos: generated calls of chat: {count}, of them {seen:?}; the quote is the charge in each");
     for expected in ["answered", "upstream_fault", "free", "priority", "peak", "long", "longer", "estimated"] {
         assert!(seen.get(expected).is_some_and(|seen| *seen > count / 200), "{expected} was hardly seen: {seen:?}");
     }
