@@ -239,6 +239,11 @@ impl Kind {
         matches!(ask, Ask::Picture(_) | Ask::Vectors | Ask::Speech(_) | Ask::Recording(_) | Ask::Song(_))
     }
 
+    /// What was begun is not begun again, also when its gateway died: its key says so for good.
+    pub fn is_begun_once(self) -> bool {
+        matches!(self.row().1, Ask::Picture(_) | Ask::Song(_))
+    }
+
     /// The request at a gateway, without its key.
     pub fn request(self, http: &reqwest::Client, gate: &str, tag: &str) -> RequestBuilder {
         let marked = |marker: &str| format!("[[sim:{marker}]] {tag}");

@@ -114,7 +114,7 @@ impl Client {
         let mut first = None;
         for attempt in 0.. {
             let seen = self.ask((gate + attempt) % self.gates.len(), kind, tag).await;
-            if !seen.is_unfinished() {
+            if !seen.is_unfinished(kind) {
                 match &first {
                     None => first = Some(seen),
                     Some(first) => return same(kind, first, &seen),
@@ -133,6 +133,10 @@ impl Client {
 /// What the second asking brings: the first answer again, or word that it was a stream and was
 /// charged.
 fn same(kind: Kind, first: &Seen, again: &Seen) {
+    if first.is_unknown() {
+        assert!(again.is_unknown(), "{kind:?} was begun and lost, and asked for again: {again:?}");
+        return;
+    }
     let (Seen::Answered { call, .. } | Seen::Spent { call }) = first else {
         panic!("no answer to {kind:?}: {first:?}")
     };

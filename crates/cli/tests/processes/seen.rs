@@ -33,10 +33,16 @@ pub struct Record {
 impl Seen {
     pub const NOTHING: Seen = Seen::Lost { call: None, words: 0 };
 
+    /// Nobody knows, nor will know, whether it was made.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Seen::Failed { code, .. } if code == "charge_state_unknown")
+    }
+
     /// The same Idempotency-Key may bring more.
-    pub fn is_unfinished(&self) -> bool {
+    pub fn is_unfinished(&self, kind: Kind) -> bool {
         match self {
             Seen::Lost { .. } => true,
+            _ if self.is_unknown() && kind.is_begun_once() => false,
             // A stream that broke off, a provider's fault, a ledger that is away: whether it was
             // charged is shown when it is asked for again.
             Seen::Failed { status: 200 | 502..=504, .. } => true,
