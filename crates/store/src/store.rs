@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::call::StoredReply;
 use crate::call::refusals::{RefusalRow, Refusals};
 use crate::clock::{Clock, ClockState};
 use crate::error::StoreError;
@@ -18,6 +19,8 @@ pub struct Store {
     refusals: Arc<Refusals>,
     /// Changes of accounts and keys take turns, so that none is lost that was not seen.
     changing: Arc<tokio::sync::Mutex<()>>,
+    /// [`Options::lost_reply`].
+    lost_reply: fn(&str) -> Option<StoredReply>,
 }
 
 #[derive(Clone)]
@@ -96,6 +99,7 @@ impl Store {
     /// Opens the place, brings the schema up to date, replays the journal and resolves what a crash
     /// left open.
     pub async fn open(place: DataLocation, options: Options, world: Clocks) -> Result<OpenedStore, StoreError> {
+        let lost_reply = options.lost_reply;
         let (engine, recovered) = if place.url == "sqlite" {
             let (engine, recovered) = sqlite::SqliteEngine::open(&place, options, world).await?;
             (Engine::Sqlite(engine), recovered)
@@ -105,7 +109,8 @@ impl Store {
         } else {
             return Err(StoreError::broken("the database must be `sqlite` or `postgres://…`"));
         };
-        Ok(OpenedStore { store: Self { engine, refusals: Arc::default(), changing: Arc::default() }, recovered })
+        let store = Self { engine, refusals: Arc::default(), changing: Arc::default(), lost_reply };
+        Ok(OpenedStore { store, recovered })
     }
 
     /// Commits all that is queued and stops. Calls still open stay open; the next start resolves

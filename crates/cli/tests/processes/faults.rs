@@ -6,7 +6,7 @@ use crate::books;
 use crate::house::{House, Plan, chat, streamed};
 use crate::media::{
     killed_after_media, killed_while_an_upload_arrives, killed_while_an_upload_passes, killed_while_media_are_made,
-    killed_while_media_pass, the_disk_fills_up_while_an_upload_arrives,
+    killed_while_media_pass, terminated_while_media_are_made, the_disk_fills_up_while_an_upload_arrives,
 };
 use crate::postgres::{Own, Server};
 use crate::process::{HANG, signal};
@@ -43,6 +43,7 @@ cases!(
     killed_while_an_upload_passes,
     killed_while_media_are_made,
     killed_while_media_pass,
+    terminated_while_media_are_made,
     killed_after_media,
     killed_with_sessions_open,
     the_disk_fills_up_while_an_upload_arrives,

@@ -35,8 +35,13 @@ fn calls(marker: &str) -> Vec<(&'static str, Value)> {
 }
 
 async fn house() -> House {
-    let plan = Plan { catalog: CATALOG, limits: MAKER, patience: ["120s", "120s"], ..Plan::default() };
-    House::new(plan).await
+    house_with("").await
+}
+
+/// With these limits.
+async fn house_with(limits: &str) -> House {
+    let limits = format!("{limits}{MAKER}");
+    House::new(Plan { catalog: CATALOG, limits: &limits, patience: ["120s", "120s"], ..Plan::default() }).await
 }
 
 /// A recording of so many seconds: 8 bits, 8 kHz.
@@ -202,26 +207,58 @@ pub async fn killed_while_media_are_made() {
     }
     assert_eq!(house.received_count().await, 5, "each was sent once");
     // A picture or a song may have been made, so their keys do not begin them again.
-    for (path, body) in calls("[[sim:hang]]").into_iter().filter(|(path, _)| path.ends_with("/generations")) {
-        let keyed = |house: &House| request(house, path, &body).header("idempotency-key", path);
+    for (path, body) in begun_once() {
         let sent = house.received_count().await;
-        let call = JoinSet::from_iter([keyed(&house).send()]);
+        let call = JoinSet::from_iter([keyed(&house, path, &body).send()]);
         while house.received_count().await == sent {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         killed(&mut house).await;
         assert!(call.join_all().await.remove(0).is_err(), "{path}: the client was cut off");
-        let repeated = keyed(&house).send().await.expect("a reply");
-        assert_eq!(
-            (repeated.status().as_u16(), &repeated.headers()["x-should-retry"]),
-            (504, &"false".parse().expect("a value")),
-            "{path}"
-        );
-        let error: Value = repeated.json().await.expect("JSON");
-        assert_eq!(error["error"]["code"], "charge_state_unknown", "{path}: {error}");
+        unknown(keyed(&house, path, &body).send().await.expect("a reply"), path).await;
         assert_eq!(house.received_count().await, sent + 1, "{path}: sent once");
     }
     all_free(&house, 7).await;
+}
+
+/// SIGTERM, and the time for open calls is over: the client is told what its key finds afterwards.
+pub async fn terminated_while_media_are_made() {
+    let mut house = house_with("drain_time = \"200ms\"\n").await;
+    for (at, (path, body)) in begun_once().into_iter().enumerate() {
+        let call = JoinSet::from_iter([keyed(&house, path, &body).send()]);
+        while house.received_count().await == at as u64 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let process = house.gates[0].process.as_mut().expect("running");
+        process.terminate();
+        let status = process.wait().await;
+        assert_eq!(status.code(), Some(0), "{}", process.last_words());
+        unknown(call.join_all().await.remove(0).expect("a reply"), path).await;
+        house.gates[0].start().await;
+        unknown(keyed(&house, path, &body).send().await.expect("a reply"), path).await;
+        assert_eq!(house.received_count().await, at as u64 + 1, "{path}: sent once");
+    }
+    let rows = rows(&house).await;
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert!(rows.iter().all(|row| row["reason"] == "charge_state_unknown"), "{rows:?}");
+    assert_eq!(house.balance(0).await["available_nano_usd"].as_i64(), Some(FUNDED));
+}
+
+/// Pictures and songs that are never answered.
+fn begun_once() -> impl Iterator<Item = (&'static str, Value)> {
+    calls("[[sim:hang]]").into_iter().filter(|(path, _)| path.ends_with("/generations"))
+}
+
+fn keyed(house: &House, path: &str, body: &Value) -> RequestBuilder {
+    request(house, path, body).header("idempotency-key", path)
+}
+
+/// Nobody knows what became of it, and nobody shall ask again by himself.
+async fn unknown(reply: Response, path: &str) {
+    let advice = reply.headers().get("x-should-retry").map(|value| value.as_bytes().to_vec());
+    assert_eq!((reply.status().as_u16(), advice.as_deref()), (504, Some(&b"false"[..])), "{path}");
+    let error: Value = reply.json().await.expect("JSON");
+    assert_eq!(error["error"]["code"], "charge_state_unknown", "{path}: {error}");
 }
 
 /// Larger than what fits between two sockets, or silent in the middle: it cannot end by itself.

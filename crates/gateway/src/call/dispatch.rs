@@ -77,6 +77,7 @@ pub async fn dispatch<A: Attempts>(serving: &Serving, call: &mut Call, work: &A)
         call.provider = Some(provider.clone());
         call.upstream_model.clone_from(&route.upstream_model);
         call.attempts += 1;
+        call.may_be_made = work.costs_at_once();
         match work.attempt_at(call, provider, route).await {
             Ok(begun) => {
                 call.blame = None;
@@ -87,6 +88,7 @@ pub async fn dispatch<A: Attempts>(serving: &Serving, call: &mut Call, work: &A)
             Err(fault) if fault.is_refusal() => {
                 tracing::debug!(call = %call.id, provider = provider.name, code = fault.code.code(), "a route cannot take a request");
                 call.attempts -= 1;
+                call.may_be_made = false;
                 call.provider = tried.map(|(provider, _)| provider.clone());
                 call.upstream_model = tried.map(|(_, route)| route.upstream_model.clone()).unwrap_or_default();
                 // What a provider said of it weighs more.
@@ -96,6 +98,7 @@ pub async fn dispatch<A: Attempts>(serving: &Serving, call: &mut Call, work: &A)
                 tried = Some((provider, route));
                 note(&call.till, call.id, provider, &fault);
                 call.blame = counted(&fault);
+                call.may_be_made = work.costs_at_once() && may_have_begun(&fault);
                 note_attempt(&call.till, call.caller.account.id, &model.name, (&provider.name, route), &fault);
                 let may = call.attempts < TRIES && Instant::now() < call.deadline;
                 let go_on = may && fault.try_other && !fault.maybe_charged;
@@ -109,13 +112,16 @@ pub async fn dispatch<A: Attempts>(serving: &Serving, call: &mut Call, work: &A)
     Err(last.map_or_else(
         || Refusal::new(Code::NoRouteAvailable, "No route to this model is available at the moment.").after(5),
         |fault| {
-            // What is broken here is broken for the next try as well.
-            let ours = fault.code == Code::Internal;
-            let begun = work.costs_at_once() && (fault.may_have_begun() || ours);
+            let begun = work.costs_at_once() && may_have_begun(&fault);
             let refusal = Refusal::from(fault);
             if begun { refusal.once() } else { refusal }
         },
     ))
+}
+
+/// Whether nobody shall try again: what is broken here is broken for the next try as well.
+fn may_have_begun(fault: &Fault) -> bool {
+    fault.may_have_begun() || fault.code == Code::Internal
 }
 
 /// Whose fault it is, as far as it says something about the route: not what is broken here, nor a

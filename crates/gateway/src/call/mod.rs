@@ -85,11 +85,14 @@ pub async fn run<W: Work>(till: &Arc<Till>, caller: Arc<Caller>, ask: CallReques
         Beginning::Refused(bought, refused) => return Err(bought.refuse(till, &ask, &refused)),
     };
     call.granted(&held);
+    let once = ask.work.once();
     let goes_on_without_client = ask.work.goes_on(&serving, &call.model) || serving.bills_on_cancel(&call);
     if goes_on_without_client {
         // This provider bills to the end whatever happens, so the call is read to its end too.
         return till.tracker.spawn(answer(serving, call, held, ask.work)).await.unwrap_or_else(|_| {
-            Err(Refusal::new(Code::Internal, "The call ended unexpectedly; what it cost is settled separately."))
+            let text = "The call ended unexpectedly; what it cost is settled separately.";
+            let refusal = Refusal::new(Code::Internal, text);
+            Err(if once { refusal.once() } else { refusal })
         });
     }
     answer(serving, call, held, ask.work).await
@@ -151,11 +154,11 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
         });
         tokio::select! {
             biased;
-            begun = sending => begun,
-            () = cut.cancelled() => Err(Refusal::new(Code::ServerDraining, "The server is stopping; send the request again.").after(1)),
+            begun = sending => Some(begun),
+            () = cut.cancelled() => None,
         }
     };
-    let begun = match begun {
+    let begun = match begun.unwrap_or_else(|| Err(cut_off(&call))) {
         Ok(begun) => begun,
         Err(refusal) => {
             // What no route could be asked at all is no fault of a provider's.
@@ -183,11 +186,18 @@ async fn answer(serving: Arc<Serving>, mut call: Call, mut held: Held, work: imp
     })
 }
 
+/// The stop waits no longer.
+fn cut_off(call: &Call) -> Refusal {
+    let again = || Refusal::new(Code::ServerDraining, "The server is stopping; send the request again.").after(1);
+    call.lost().unwrap_or_else(again)
+}
+
 /// The ledger did not say in time that the hold would survive a crash.
 fn unconfirmed(call: &mut Call) -> Refusal {
+    let lost = call.lost();
     call.close_free(Ending::UpstreamFault, Code::LedgerUnavailable.status(), "hold_not_durable");
     let text = "The hold for this call could not be made durable; nothing was charged.";
-    Refusal::new(Code::LedgerUnavailable, text).after(2)
+    lost.unwrap_or_else(|| Refusal::new(Code::LedgerUnavailable, text).after(2))
 }
 
 /// An answer in one piece goes out when its last step is taken, or says that it is not.
@@ -201,8 +211,9 @@ async fn completed(call: &mut Call, mut whole: WholeAnswer) -> Result<WholeAnswe
         }
         Completed::Failed => {
             let (message, reason) = step.failure();
+            let lost = call.lost();
             call.close_free(Ending::UpstreamFault, Code::LedgerUnavailable.status(), reason);
-            return Err(Refusal::new(Code::LedgerUnavailable, message).after(2));
+            return Err(lost.unwrap_or_else(|| Refusal::new(Code::LedgerUnavailable, message).after(2)));
         }
     }
     Ok(whole)

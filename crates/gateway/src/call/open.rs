@@ -8,6 +8,8 @@ use super::bought::Bought;
 use super::cost::{cost_of, note_cost};
 use super::meter::Meter;
 use super::quote::Quote;
+use super::stored_refusal;
+use crate::refusal::Refusal;
 use crate::routes::traffic::SeenCall;
 use crate::who::caller::Caller;
 use crate::world::Millis;
@@ -40,6 +42,8 @@ pub struct OpenCall {
     pub attempts: u32,
     /// Whose fault the last failed attempt was, as long as no answer has begun.
     pub blame: Option<Blame>,
+    /// It costs wherever it is begun, and the provider that is asked may have begun it.
+    pub may_be_made: bool,
     /// The hold with its extensions, as far as they were made before the answer began.
     pub held: Money,
     /// How often its hold was extended before its answer began.
@@ -95,6 +99,7 @@ impl Call {
             upstream_model: String::new(),
             attempts: 0,
             blame: None,
+            may_be_made: false,
             held: Money::ZERO,
             extensions: 0,
             limit: None,
@@ -177,6 +182,7 @@ impl OpenCall {
     ) -> Option<Money> {
         let bill = self.bill();
         let (charge, most) = (bill.charge, bill.most);
+        let reply = reply.or_else(|| self.lost_word(ending, most.unwrap_or(charge)));
         let reply = reply.filter(|reply| reply.body.len() <= MAX_STORED_REPLY);
         let metrics = &self.till.metrics;
         metrics.ended(self.endpoint, ending, reason);
@@ -207,6 +213,25 @@ impl OpenCall {
         self.till.running.fetch_sub(1, Ordering::Relaxed);
         let due = most.unwrap_or(charge);
         closing.known().map(|closed| closed.captured).or((due <= self.held).then_some(due))
+    }
+
+    /// What its client is told, and whoever repeats its key, when it breaks off where it may have
+    /// been made and nobody has its answer: the same as after a crash, and for the same calls.
+    pub fn lost(&self) -> Option<Refusal> {
+        if !self.may_be_made || !self.till.store.is_begun_once(self.endpoint) {
+            return None;
+        }
+        Some(match self.till.shutdown.is_cutting() {
+            true => stored_refusal::stopped(self.idempotent),
+            false => stored_refusal::broken_off(self.idempotent),
+        })
+    }
+
+    /// What is stored under the key of a call that ends so for want of an answer: what was charged
+    /// keeps its key anyway.
+    fn lost_word(&self, ending: Ending, charge: Money) -> Option<StoredReply> {
+        let free = self.idempotent && ending != Ending::Answered && charge.is_zero();
+        self.lost().filter(|_| free).as_ref().and_then(stored_refusal::write)
     }
 
     /// The provider went beyond what the call may cost: the operator bears that, and is warned.

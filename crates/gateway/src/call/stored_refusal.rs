@@ -21,11 +21,27 @@ pub(super) fn write(refusal: &Refusal) -> Option<StoredReply> {
     })
 }
 
-/// The refusal of a call that was cut off with its gateway.
+/// The refusal of a call that was cut off with its gateway, as it is stored.
 pub fn lost_refusal() -> Option<StoredReply> {
-    let text = "The gateway was stopped while this was being made, and whether it was made is not known. Nothing was \
-                charged, and it is not begun again under this Idempotency-Key; send it with a new key to have it made.";
-    write(&Refusal::new(Code::ChargeStateUnknown, text).once())
+    write(&stopped(true))
+}
+
+/// The refusal of a call that was cut off by a stop.
+pub(super) fn stopped(keyed: bool) -> Refusal {
+    lost("The gateway was stopped while this was being made, and whether it was made is not known.", keyed)
+}
+
+/// The refusal of a call whose answer was not handed over, though it may have been made.
+pub(super) fn broken_off(keyed: bool) -> Refusal {
+    lost("This broke off before its answer was handed over, and whether it was made is not known.", keyed)
+}
+
+fn lost(why: &str, keyed: bool) -> Refusal {
+    let again = match keyed {
+        true => ", and it is not begun again under this Idempotency-Key; send it with a new key to have it made.",
+        false => ". Sent again, it may be made a second time.",
+    };
+    Refusal::new(Code::ChargeStateUnknown, format!("{why} Nothing was charged{again}")).once()
 }
 
 /// The refusal that was stored; `None` where it is an answer.

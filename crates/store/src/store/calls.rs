@@ -24,6 +24,12 @@ impl Store {
         on_engine!(self, e => e.extend(extend).await)
     }
 
+    /// Whether a call of this endpoint leaves word under its key when nobody knows what became of
+    /// it ([`Options::lost_reply`](crate::Options)).
+    pub fn is_begun_once(&self, endpoint: &str) -> bool {
+        (self.lost_reply)(endpoint).is_some()
+    }
+
     /// Ends a held call. Survives a crash of the process when this returns; never waits for the
     /// database.
     pub fn close(&self, close: Close) -> Closing {

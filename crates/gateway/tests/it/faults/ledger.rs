@@ -26,7 +26,7 @@ pub fn locked_file(house: &House, name: &str) -> rusqlite::Connection {
     blocker
 }
 
-async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
+pub async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !done().await {
         assert!(began.elapsed() < crate::watch::HANG, "{what} did not happen");

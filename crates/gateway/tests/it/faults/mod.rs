@@ -9,6 +9,7 @@ mod design;
 mod health;
 mod images;
 mod ledger;
+mod once;
 mod orders;
 mod recordings;
 mod refused;
@@ -78,6 +79,8 @@ cases! {
     images: the_client_leaves_in_mid_picture, the_provider_dies_in_mid_picture, an_answer_with_pictures_is_too_large,
         an_answer_with_pictures_is_lost, a_task_of_pictures_is_never_over, a_stream_of_pictures_breaks,
         a_picture_cannot_be_stored, no_room_for_several_pictures, no_room_for_a_picture_by_link;
+    once: a_stop_while_media_are_made, media_break_off_on_their_way, the_ledger_is_slow_over_a_picture,
+        a_handler_panics_over_a_picture;
     sessions: a_session_without_money, the_handshake_of_a_session_fails, the_provider_breaks_a_session_off, the_client_leaves_a_session,
         the_money_runs_out_in_a_session, a_stop_with_sessions_open, the_provider_of_a_session_is_silent,
         the_handshake_of_a_session_hangs, a_compressed_message_in_a_session, the_client_leaves_while_it_is_written_down;
@@ -118,7 +121,7 @@ cases! {
 }
 
 /// Rows of the table.
-const ROWS: usize = 182;
+const ROWS: usize = 186;
 
 /// Rows whose subject does not exist yet, by what stands in their last column.
 const PENDING: [&str; 0] = [];
