@@ -100,3 +100,59 @@ async fn a_run_that_was_cancelled_begins_nothing() {
     let steps: Vec<&Value> = run["steps"].as_array().expect("steps").iter().map(|step| &step["status"]).collect();
     assert_eq!((steps, house.house.sim.received().len()), (vec![&json!("done"), &json!("pending")], asked));
 }
+
+/// A picture that may have been made is not made again by itself: the run stops and says so, and
+/// goes on with another one when its owner says that this is what he wants.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_of_which_nobody_knows_is_made_again_only_when_its_owner_says_so() {
+    const STORYBOARD: &str = "storyboard-to-shots";
+    const PICTURES: &str = "/v1/images/generations";
+    let config = "[limits]\ndrain_time = \"100ms\"\n".to_owned();
+    let mut house = RunHouse::with(Plan { config, ..Plan::default() }).await;
+    house.verify(STORYBOARD).await;
+    let (drawn, waited) = (asked_for(&house, PICTURES), house.house.sim.waited());
+    house.house.sim.shut(PICTURES);
+    let id = house.begin(STORYBOARD, json!({ "storyline": "A boat leaves.", "shots": 1 })).await;
+    while house.house.sim.waited() == waited {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // The stop has no time for it.
+    house.house.restart().await;
+    house.house.sim.open();
+    let run = house.ended(&id).await;
+    assert_eq!((&run["status"], &run["stopped"]), (&json!("stopped"), &json!("charge_unknown")), "{run:#}");
+    let steps = run["steps"].as_array().expect("steps");
+    assert_eq!(steps.iter().map(|step| &step["status"]).collect::<Vec<_>>(), ["done", "unknown", "pending"]);
+    assert_eq!((steps[1]["charged_nano_usd"].as_i64(), calls(&run)), (Some(0), vec![1, 1, 0]), "{run:#}");
+    let resume = format!("/v1/workflows/runs/{id}/resume");
+    let (status, _) = house.ask(&resume, &json!({})).await;
+    assert_eq!(status, 200);
+    // The next wish is heard when the run rests again.
+    let again = json!({ "resubmit": true });
+    loop {
+        let sent = asked_for(&house, PICTURES);
+        let (status, reply) = house.ask(&resume, &again).await;
+        assert_eq!(sent, drawn + 1, "it is looked for, and not sent again");
+        match status {
+            200 => break,
+            _ => assert_eq!(status, 409, "{reply}"),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let run = loop {
+        let run = house.ended(&id).await;
+        if run["status"] != "stopped" {
+            break run;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    assert_eq!((&run["status"], calls(&run)), (&json!("completed"), vec![1, 2, 1]), "{run:#}");
+    assert_eq!(asked_for(&house, PICTURES), drawn + 2);
+    assert!(run["charged_nano_usd"].as_i64() <= run["max_cost_nano_usd"].as_i64(), "{run:#}");
+    house.house.check().await;
+}
+
+/// How often the provider was asked there.
+fn asked_for(house: &RunHouse, path: &str) -> usize {
+    house.house.sim.received().iter().filter(|seen| seen.path == path).count()
+}
