@@ -11,6 +11,7 @@ mod request;
 mod result;
 mod size;
 mod sniff;
+mod usage;
 
 pub use events::EventPass;
 pub use flow::{FlowBroke, Layout, PictureFlow};
@@ -22,3 +23,4 @@ pub use request::{ImageRequest, PictureFormat, PictureSource};
 pub use result::{PictureFacts, PictureTally, ResultStyle, ResultWriter};
 pub use size::{Ratio, Shape, SizeClass};
 pub use sniff::{PictureKind, picture_kind};
+pub use usage::added_usage;

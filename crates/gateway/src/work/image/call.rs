@@ -195,7 +195,10 @@ impl Making<'_> {
         let (body, _) = self.send(self.plan.n, false).await?;
         if let Some(links) = &self.links {
             let part = self.linked(links, body, self.plan.n).await?;
-            return self.answer(call, part.gathered);
+            return match part.gathered.tally.delivered {
+                0 => Err(part.failure.unwrap_or_else(no_picture)),
+                _ => self.answer(call, part.gathered),
+            };
         }
         self.read(call, body).await
     }

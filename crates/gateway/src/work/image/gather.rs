@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 use tokio::time::Instant;
-use tollgate_media::image::{PictureFormat, PictureTally, ResultWriter};
+use tollgate_media::image::{PictureFormat, PictureTally, ResultWriter, added_usage};
 use tollgate_upstream::{Blame, Fault, PictureReply, SpooledFile};
 
 /// Requests of one call that run at the same time.
@@ -40,7 +40,7 @@ impl Making<'_> {
                     whole.tally.broken += gathered.tally.broken;
                     whole.tally.surplus += gathered.tally.surplus;
                     whole.tally.warnings.extend(gathered.tally.warnings);
-                    whole.tally.usage = gathered.tally.usage.or(whole.tally.usage);
+                    whole.tally.usage = added_usage(whole.tally.usage.take(), gathered.tally.usage);
                     gathered.entries.into_iter().for_each(|entry| whole.add(entry));
                     worst = worse(worst, failure);
                 }
@@ -86,10 +86,21 @@ impl Making<'_> {
         let mut gathered = Gathered::new(writer, tally, Bytes::new());
         gathered.add(file);
         let found = self.found(&rest).await;
-        let failure = found.as_ref().err().cloned().or_else(|| found.as_ref().ok()?.failure.clone());
+        Ok(self.part(gathered, found).await)
+    }
+
+    /// What one request brought. One without a picture may have used something all the same.
+    pub async fn part(&self, gathered: Gathered, found: Result<PictureReply, Fault>) -> PicturesPart {
+        let (failure, usage) = match &found {
+            Ok(found) => (found.failure.clone(), found.usage.clone()),
+            Err(fault) => (Some(fault.clone()), None),
+        };
         match self.gather(gathered, found).await {
-            Ok(gathered) => Ok(PicturesPart { gathered, failure }),
-            Err(fault) => Err(fault),
+            Ok(gathered) => PicturesPart { gathered, failure },
+            Err(fault) => {
+                let tally = PictureTally { usage, ..PictureTally::default() };
+                PicturesPart { gathered: Gathered::new(self.writer(), tally, Bytes::new()), failure: Some(fault) }
+            }
         }
     }
 

@@ -103,8 +103,7 @@ impl Making<'_> {
         if let Ok(found) = &mut found {
             found.failure = lost.or(found.failure.take());
         }
-        let failure = found.as_ref().err().cloned().or_else(|| found.as_ref().ok()?.failure.clone());
-        Ok(PicturesPart { gathered: self.gather(gathered, found).await?, failure })
+        Ok(self.part(gathered, found).await)
     }
 
     /// The next letters of the answer.

@@ -155,3 +155,35 @@ route = [
         assert_eq!((row.charge.nano(), asked_of_its_maker(&house)), (charge, sent), "{of}");
     }
 }
+
+/// What was used is what all requests together have used, those included that brought no picture.
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_is_the_sum_of_all_requests() {
+    let house = house().await;
+    for (model, of, usage) in [
+        ("ark-pictures", "ok,ok,ok", json!({ "generated_images": 3, "output_tokens": 49_152, "total_tokens": 49_152 })),
+        (
+            "ark-pictures",
+            "ok,limited,ok",
+            json!({ "generated_images": 2, "output_tokens": 32_768, "total_tokens": 32_768 }),
+        ),
+        (
+            "google-pictures",
+            "ok,ok,ok",
+            json!({ "promptTokenCount": 15, "candidatesTokenCount": 3_870, "totalTokenCount": 3_885 }),
+        ),
+        (
+            "google-pictures",
+            "moderated,ok,moderation",
+            json!({ "promptTokenCount": 15, "candidatesTokenCount": 2_580, "totalTokenCount": 2_590 }),
+        ),
+    ] {
+        for format in ["b64_json", "url"] {
+            let prompt = format!("{model} {format} [[sim:turns of={of}]]");
+            let (result, row) = made(&house, model, &prompt, json!({ "n": 3, "response_format": format })).await;
+            assert_eq!(result["usage"], usage, "{prompt}");
+            let noted: Value = serde_json::from_str(&row.raw_usage.expect("a report")).expect("JSON");
+            assert_eq!(noted, usage, "{prompt}: the same stands in the usage row");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Reports of usage of several requests that were made for one: their sum, in the provider's own
+//! words.
+
+use serde_json::{Map, Number, Value};
+
+/// The longest report that is kept.
+const LONGEST: usize = 4_096;
+/// Digits behind the point that a sum keeps.
+const PLACES: usize = 12;
+
+/// Both reports as one. What is no number stays as the first one says it.
+pub fn added_usage(one: Option<String>, other: Option<String>) -> Option<String> {
+    let (one, other) = match (one, other) {
+        (Some(one), Some(other)) => (one, other),
+        (one, other) => return one.or(other),
+    };
+    let (Ok(sum), Ok(more)) = (serde_json::from_str(&one), serde_json::from_str(&other)) else { return Some(one) };
+    let text = added(sum, more).to_string();
+    (text.len() <= LONGEST).then_some(text)
+}
+
+fn added(one: Value, other: Value) -> Value {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => sum(&one, &other).map_or(Value::Number(one), Value::Number),
+        (Value::Object(mut sum), Value::Object(more)) => {
+            for (name, value) in more {
+                let before = sum.remove(&name).unwrap_or_default();
+                sum.insert(name, added(before, value));
+            }
+            Value::Object(sum)
+        }
+        // Entries of a list are of the same kind when all of them that is no number is the same.
+        (Value::Array(mut sum), Value::Array(more)) => {
+            for value in more {
+                match sum.iter_mut().find(|known| kind(known) == kind(&value)) {
+                    Some(known) => *known = added(known.take(), value),
+                    None => sum.push(value),
+                }
+            }
+            Value::Array(sum)
+        }
+        (Value::Null, other) => other,
+        (one, _) => one,
+    }
+}
+
+/// An entry without its numbers.
+fn kind(value: &Value) -> Value {
+    match value {
+        Value::Number(_) => Value::Null,
+        Value::Object(members) => {
+            Value::Object(members.iter().map(|(name, value)| (name.clone(), kind(value))).collect::<Map<_, _>>())
+        }
+        other => other.clone(),
+    }
+}
+
+/// By digits: a sum of costs in binary fractions would not be what the parts come to.
+fn sum(one: &Number, other: &Number) -> Option<Number> {
+    let total = scaled(&one.to_string())?.checked_add(scaled(&other.to_string())?)?;
+    let unit = 10_i128.pow(u32::try_from(PLACES).ok()?);
+    let (whole, part) = (total.unsigned_abs() / unit.unsigned_abs(), total.unsigned_abs() % unit.unsigned_abs());
+    let minus = if total < 0 { "-" } else { "" };
+    let part = format!("{part:0PLACES$}");
+    let text = match part.trim_end_matches('0') {
+        "" => format!("{minus}{whole}"),
+        part => format!("{minus}{whole}.{part}"),
+    };
+    serde_json::from_str(&text).ok()
+}
+
+/// A number in the smallest unit that a sum keeps.
+fn scaled(text: &str) -> Option<i128> {
+    let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let shift = i32::try_from(PLACES).ok()? - i32::try_from(part.len()).ok()? + exponent.parse::<i32>().ok()?;
+    let number: i128 = format!("{whole}{part}").parse().ok()?;
+    let by = 10_i128.checked_pow(shift.unsigned_abs())?;
+    if shift < 0 { Some(number / by) } else { number.checked_mul(by) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(reports: &[Value]) -> Value {
+        let sum = reports.iter().fold(None, |sum, one| added_usage(sum, Some(one.to_string())));
+        serde_json::from_str(&sum.expect("a report")).expect("JSON")
+    }
+
+    #[test]
+    fn numbers_are_added_wherever_they_stand() {
+        let google = json!({
+            "promptTokenCount": 5, "candidatesTokenCount": 1_290, "model": "m",
+            "candidatesTokensDetails": [{ "modality": "IMAGE", "tokenCount": 1_290 }],
+        });
+        let other = json!({
+            "promptTokenCount": 5, "candidatesTokenCount": 7, "thoughtsTokenCount": 3, "model": "m",
+            "candidatesTokensDetails": [{ "modality": "TEXT", "tokenCount": 7 }],
+        });
+        assert_eq!(
+            of(&[google.clone(), other, google]),
+            json!({
+                "promptTokenCount": 15, "candidatesTokenCount": 2_587, "thoughtsTokenCount": 3, "model": "m",
+                "candidatesTokensDetails": [
+                    { "modality": "IMAGE", "tokenCount": 2_580 }, { "modality": "TEXT", "tokenCount": 7 },
+                ],
+            })
+        );
+    }
+
+    #[test]
+    fn costs_are_added_by_their_digits() {
+        assert_eq!(of(&[json!({ "cost": 0.1 }), json!({ "cost": 0.2 })]).to_string(), r#"{"cost":0.3}"#);
+        assert_eq!(of(&[json!({ "cost": 1e-7 }), json!({ "cost": 2 })]).to_string(), r#"{"cost":2.0000001}"#);
+        assert_eq!(of(&[json!({ "n": -3 }), json!({ "n": 1.5 })]).to_string(), r#"{"n":-1.5}"#);
+        assert_eq!(of(&[json!({ "n": u64::MAX }), json!({ "n": 1 })])["n"].as_f64(), Some(2_f64.powi(64)));
+        // What is beyond all counting stays as it was.
+        assert_eq!(of(&[json!({ "n": 7 }), json!({ "n": 1e300 })]), json!({ "n": 7 }));
+    }
+
+    #[test]
+    fn what_differs_in_kind_stays_as_the_first_one_says_it() {
+        assert_eq!(of(&[json!({ "a": "x", "b": [1] }), json!({ "a": 2, "b": 3 })]), json!({ "a": "x", "b": [1] }));
+        assert_eq!(of(&[json!({ "a": null }), json!({ "a": 2 })]), json!({ "a": 2 }));
+        assert_eq!(added_usage(None, None), None);
+        assert_eq!(added_usage(Some("{".into()), Some("{}".into())).as_deref(), Some("{"));
+        let long = json!({ "x".repeat(3_000): 1 }).to_string();
+        let other = json!({ "y".repeat(3_000): 1 }).to_string();
+        assert_eq!(added_usage(Some(long), Some(other)), None, "too long to be kept");
+    }
+}
