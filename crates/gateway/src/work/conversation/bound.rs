@@ -81,22 +81,33 @@ fn written(model: &Model, request: &CheckedRequest) -> u64 {
     (request.prompt_tokens - pictured).saturating_add(drawn).saturating_add(*aside).saturating_add(*packed)
 }
 
-/// Where the catalog lists what a model makes, anything else is refused by its name: it has no
-/// price of its own.
+/// What a model does not make is refused by its name: it would be sold at the price of text. Where
+/// the catalog does not list what it makes, that is what it has a price for.
 fn makes(model: &Model, request: &CheckedRequest) -> Result<(), Refusal> {
-    if model.output_modalities.is_empty() {
-        return Ok(());
-    }
     for (modality, at) in &request.makes {
         let word = modality.word();
-        if !model.output_modalities.iter().any(|listed| listed == word) {
-            let field = request.place(*at);
-            let listed = model.output_modalities.join(", ");
-            let text = format!("`{field}`: `{}` makes no output of the kind {word}; it makes: {listed}.", model.name);
-            return Err(Refusal::about(Code::UnsupportedValue, &field, text));
-        }
+        let listed = &model.output_modalities;
+        let why = match listed.is_empty() {
+            true if is_priced(model, *modality) => continue,
+            true => format!("has no price for output of the kind {word}"),
+            false if listed.iter().any(|listed| listed == word) => continue,
+            false => format!("makes no output of the kind {word}; it makes: {}", listed.join(", ")),
+        };
+        let field = request.place(*at);
+        let text = format!("`{field}`: `{}` {why}.", model.name);
+        return Err(Refusal::about(Code::UnsupportedValue, &field, text));
     }
     Ok(())
+}
+
+/// Whether what a model may make of this kind has a price of its own, or costs what the call costs.
+fn is_priced(model: &Model, made: Modality) -> bool {
+    model.billing_unit != BillingUnit::Tokens
+        || match made {
+            Modality::Audio => model.ever_sells(Face::AudioOutput),
+            Modality::Image => model.ever_sells(Face::ImageOutput),
+            Modality::Video | Modality::File => false,
+        }
 }
 
 /// Where the catalog lists what a model takes, anything else is refused by its name.

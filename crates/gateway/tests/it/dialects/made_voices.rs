@@ -163,28 +163,31 @@ async fn a_voice_of_a_model_that_makes_none_is_refused_by_name_and_free() {
         ("response_modalities", json!(["IMAGE"]), "generationConfig.response_modalities[0]"),
         ("responseModalities", json!("AUDIO"), "generationConfig.responseModalities"),
     ];
-    for stream in [false, true] {
+    let models = [("gemini-writes", "it makes: text"), ("gemini-unlisted", "has no price for output of the kind")];
+    for (stream, (model, why)) in [false, true].into_iter().flat_map(|stream| models.map(|model| (stream, model))) {
         for (member, words, field) in &spellings {
             let mut body = GEMINI.body("", "Say: a bridge", false);
             body["generationConfig"] = json!({ *member: words });
-            let path = GEMINI.path("gemini-writes", stream);
+            let path = GEMINI.path(model, stream);
             let bare = path.split('?').next().expect("a path");
             for path in [path.as_str(), &format!("/v1/quote?endpoint={bare}")] {
                 let (status, error) = error_of(GEMINI.post(&house, path, &body).send().await.expect("a reply")).await;
                 assert_eq!(status, 400, "{path}: {error}");
                 let text = error.to_string();
-                assert!(text.contains(field) && text.contains("it makes: text"), "{path}: {text}");
+                assert!(text.contains(field) && text.contains(why), "{path}: {text}");
             }
         }
     }
     assert_eq!((house.all_rows().await.len(), house.available().await), (0, 10_000_000_000));
     // The same where chat completions are spoken to.
     let house = house_of_kind("openai", Vec::new()).await;
-    let mut body = Client(Dialect::Chat).body("gemini-writes", "Say: a bridge", false);
-    body["modalities"] = json!(["text", "audio"]);
-    body["audio"] = json!({"voice": "alloy", "format": "wav"});
-    let (status, error) = error_of(house.post(&body).send().await.expect("a reply")).await;
-    assert_eq!((status, &error["param"]), (400, &json!("modalities[1]")), "{error}");
+    for (model, _) in models {
+        let mut body = Client(Dialect::Chat).body(model, "Say: a bridge", false);
+        body["modalities"] = json!(["text", "audio"]);
+        body["audio"] = json!({"voice": "alloy", "format": "wav"});
+        let (status, error) = error_of(house.post(&body).send().await.expect("a reply")).await;
+        assert_eq!((status, &error["param"]), (400, &json!("modalities[1]")), "{model}: {error}");
+    }
     assert_eq!((house.all_rows().await.len(), house.available().await), (0, 10_000_000_000));
 }
 
@@ -205,12 +208,17 @@ async fn a_voice_is_not_translated_and_refused_by_the_field() {
     assert_eq!(house.available().await, 10_000_000_000);
 }
 
-/// Without a price of its own it costs what text costs, as docs/billing.md says; it is never free.
+/// One that nobody asked for, and that has no price of its own, costs what text costs, as
+/// docs/billing.md says; it is never free.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_voice_without_a_price_of_its_own_costs_what_output_costs() {
     let answer = event(&letters(1, 4_000), Some("STOP"), Some(&report(1_290)));
     let house = house_of(vec![Written::json(&answer)]).await;
-    let row = house.row(call_id(&ask(&house, "gemini-unlisted", false).await)).await;
+    let mut body = wish();
+    body["generationConfig"] = json!({ "responseModalities": ["TEXT"], "maxOutputTokens": MOST });
+    let reply = GEMINI.post(&house, &GEMINI.path("gemini-unlisted", false), &body).send().await.expect("a reply");
+    assert_eq!(reply.status(), 200);
+    let row = house.row(call_id(&reply)).await;
     assert_eq!((row.counters.output, row.counters.audio_output), (3, 1_290), "{row:?}");
     assert_eq!(row.charge.nano(), 10 * INPUT + 1_293 * TEXT);
     assert!(row.hold >= row.charge);
