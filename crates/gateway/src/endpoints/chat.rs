@@ -57,23 +57,25 @@ fn rows() -> Vec<Row> {
 
 pub async fn completions(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();
-    answered(&app, Dialect::Chat, id, converse(&app, id, COMPLETIONS, Dialect::Chat, request)).await
+    answered(&app, Dialect::Chat, id, || converse(&app, id, COMPLETIONS, Dialect::Chat, request)).await
 }
 
 pub async fn messages(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();
-    answered(&app, Dialect::Anthropic, id, converse(&app, id, MESSAGES, Dialect::Anthropic, request)).await
+    answered(&app, Dialect::Anthropic, id, || converse(&app, id, MESSAGES, Dialect::Anthropic, request)).await
 }
 
 /// A reply, or the refusal in the client's dialect.
-pub fn answered(
+pub fn answered<W: Future<Output = Result<Response, Refusal>>>(
     app: &App,
     dialect: Dialect,
     id: CallId,
-    work: impl Future<Output = Result<Response, Refusal>>,
+    work: impl FnOnce() -> W,
 ) -> impl Future<Output = Response> {
-    // Apart: what is moved into a future takes its room there twice, and is moved with it.
-    let done = Box::pin(reading::guarded(work));
+    // Apart: what is moved into a future takes its room there twice, and is moved with it. There is
+    // a place for it before there is a future, so that it is made where it stays.
+    let place = Box::new_uninit();
+    let done = Box::into_pin(Box::write(place, reading::guarded(work())));
     async move {
         let mut reply = match done.await {
             Ok(reply) => reply,

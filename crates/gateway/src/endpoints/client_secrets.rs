@@ -284,7 +284,7 @@ pub(super) async fn with_body(
         let session = own.rsplit_once('_').map_or_else(|| own.clone(), |(_, own)| format!("sess_{own}"));
         work(&caller, &session, body).await
     };
-    chat::answered(app, dialect, id, work).await
+    chat::answered(app, dialect, id, || work).await
 }
 
 #[cfg(test)]

@@ -210,7 +210,7 @@ async fn with_body(
         }
         work(&caller, &body).await
     };
-    chat::answered(app, Dialect::Responses, id, work).await
+    chat::answered(app, Dialect::Responses, id, || work).await
 }
 
 fn items(body: &Value, made: &str) -> Result<Vec<Item>, Refusal> {

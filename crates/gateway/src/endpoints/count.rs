@@ -18,7 +18,7 @@ use tollgate_wire::Dialect;
 
 pub async fn of_messages(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();
-    chat::answered(&app, Dialect::Anthropic, id, handle(&app, request)).await
+    chat::answered(&app, Dialect::Anthropic, id, || handle(&app, request)).await
 }
 
 async fn handle(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {

@@ -62,7 +62,7 @@ fn rows() -> Vec<Row> {
 
 async fn answered(app: &Arc<App>, form: DecisionForm, request: Request) -> Response {
     let id = app.new_call_id();
-    let mut reply = chat::answered(app, Dialect::Chat, id, handle(app, id, form, request)).await;
+    let mut reply = chat::answered(app, Dialect::Chat, id, || handle(app, id, form, request)).await;
     if let (DecisionForm::SystemOne, Some(id)) = (form, reply.headers().get(REQUEST_ID).cloned()) {
         reply.headers_mut().insert(OWN_REQUEST_ID, id);
     }

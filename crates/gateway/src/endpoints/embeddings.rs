@@ -35,7 +35,7 @@ fn rows() -> Vec<Row> {
 
 async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();
-    chat::answered(&app, Dialect::Chat, id, handle(&app, id, request)).await
+    chat::answered(&app, Dialect::Chat, id, || handle(&app, id, request)).await
 }
 
 async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response, Refusal> {

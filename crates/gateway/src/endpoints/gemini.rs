@@ -135,7 +135,7 @@ async fn ask(
     place: &'static Place,
 ) -> Response {
     let id = app.new_call_id();
-    chat::answered(&app, Dialect::Gemini, id, handle(&app, id, &path, request, place)).await
+    chat::answered(&app, Dialect::Gemini, id, || handle(&app, id, &path, request, place)).await
 }
 
 async fn handle(

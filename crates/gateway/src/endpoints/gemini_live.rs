@@ -50,7 +50,7 @@ const REASON: usize = 123;
 
 pub async fn open(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();
-    chat::answered(&app, Dialect::Gemini, id, upgrade(&app, id, request)).await
+    chat::answered(&app, Dialect::Gemini, id, || upgrade(&app, id, request)).await
 }
 
 async fn upgrade(app: &Arc<App>, id: CallId, request: Request) -> Result<Response, Refusal> {

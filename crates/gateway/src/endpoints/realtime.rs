@@ -57,7 +57,7 @@ fn rows() -> Vec<Row> {
 
 pub async fn open(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();
-    let mut reply = chat::answered(&app, Dialect::Chat, id, upgrade(&app, id, request)).await;
+    let mut reply = chat::answered(&app, Dialect::Chat, id, || upgrade(&app, id, request)).await;
     if let Ok(value) = HeaderValue::try_from(id.to_string()) {
         reply.headers_mut().entry(REQUEST_ID).or_insert(value);
     }

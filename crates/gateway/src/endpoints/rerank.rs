@@ -25,7 +25,7 @@ fn rows() -> Vec<Row> {
     let post = |path: &'static str, summary| {
         let handler = move |State(app): State<Arc<App>>, request: Request| async move {
             let id = app.new_call_id();
-            chat::answered(&app, Dialect::Chat, id, handle(&app, id, path, request)).await
+            chat::answered(&app, Dialect::Chat, id, || handle(&app, id, path, request)).await
         };
         let row = Row::post(path, Access::Paid, handler, summary).with(idempotency);
         row.takes(named("RerankRequest")).gives(named("RerankResult")).names_itself()

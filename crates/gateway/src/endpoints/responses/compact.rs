@@ -26,7 +26,7 @@ pub const ENDPOINT: &str = "/v1/responses/compact";
 
 pub async fn compact(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();
-    chat::answered(&app, Dialect::Responses, id, handle(&app, id, request)).await
+    chat::answered(&app, Dialect::Responses, id, || handle(&app, id, request)).await
 }
 
 async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response, Refusal> {

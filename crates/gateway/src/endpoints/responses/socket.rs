@@ -48,7 +48,7 @@ const LONGEST: Duration = Duration::from_secs(3_600);
 
 pub async fn open(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();
-    chat::answered(&app, Dialect::Responses, id, upgrade(&app, request)).await
+    chat::answered(&app, Dialect::Responses, id, || upgrade(&app, request)).await
 }
 
 async fn upgrade(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {

@@ -85,7 +85,7 @@ pub async fn input_items(
 
 pub async fn input_tokens(State(app): State<Arc<App>>, request: Request) -> Response {
     let id = app.new_call_id();
-    chat::answered(&app, Dialect::Responses, id, counted(&app, request)).await
+    chat::answered(&app, Dialect::Responses, id, || counted(&app, request)).await
 }
 
 async fn counted(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
@@ -117,7 +117,7 @@ pub async fn answer(
         let caller = reading::caller(app, &parts).await?;
         work(&caller).await
     };
-    chat::answered(app, Dialect::Responses, id, work).await
+    chat::answered(app, Dialect::Responses, id, || work).await
 }
 
 /// JSON that is there already.
