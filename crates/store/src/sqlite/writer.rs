@@ -12,6 +12,7 @@ pub(super) mod ops;
 pub(super) mod pace;
 pub(super) mod records;
 pub(super) mod refused;
+pub(super) mod row_hashes;
 #[cfg(feature = "testing")]
 pub(crate) mod stepping;
 pub(super) mod whole;
@@ -27,6 +28,7 @@ use self::apply::{Apply, Outcome};
 use self::ops::{CommitReply, Op};
 use self::pace::{Next, Tries, WriterView, is_late};
 use self::refused::RefusedCall;
+use self::row_hashes::RowHashes;
 use self::whole::whole_calls;
 use super::books::{Books, Nap};
 use super::open::old_holds::OldHolds;
@@ -218,6 +220,7 @@ impl SqliteWriter {
         // One operation after the other has to stand by itself.
         if !isolate && refused.is_empty() {
             apply.whole = whole_calls(&batch.ops);
+            apply.hashes = RowHashes::of(&batch.ops);
         }
         for (op, number) in batch.ops.iter().zip(batch.first..) {
             if !refused.is_empty()

@@ -20,6 +20,7 @@ use crate::ledger::{self, EntryKind, Pots, op_id};
 use crate::sqlite::payments::MoneyDone;
 use crate::sqlite::writer::entries::ENTRY;
 use crate::sqlite::writer::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
+use crate::sqlite::writer::row_hashes::RowHashes;
 use crate::sqlite::writer::whole::WholeCalls;
 use crate::sums::SummedUntil;
 use crate::sums::pending::PendingSums;
@@ -80,6 +81,8 @@ pub(in crate::sqlite) struct Apply<'a> {
     next_seq: i64,
     /// Calls that begin and end in this group.
     pub whole: WholeCalls<'a>,
+    /// Hashes of rows, where they were computed together.
+    pub hashes: RowHashes,
     /// How much of replies is stored for the idempotency keys of an account.
     pub(in crate::sqlite) reply_bytes: u64,
     /// How many sums wait at most to be merged.
@@ -115,6 +118,7 @@ impl<'a> Apply<'a> {
             usage: conn.prepare_cached(&INSERT_USAGE)?,
             next_seq,
             whole: WholeCalls::default(),
+            hashes: RowHashes::default(),
             reply_bytes,
             sums_apart,
             known_ends,
@@ -294,18 +298,7 @@ impl<'a> Apply<'a> {
     fn close(&mut self, c: &CloseOp) -> rusqlite::Result<()> {
         let s = c.settlement;
         let captured = s.take.total();
-        let row = UsageInsert {
-            call: c.call,
-            account: c.account,
-            key: c.key,
-            ending: c.ending,
-            reason: &c.reason,
-            row: &c.row,
-            hold: c.held.total(),
-            charge: captured,
-            write_off: s.write_off,
-            price_id: Some(&c.price_id),
-        };
+        let row = UsageInsert::of(c);
         if !s.extend.is_zero() {
             self.movement(c, EntryKind::Extend, ledger::CLASS_EXTEND, s.extend, Pots::default(), None)?;
         }
@@ -314,7 +307,7 @@ impl<'a> Apply<'a> {
             (true, Ending::Expired) => EntryKind::Expire,
             (true, _) => EntryKind::Void,
         };
-        let hash = row.hash();
+        let hash = self.hashes.take(c.call).unwrap_or_else(|| row.hash());
         let reference = row_hash::reference(&hash);
         self.movement(c, kind, ledger::CLASS_TERMINAL, s.release, s.take, Some(&reference))?;
         if s.write_off > 0 {
@@ -458,7 +451,7 @@ fn used_columns(used: Option<Used>) -> [Option<i64>; 4] {
     }
 }
 
-struct UsageInsert<'a> {
+pub(super) struct UsageInsert<'a> {
     call: CallId,
     account: AccountId,
     key: KeyId,
@@ -471,19 +464,38 @@ struct UsageInsert<'a> {
     price_id: Option<&'a [u8; 16]>,
 }
 
-impl UsageInsert<'_> {
-    fn facts(&self) -> RowFacts<'_> {
+impl<'a> UsageInsert<'a> {
+    /// The row of a call that has ended.
+    pub fn of(end: &'a CloseOp) -> UsageInsert<'a> {
+        UsageInsert {
+            call: end.call,
+            account: end.account,
+            key: end.key,
+            ending: end.ending,
+            reason: &end.reason,
+            row: &end.row,
+            hold: end.held.total(),
+            charge: end.settlement.take.total(),
+            write_off: end.settlement.write_off,
+            price_id: Some(&end.price_id),
+        }
+    }
+
+    pub fn facts(&self) -> RowFacts<'_> {
         RowFacts::of(&self.call, &self.account, self.ending, self.reason, self.row)
     }
 
-    fn hash(&self) -> Hash {
-        let decided = Decided {
+    pub fn decided(&self) -> Decided<'_> {
+        Decided {
             key: &self.key.0,
             price_id: self.price_id.map(<[u8; 16]>::as_slice),
             hold: self.hold,
             charge: self.charge,
             write_off: self.write_off,
-        };
-        decided.hash(&self.facts().hash())
+        }
+    }
+
+    fn hash(&self) -> Hash {
+        self.decided().hash(&self.facts().hash())
     }
 }
