@@ -67,6 +67,8 @@ async fn sent(house: &House) -> Sent {
         let (call, asked) = match path.strip_prefix("/video/") {
             None if path != "/v1/chat/completions" => media(&one, &path),
             Some(song) if song.ends_with("/music_generation") => media(&one, &path),
+            // Questions about its task name no call.
+            Some(picture) if picture.ends_with("/images/generations") => media(&one, &path),
             None => conversation(&one),
             Some(_) if one["method"] == "POST" => creation(&one),
             Some(_) => continue,
@@ -87,19 +89,21 @@ fn conversation(one: &Value) -> (String, Asked) {
     (call, Asked { tag, cost, prompt, taken: one["accepted"] == true, is_video: false })
 }
 
-/// Pictures, vectors, speech, recordings and songs: what all of it costs. A form is text.
+/// What costs everything or nothing, and how much that is. A form is text.
 fn media(one: &Value, path: &str) -> (String, Asked) {
-    let said = [&one["body"]["prompt"], &one["body"]["input"], &one["body"]["input"][0], &one["body"]];
+    let body = &one["body"];
+    let said = [&body["prompt"], &body["input"], &body["input"][0], &body["query"], body];
     let said = said.into_iter().find_map(Value::as_str).unwrap_or_default();
     let tag = tag_of(said).unwrap_or_default().to_owned();
     let cost = match path {
-        "/v1/images/generations" => PICTURE,
-        "/v1/embeddings" => one["prompt_tokens"].as_i64().expect("a number") * TOKEN,
+        path if path.contains("/images/") => PICTURE,
+        "/v1/embeddings" | "/v1/rerank" | "/v1/decisions" => one["prompt_tokens"].as_i64().expect("a number") * TOKEN,
         "/v1/audio/transcriptions" => RECORDING,
         path if path.ends_with("/music_generation") => SONG,
         _ => i64::try_from(said.chars().count()).expect("short") * CHARACTER,
     };
-    let call = text(&one["headers"]["x-client-request-id"]);
+    let names = [&one["headers"]["x-client-request-id"], &body["external_task_id"]];
+    let call = text(names.into_iter().find(|name| name.is_string()).expect("the call is named"));
     (call, Asked { tag, cost, prompt: 0, taken: one["accepted"] == true, is_video: false })
 }
 

@@ -34,7 +34,42 @@ pub fn plan<'a>() -> Plan<'a> {
     Plan { usd: USD, top: tasks::TASKS, catalog: &CATALOG, limits: SINGER, social: OPEN, ..Plan::default() }
 }
 
-static CATALOG: LazyLock<String> = LazyLock::new(|| [tasks::CATALOG, media::CATALOG].concat());
+/// Pictures that their maker begins as tasks, and pictures that are changed; orders of documents
+/// and decisions, which cost what is read.
+const MORE: &str = r#"
+[model."painted"]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { time = "20s" }
+route = [{ provider = "kling", upstream_model = "kling-v2-1" }]
+
+[model."retouched"]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { base64_only = true, edit_images = 1 }
+route = [{ provider = "sim", upstream_model = "sim-image-new" }]
+
+[model."rank"]
+type = "rerank"
+supported_endpoint_types = ["jina-rerank"]
+price = { input = 1_000_000, output = 0 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+
+[model."judge"]
+type = "decision"
+supported_endpoint_types = ["system-one"]
+price = { input = 1_000_000, output = 0 }
+route = [{ provider = "sim", upstream_model = "sim-plain" }]
+"#;
+
+/// The smallest picture that opens.
+const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+static CATALOG: LazyLock<String> = LazyLock::new(|| [tasks::CATALOG, media::CATALOG, MORE].concat());
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -73,6 +108,12 @@ pub enum Kind {
     /// Large enough to pass.
     LargePicture,
     KeyedPicture,
+    Edit,
+    KeyedEdit,
+    /// Its maker begins it as a task.
+    Painted,
+    PaintedLost,
+    KeyedPainted,
     Vectors,
     Speech,
     SpeechCut,
@@ -82,25 +123,35 @@ pub enum Kind {
     KeyedRecording,
     Song,
     SongCut,
+    Order,
+    OrderCut,
+    KeyedOrder,
+    Decision,
+    KeyedDecision,
 }
 
-pub const MIX: [Kind; 45] = [
+pub const MIX: [Kind; 55] = [
     Kind::Whole,
     Kind::Picture,
     Kind::Song,
+    Kind::Painted,
     Kind::SlowStream,
     Kind::KeyedRecording,
     Kind::Speech,
     Kind::KeyedVideo,
+    Kind::Order,
+    Kind::KeyedEdit,
     Kind::Stream,
     Kind::Leaver,
     Kind::KeyedSocial,
     Kind::KeyedWhole,
     Kind::Video,
+    Kind::KeyedPainted,
     Kind::SlowStream,
     Kind::KeyedPicture,
     Kind::KeyedStream,
     Kind::Recording,
+    Kind::KeyedDecision,
     Kind::Vectors,
     Kind::Social,
     Kind::VideoSlow,
@@ -111,11 +162,14 @@ pub const MIX: [Kind; 45] = [
     Kind::KeyedVideoSlow,
     Kind::ServerError,
     Kind::SpeechLeaver,
+    Kind::PaintedLost,
     Kind::LargePicture,
     Kind::SocialEmpty,
     Kind::LeaverBilledOn,
     Kind::VideoFails,
     Kind::LeftHanging,
+    Kind::OrderCut,
+    Kind::Edit,
     Kind::KeyedSocialSlow,
     Kind::KeyedWhole,
     Kind::VideoLost,
@@ -126,6 +180,8 @@ pub const MIX: [Kind; 45] = [
     Kind::Stream,
     Kind::VideoRefused,
     Kind::SpeechCut,
+    Kind::KeyedOrder,
+    Kind::Decision,
     Kind::RecordingFails,
     Kind::SongCut,
     Kind::BadRequest,
@@ -154,11 +210,14 @@ enum Ask {
     Social(&'static str),
     /// The cell of comments as a tool, because an Idempotency-Key goes with a POST.
     Tool(&'static str),
-    Picture(&'static str),
+    Picture(&'static str, &'static str),
+    Edit(&'static str),
     Vectors,
     Speech(&'static str),
     Recording(&'static str),
     Song(&'static str),
+    Order(&'static str),
+    Decision(&'static str),
 }
 
 const SOON: Duration = Duration::from_millis(150);
@@ -166,7 +225,9 @@ const SOON: Duration = Duration::from_millis(150);
 impl Kind {
     /// The table.
     fn row(self) -> (&'static str, Ask, Manner) {
-        use Ask::{Chat, Picture, Recording, Social, Song, Speech, Stream, Tool, Vectors, Video};
+        use Ask::{
+            Chat, Decision, Edit, Order, Picture, Recording, Social, Song, Speech, Stream, Tool, Vectors, Video,
+        };
         use Manner::{LeavesAfter, LeavesIn, Once, Persists};
         match self {
             Kind::Whole => ("chat", Chat("plain", "tokens=5"), Once),
@@ -197,9 +258,14 @@ impl Kind {
             Kind::SocialLeaver => ("social", Social("slow+think_ms=400"), LeavesIn(SOON)),
             Kind::KeyedSocial => ("keyed social", Tool("plain"), Persists),
             Kind::KeyedSocialSlow => ("keyed social", Tool("slow+think_ms=200"), Persists),
-            Kind::Picture => ("picture", Picture("ok"), Once),
-            Kind::LargePicture => ("picture", Picture("kb=2000"), Once),
-            Kind::KeyedPicture => ("keyed picture", Picture("ok"), Persists),
+            Kind::Picture => ("picture", Picture("pictures", "ok"), Once),
+            Kind::LargePicture => ("picture", Picture("pictures", "kb=2000"), Once),
+            Kind::KeyedPicture => ("keyed picture", Picture("pictures", "ok"), Persists),
+            Kind::Edit => ("edit", Edit("ok"), Once),
+            Kind::KeyedEdit => ("keyed edit", Edit("ok"), Persists),
+            Kind::Painted => ("painted picture", Picture("painted", "ok"), Once),
+            Kind::PaintedLost => ("painted picture", Picture("painted", "lost"), Once),
+            Kind::KeyedPainted => ("keyed painted picture", Picture("painted", "ok"), Persists),
             Kind::Vectors => ("vectors", Vectors, Once),
             Kind::Speech => ("speech", Speech("ms=3000"), Once),
             Kind::SpeechCut => ("speech", Speech("cut ms=3000"), Once),
@@ -209,6 +275,11 @@ impl Kind {
             Kind::KeyedRecording => ("keyed recording", Recording("plain think_ms=40"), Persists),
             Kind::Song => ("song", Song("ms=3000"), Once),
             Kind::SongCut => ("song", Song("cut ms=3000"), Once),
+            Kind::Order => ("order", Order("plain"), Once),
+            Kind::OrderCut => ("order", Order("cut_midstream"), Once),
+            Kind::KeyedOrder => ("keyed order", Order("plain think_ms=40"), Persists),
+            Kind::Decision => ("decision", Decision("plain"), Once),
+            Kind::KeyedDecision => ("keyed decision", Decision("plain think_ms=40"), Persists),
         }
     }
 
@@ -233,15 +304,14 @@ impl Kind {
         matches!(self.row().1, Ask::Social(_) | Ask::Tool(_))
     }
 
-    /// Pictures, vectors, speech, recordings and songs, which cost all or nothing.
+    /// All that costs everything or nothing: no conversation, no video, no social data.
     pub fn is_media(self) -> bool {
-        let ask = self.row().1;
-        matches!(ask, Ask::Picture(_) | Ask::Vectors | Ask::Speech(_) | Ask::Recording(_) | Ask::Song(_))
+        !matches!(self.row().1, Ask::Chat(..) | Ask::Stream(..) | Ask::Video(_) | Ask::Social(_) | Ask::Tool(_))
     }
 
     /// What was begun is not begun again, also when its gateway died: its key says so for good.
     pub fn is_begun_once(self) -> bool {
-        matches!(self.row().1, Ask::Picture(_) | Ask::Song(_))
+        matches!(self.row().1, Ask::Picture(..) | Ask::Edit(_) | Ask::Song(_))
     }
 
     /// The request at a gateway, without its key.
@@ -261,9 +331,24 @@ impl Kind {
             Ask::Social(marker) => {
                 http.get(format!("{gate}/v1/social/zhihu/user?user_url_token=%5B%5Bsim:{marker}%5D%5D{tag}"))
             }
-            Ask::Picture(marker) => {
-                let body = json!({ "model": "pictures", "prompt": marked(marker) });
+            Ask::Picture(model, marker) => {
+                let body = json!({ "model": model, "prompt": marked(marker) });
                 http.post(format!("{gate}/v1/images/generations")).json(&body)
+            }
+            Ask::Edit(marker) => {
+                let images = json!([{ "image_url": PIXEL }]);
+                let body = json!({ "model": "retouched", "prompt": marked(marker), "images": images });
+                http.post(format!("{gate}/v1/images/edits")).json(&body)
+            }
+            Ask::Order(marker) => {
+                let documents = json!(["a green apple", "a red apple"]);
+                let body = json!({ "model": "rank", "query": marked(marker), "documents": documents });
+                http.post(format!("{gate}/v1/rerank")).json(&body)
+            }
+            Ask::Decision(marker) => {
+                let questions = json!([{ "type": "predicate", "instructions": "Is it red?" }]);
+                let body = json!({ "model": "judge", "input": marked(marker), "questions": questions });
+                http.post(format!("{gate}/v1/decisions")).json(&body)
             }
             Ask::Vectors => {
                 http.post(format!("{gate}/v1/embeddings")).json(&json!({ "model": "vectors", "input": tag }))

@@ -126,8 +126,9 @@ pub async fn read(mut reply: Response, leave_after: Option<usize>) -> Seen {
             return tool(&whole["result"], replayed);
         }
         let kinds = ["chat.completion", "video", "social.result"];
-        // Pictures, vectors and songs come as a list, a transcript as a text.
-        let media = whole["data"].is_array() || whole["text"].is_string();
+        // Pictures, vectors, songs, orders and decisions come as a list, a transcript as a text.
+        let listed = ["data", "results", "answers"].iter().any(|name| whole[*name].is_array());
+        let media = listed || whole["text"].is_string();
         assert!(media || kinds.iter().any(|kind| whole["object"] == *kind), "{whole}");
         return Seen::Answered { call, charge, replayed };
     }

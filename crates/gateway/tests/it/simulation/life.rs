@@ -17,6 +17,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 use tollgate_gateway::app::App;
 use tollgate_gateway::endpoints::router;
+use tollgate_gateway::endpoints::table::lost_reply;
 use tollgate_gateway::sale::Serving;
 use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::start::{Indoors, indoors};
@@ -46,6 +47,7 @@ pub struct Sabotage {
     pub marks_are_not_written: bool,
     pub runs_have_no_cap: bool,
     pub run_keys_change: bool,
+    pub lost_keys_are_free: bool,
 }
 
 /// One that takes part, and whether it has a reason to go on.
@@ -150,6 +152,7 @@ impl Life<'_> {
                 journal_segment: 8 << 10,
                 old_after: 8,
                 simulated: Some(self.simulated.clone()),
+                lost_reply: if self.house.sabotage.lost_keys_are_free { |_| None } else { lost_reply },
                 ..Options::default()
             },
             sabotage: self.house.sabotage,

@@ -10,6 +10,7 @@ use super::sessions;
 use super::tasks;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tollgate_gateway::app::App;
+use tollgate_store::Ending::Expired;
 use tollgate_store::testing::Crash;
 use tollgate_store::{EventPage, UsagePage, UsageRow};
 
@@ -43,6 +44,7 @@ pub async fn check(outside: &Outside, app: &App, when: &str) {
         );
     }
     check_keys(outside, &rows, when);
+    check_begun_once(outside, &rows, when);
     sessions::check(outside, app, &rows, when).await;
     let held = tasks::check(outside, app, &rows, when).await;
     runs::check(outside, app, &rows, when).await;
@@ -151,6 +153,29 @@ fn check_keys(outside: &Outside, rows: &Rows, when: &str) {
     for (request, calls) in calls {
         let charged = calls.iter().filter(|call| rows.get(*call).is_some_and(|row| !row.charge.is_zero())).count();
         assert!(charged <= 1, "{when}: request {request} was charged {charged} times: {calls:?}");
+    }
+}
+
+/// What is begun once is sent once under one key, whatever became of it. When it was cut off, its
+/// key says so for good. What a power cut made as if it had never been is begun anew.
+fn check_begun_once(outside: &Outside, rows: &Rows, when: &str) {
+    let received = outside.all_received();
+    let attempts = lock(&outside.attempts).clone();
+    for (number, request) in outside.requests().iter().enumerate() {
+        if !request.idem || !media::is_begun_once(request.model) {
+            continue;
+        }
+        let sent: Vec<_> = received.iter().filter(|one| one.request == number && one.event != 0).collect();
+        assert!(sent.len() <= 1, "{when}: request {number} was sent {} times under one key: {sent:?}", sent.len());
+        let Some(sent) = sent.first() else { continue };
+        let cut_off = rows.get(&sent.call).is_some_and(|row| row.ending == Expired && row.charge.is_zero());
+        let later = attempts.iter().filter(|attempt| attempt.request == number && attempt.fate == Fate::Whole);
+        for attempt in later {
+            let Some((seen, at)) = &attempt.seen else { continue };
+            let waits = matches!(seen, Seen::Failed { status: 409 | 503, .. });
+            let told = matches!(seen, Seen::Failed { status: 504, code } if code == "charge_state_unknown");
+            assert!(!cut_off || *at < sent.event || waits || told, "{when}: {sent:?} was cut off: {attempt:#?}");
+        }
     }
 }
 

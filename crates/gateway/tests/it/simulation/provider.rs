@@ -70,6 +70,9 @@ pub fn dial(outside: &Arc<Outside>) -> Dial {
 }
 
 async fn answer(outside: Arc<Outside>, request: Request<Incoming>) -> io::Result<Response<Script>> {
+    if request.headers()["host"] == media::PAINTER {
+        return painter(outside, request).await;
+    }
     if request.uri().path().starts_with("/api/") {
         return tasks::maker(outside, request).await;
     }
@@ -83,11 +86,7 @@ async fn answer(outside: Arc<Outside>, request: Request<Incoming>) -> io::Result
     let prompt = media::text_of(&body);
     let plan = match runs::received(&outside, prompt, &call) {
         Some(plan) => plan,
-        None => {
-            let number: usize = prompt.rsplit(' ').next().and_then(|tag| tag.parse().ok()).expect("a tagged request");
-            outside.received(Received { call, request: number, event: outside.event() });
-            outside.requests()[number].plan.clone()
-        }
+        None => taken(&outside, call, prompt).1,
     };
     tokio::time::sleep(Duration::from_millis(plan.think_ms)).await;
     let streams = body["stream"] == true;
@@ -108,6 +107,34 @@ async fn answer(outside: Arc<Outside>, request: Request<Incoming>) -> io::Result
     let otherwise = if streams && status == 200 { "text/event-stream" } else { "application/json" };
     let kind = kind.unwrap_or(otherwise);
     Ok(Response::builder().status(status).header("content-type", kind).body(script).expect("a reply"))
+}
+
+/// Notes a request of a client; which one it is, and what is to be done with it.
+fn taken(outside: &Outside, call: String, prompt: &str) -> (usize, Plan) {
+    let number: usize = prompt.rsplit(' ').next().and_then(|tag| tag.parse().ok()).expect("a tagged request");
+    outside.received(Received { call, request: number, event: outside.event() });
+    (number, outside.requests()[number].plan.clone())
+}
+
+/// Who makes pictures as tasks, which are named after their requests.
+async fn painter(outside: Arc<Outside>, request: Request<Incoming>) -> io::Result<Response<Script>> {
+    let path = request.uri().path().to_owned();
+    let body = request.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
+    let reply = Response::builder().header("content-type", "application/json");
+    if let Some(task) = path.strip_prefix("/v1/images/generations/") {
+        let is_over = outside.draw().percent(50);
+        return Ok(reply.body(media::looked_at(task, is_over)).expect("a reply"));
+    }
+    let body = media::read(&body);
+    let call = body["external_task_id"].as_str().expect("the call's name").to_owned();
+    let (number, plan) = taken(&outside, call, media::text_of(&body));
+    tokio::time::sleep(Duration::from_millis(plan.think_ms)).await;
+    let (status, script) = match plan.ending {
+        Ending::Reset => return Err(io::ErrorKind::ConnectionReset.into()),
+        Ending::ServerError => (500, Script::of([json!({ "code": 5000, "message": "broken" }).to_string()])),
+        _ => (200, media::painted(number, &plan)),
+    };
+    Ok(reply.status(status).body(script).expect("a reply"))
 }
 
 /// The connection becomes a session's.
