@@ -224,7 +224,7 @@ pub async fn killed_while_media_are_made() {
 /// SIGTERM, and the time for open calls is over: the client is told what its key finds afterwards.
 pub async fn terminated_while_media_are_made() {
     let mut house = house_with("drain_time = \"200ms\"\n").await;
-    for (at, (path, body)) in begun_once().into_iter().enumerate() {
+    for (at, (path, body)) in begun_once().enumerate() {
         let call = JoinSet::from_iter([keyed(&house, path, &body).send()]);
         while house.received_count().await == at as u64 {
             tokio::time::sleep(Duration::from_millis(5)).await;
