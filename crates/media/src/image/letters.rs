@@ -26,9 +26,9 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// What may not stand in the lower half of a byte, by its upper half: a bit for each kind of upper
 /// half, and one for those that no letter has.
 const BY_UPPER: [u8; 16] = [16, 16, 1, 2, 4, 8, 4, 8, 16, 16, 16, 16, 16, 16, 16, 16];
-/// The kinds of upper half that do not go with this lower half. `+` and `/` are all that begins
-/// with 2, digits begin with 3, `A` and `a` stand behind the first place of 4 and 6, and `Z` and `z`
-/// at the eleventh of 5 and 7.
+/// The kinds of upper half that do not go with a lower half. `+` and `/` are all that begins with
+/// 2, digits begin with 3, `A` and `a` stand behind the first place of 4 and 6, and `Z` and `z` at
+/// the eleventh of 5 and 7.
 const BY_LOWER: [u8; 16] = [21, 17, 17, 17, 17, 17, 17, 17, 17, 17, 19, 26, 27, 27, 27, 26];
 
 /// Whether these are letters of base64, all of them. As many are looked at in one step as the
