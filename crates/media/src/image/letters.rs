@@ -7,6 +7,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::BASE64_STANDARD;
 use fearless_simd::{Level, Simd, SimdBase as _, dispatch, u8x16};
+use std::slice::ChunksExact;
 
 /// Letters that are enough to tell what a picture is: whole groups of four.
 pub(super) const HEAD: usize = ENOUGH.div_ceil(3) * 4;
@@ -41,21 +42,54 @@ fn are_letters_by(level: Level, bytes: &[u8]) -> bool {
     dispatch!(level, simd => strangest(simd, bytes)) == 0
 }
 
-/// Zero if all of these are letters: each half of a byte is looked up in its table, and what both
-/// of them object to is none.
+/// The upper bit of each of the first 128 bytes that is none: what [`strangeness`] says, as a table
+/// that the widest registers hold whole.
+const BY_BYTE: [u8; 128] = {
+    let mut table = [0; 128];
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] = if BY_UPPER[byte >> 4] & BY_LOWER[byte & 15] == 0 { 0 } else { UPPER_BIT };
+        byte += 1;
+    }
+    table
+};
+const UPPER_BIT: u8 = 128;
+
+/// Zero if all of these are letters.
 #[inline(always)]
 fn strangest<S: Simd>(simd: S, bytes: &[u8]) -> u8 {
+    let steps = bytes.chunks_exact(S::u8s::LEN);
+    let rest = steps.remainder().iter().fold(0, |most, byte| strangeness(*byte).max(most));
+    let whole = if S::u8s::LEN == 64 { by_byte(simd, steps) } else { by_halves(simd, steps) };
+    whole.max(rest)
+}
+
+/// Each byte is looked up in one table; what is beyond it has the upper bit itself.
+#[inline(always)]
+fn by_byte<S: Simd>(simd: S, steps: ChunksExact<'_, u8>) -> u8 {
+    let (first, second) = BY_BYTE.split_at(S::u8s::LEN);
+    let (first, second) = (S::u8s::from_slice(simd, first), S::u8s::from_slice(simd, second));
+    let mut strange = S::u8s::splat(simd, 0);
+    for step in steps {
+        let bytes = S::u8s::from_slice(simd, step);
+        strange |= bytes | first.concat_swizzle_dyn(second, bytes & !UPPER_BIT);
+    }
+    (strange & UPPER_BIT).reduce_max()
+}
+
+/// Each half of a byte is looked up in its table, and what both of them object to is none.
+#[inline(always)]
+fn by_halves<S: Simd>(simd: S, steps: ChunksExact<'_, u8>) -> u8 {
     let table = |entries| S::u8s::block_splat(u8x16::from_slice(simd, entries));
     let (by_upper, by_lower) = (table(&BY_UPPER), table(&BY_LOWER));
-    let mut steps = bytes.chunks_exact(S::u8s::LEN);
     let mut strange = S::u8s::splat(simd, 0);
-    for step in &mut steps {
+    for step in steps {
         let bytes = S::u8s::from_slice(simd, step);
         let upper = by_upper.swizzle_dyn_within_blocks(bytes >> 4);
         let lower = by_lower.swizzle_dyn_within_blocks(bytes & 15);
         strange |= upper & lower;
     }
-    steps.remainder().iter().fold(strange.reduce_max(), |most, byte| most.max(strangeness(*byte)))
+    strange.reduce_max()
 }
 
 #[inline(always)]
@@ -199,14 +233,24 @@ mod tests {
         }
     }
 
+    /// What this processor has, and what others would have instead.
+    fn levels() -> Vec<Level> {
+        let own = Level::new();
+        #[cfg(target_arch = "x86_64")]
+        let less = own.as_avx2().map(Level::Avx2);
+        #[cfg(not(target_arch = "x86_64"))]
+        let less = None;
+        [Some(own), less, Some(Level::baseline())].into_iter().flatten().collect()
+    }
+
     #[test]
     fn letters_are_known_wherever_they_stand() {
         let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         for byte in 0..=255 {
             for (before, after) in [(0, 0), (0, 40), (40, 0), (5_000, 17)] {
                 let text = [vec![b'Q'; before], vec![byte], vec![b'z'; after]].concat();
-                // On this processor and on one that has less.
-                for level in [Level::new(), Level::baseline()] {
+                // On this processor, and on those that have less.
+                for level in levels() {
                     assert_eq!(are_letters_by(level, &text), letters.contains(&byte), "{byte} after {before}");
                 }
             }
