@@ -8,14 +8,11 @@ const LONGEST: usize = 4_096;
 /// Digits behind the point that a sum keeps.
 const PLACES: usize = 12;
 
-/// Both reports as one. What is no number stays as the first one says it.
-pub fn added_usage(one: Option<String>, other: Option<String>) -> Option<String> {
-    let (one, other) = match (one, other) {
-        (Some(one), Some(other)) => (one, other),
-        (one, other) => return one.or(other),
-    };
-    let (Ok(sum), Ok(more)) = (serde_json::from_str(&one), serde_json::from_str(&other)) else { return Some(one) };
-    let text = added(sum, more).to_string();
+/// All reports as one. What is no number stays as the first one says it; what is no JSON is left
+/// out, and a sum that is too long is none.
+pub fn added_usage(reports: &[String]) -> Option<String> {
+    let read = reports.iter().filter_map(|report| serde_json::from_str(report).ok());
+    let text = read.reduce(added)?.to_string();
     (text.len() <= LONGEST).then_some(text)
 }
 
@@ -85,8 +82,8 @@ mod tests {
     use serde_json::json;
 
     fn of(reports: &[Value]) -> Value {
-        let sum = reports.iter().fold(None, |sum, one| added_usage(sum, Some(one.to_string())));
-        serde_json::from_str(&sum.expect("a report")).expect("JSON")
+        let reports: Vec<String> = reports.iter().map(Value::to_string).collect();
+        serde_json::from_str(&added_usage(&reports).expect("a report")).expect("JSON")
     }
 
     #[test]
@@ -124,10 +121,9 @@ mod tests {
     fn what_differs_in_kind_stays_as_the_first_one_says_it() {
         assert_eq!(of(&[json!({ "a": "x", "b": [1] }), json!({ "a": 2, "b": 3 })]), json!({ "a": "x", "b": [1] }));
         assert_eq!(of(&[json!({ "a": null }), json!({ "a": 2 })]), json!({ "a": 2 }));
-        assert_eq!(added_usage(None, None), None);
-        assert_eq!(added_usage(Some("{".into()), Some("{}".into())).as_deref(), Some("{"));
-        let long = json!({ "x".repeat(3_000): 1 }).to_string();
-        let other = json!({ "y".repeat(3_000): 1 }).to_string();
-        assert_eq!(added_usage(Some(long), Some(other)), None, "too long to be kept");
+        assert_eq!(added_usage(&[]), None);
+        assert_eq!(added_usage(&["{".into(), "{}".into()]).as_deref(), Some("{}"));
+        let long = |letter: &str| json!({ letter.repeat(3_000): 1 }).to_string();
+        assert_eq!(added_usage(&[long("x"), long("y"), "{}".into()]), None, "too long to be kept");
     }
 }

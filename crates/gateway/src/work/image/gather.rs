@@ -32,7 +32,7 @@ impl Making<'_> {
         let parts: Vec<Result<PicturesPart, Fault>> = parts.collect().await;
         let mut whole =
             Gathered::new(self.writer(), PictureTally { asked: self.plan.n, ..PictureTally::default() }, Bytes::new());
-        let mut worst: Option<Fault> = None;
+        let (mut worst, mut reports): (Option<Fault>, _) = (None, Vec::new());
         for part in parts {
             match part {
                 Ok(PicturesPart { gathered, failure }) => {
@@ -40,7 +40,7 @@ impl Making<'_> {
                     whole.tally.broken += gathered.tally.broken;
                     whole.tally.surplus += gathered.tally.surplus;
                     whole.tally.warnings.extend(gathered.tally.warnings);
-                    whole.tally.usage = added_usage(whole.tally.usage.take(), gathered.tally.usage);
+                    reports.extend(gathered.tally.usage);
                     gathered.entries.into_iter().for_each(|entry| whole.add(entry));
                     worst = worse(worst, failure);
                 }
@@ -50,6 +50,7 @@ impl Making<'_> {
         if whole.tally.delivered == 0 {
             return Err(worst.unwrap_or_else(no_picture));
         }
+        whole.tally.usage = added_usage(&reports);
         Ok(whole)
     }
 
