@@ -230,8 +230,10 @@ impl OpenCall {
     /// What is stored under the key of a call that ends so for want of an answer: what was charged
     /// keeps its key anyway.
     fn lost_word(&self, ending: Ending, charge: Money) -> Option<StoredReply> {
-        let free = self.idempotent && ending != Ending::Answered && charge.is_zero();
-        self.lost().filter(|_| free).as_ref().and_then(stored_refusal::write)
+        if !self.idempotent || ending == Ending::Answered || !charge.is_zero() {
+            return None;
+        }
+        self.lost().as_ref().and_then(stored_refusal::write)
     }
 
     /// The provider went beyond what the call may cost: the operator bears that, and is warned.

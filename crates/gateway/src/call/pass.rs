@@ -210,6 +210,8 @@ impl PassingBody {
             self.call.close(Ending::UpstreamFault, 200, "broken_off");
             return Ok(last);
         }
+        // A provider that says no behind the beginning of its answer has made nothing.
+        self.call.may_be_made &= fault.may_have_begun();
         self.call.close_free(Ending::UpstreamFault, 200, "broken_off");
         Err(BrokenOff)
     }
