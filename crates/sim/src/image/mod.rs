@@ -142,7 +142,7 @@ pub(crate) async fn answer(
         "cut" => {
             let most = usize::try_from(job.choice.number("kb", 1)).unwrap_or(0) * 1024;
             let begin = Bytes::copy_from_slice(&body.as_bytes()[..most.min(body.len() / 2)]);
-            vec![Step::Send(begin), Step::Cut { reset: true }]
+            vec![Step::Send(begin), Step::Cut { reset: job.choice.raw("cut") != "fin" }]
         }
         "garbage" => {
             watch.over(true);

@@ -22,7 +22,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("page", "a proxy answers 502 with a page"),
     ("packed", "the answer is compressed"),
     ("hang", "no answer for ever"),
-    ("cut", "the connection breaks inside the answer, behind `kb` kilobytes"),
+    ("cut", "the connection breaks inside the answer, behind `kb` kilobytes; with `cut=fin` it is closed, not reset"),
     ("jpeg", "pictures of another kind than their names say"),
     ("link", "links that answer as `code` says: 404, 403, html, huge"),
     ("one_choice", "DashScope: all pictures in one list of one choice"),
@@ -37,7 +37,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("turns", "each request of this prompt plays the next scenario of the list `of`, over and over"),
 ];
 
-const KEYS: &str = "fail code made kb n of";
+const KEYS: &str = "fail code made kb n of cut";
 
 /// A scenario with its options.
 #[derive(Clone, Debug)]

@@ -111,7 +111,7 @@ pub async fn a_task_of_pictures_is_never_over() {
 /// What was finished before is paid, and the stream says that it is not whole.
 pub async fn a_stream_of_pictures_breaks() {
     let house = house(Plan::default()).await;
-    let body = json!({ "model": "pictures", "prompt": "[[sim:cut kb=120]]", "n": 3, "stream": true });
+    let body = json!({ "model": "pictures", "prompt": "[[sim:cut kb=120 cut=fin]]", "n": 3, "stream": true });
     let reply = make(&house, &body).await;
     let (status, call) = (reply.status(), call_id(&reply));
     let text = reply.text().await.expect("a stream that says how it ends");
