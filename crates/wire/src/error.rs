@@ -121,7 +121,7 @@ table! {
     ServerDraining = 503 "server_draining", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(1), "The gateway is being stopped; another replica will answer.";
     StorageFull = 503 "storage_full", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(60), "The gateway has no room to store anything more for anybody; reading and deleting work.";
     SocialDataUnavailable = 503 "social_data_unavailable", "server_error", "overloaded_error", "UNAVAILABLE", Retry::After(30), "The endpoint is paused; the catalog lists it as paused.";
-    ChargeStateUnknown = 504 "charge_state_unknown", "server_error", "timeout_error", "DEADLINE_EXCEEDED", Retry::Never, "It is not known whether the provider took the request. A video task: poll the one that the message names, do not send it again. Pictures or a song: the call was cut off by the gateway, nothing was charged, and the Idempotency-Key does not begin them again.";
+    ChargeStateUnknown = 504 "charge_state_unknown", "server_error", "timeout_error", "DEADLINE_EXCEEDED", Retry::Never, "It is not known whether the provider took the request. A video task: poll the one that the message names, do not send it again. Pictures or a song: the call broke off before its answer was handed over, nothing was charged, and the Idempotency-Key does not begin them again.";
     UpstreamTimeout = 504 "upstream_timeout", "server_error", "timeout_error", "DEADLINE_EXCEEDED", Retry::Soon, "The provider did not answer in time.";
 }
 
