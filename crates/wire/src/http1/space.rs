@@ -10,7 +10,7 @@ const SMALL: usize = 16 << 10;
 /// of one that is trusted.
 const FIRST: u32 = 64 << 10;
 const EARNED: u32 = 128 << 10;
-const TRUSTED: u32 = 256 << 10;
+const TRUSTED: u32 = 384 << 10;
 
 /// The memory of one body that is read.
 pub struct BodySpace {
@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn reads_grow_while_they_are_full() {
         let mut space = BodySpace::trusted();
-        let sizes: Vec<usize> = (0..4).filter_map(|_| read(&mut space, u64::MAX, usize::MAX)).collect();
-        assert_eq!(sizes, [64 << 10, 128 << 10, 256 << 10, 256 << 10]);
+        let sizes: Vec<usize> = (0..5).filter_map(|_| read(&mut space, u64::MAX, usize::MAX)).collect();
+        assert_eq!(sizes, [64 << 10, 128 << 10, 256 << 10, 384 << 10, 384 << 10]);
         // Less comes than there is room for: reads become smaller, and not too small.
         for _ in 0..8 {
             assert!(read(&mut space, u64::MAX, 100).is_some());
