@@ -149,8 +149,8 @@ pub async fn media_break_off_on_their_way() {
     let rest = async { while let Ok(Some(_)) = reply.chunk().await {} };
     tokio::join!(rest, house.restart());
     begun_once(&house, path, &body, 2).await;
-    // A preview is there, and no picture: its client hangs up, and then its maker. A reset could take away what was
-    // not read yet, and with it the preview.
+    // A preview is there, and no picture: its client hangs up, and then its maker. A reset could
+    // take away what was not read yet, and with it the preview.
     let path = "/v1/images/generations";
     let body =
         json!({ "model": "previewed", "prompt": "[[sim:cut kb=120 cut=fin]]", "stream": true, "partial_images": 2 });
