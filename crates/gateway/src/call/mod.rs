@@ -89,7 +89,9 @@ pub async fn run<W: Work>(till: &Arc<Till>, caller: Arc<Caller>, ask: CallReques
     let goes_on_without_client = ask.work.goes_on(&serving, &call.model) || serving.bills_on_cancel(&call);
     if goes_on_without_client {
         // This provider bills to the end whatever happens, so the call is read to its end too.
-        return till.tracker.spawn(answer(serving, call, held, ask.work)).await.unwrap_or_else(|_| {
+        // Boxed, because a task is moved several times before it begins.
+        let answering = Box::pin(answer(serving, call, held, ask.work));
+        return till.tracker.spawn(answering).await.unwrap_or_else(|_| {
             let text = "The call ended unexpectedly; what it cost is settled separately.";
             let refusal = Refusal::new(Code::Internal, text);
             Err(if once { refusal.once() } else { refusal })
