@@ -237,13 +237,11 @@ impl Way<'_> {
         let asked = request.body().len().saturating_mul(ESCAPED);
         let output = request.max_output.or(call.model.max_output_tokens).unwrap_or(0);
         let answered = usize::try_from(output).unwrap_or(usize::MAX).saturating_mul(TOKEN);
-        let media = call.model.output_modalities.iter().any(|kind| kind != "text");
+        let made = !request.makes.is_empty() || call.model.output_modalities.iter().any(|kind| kind != "text");
+        let drawn = self.conversation.hosted().iter().any(|tool| tool.name == "image_generation");
+        let media = if made || drawn { MEDIA } else { 0 };
         let limit = self.provider.settings.max_event_bytes;
-        limit.saturating_add(asked).saturating_add(answered.min(MOST_ANSWERED)).saturating_add(if media {
-            MEDIA
-        } else {
-            0
-        })
+        limit.saturating_add(asked).saturating_add(answered.min(MOST_ANSWERED)).saturating_add(media)
     }
 
     fn reader(&self, call: &Call) -> ReplyStream {

@@ -115,10 +115,7 @@ async fn each_use_of_a_search_is_held_for_charged_and_shown() {
     }
 }
 
-/// MM7: pictures that the tool of Responses made were not billed, or at a fixed price.
-#[tokio::test(flavor = "multi_thread")]
-async fn each_picture_of_the_tool_has_its_own_face_and_line() {
-    const CATALOG: &str = r#"
+const DRAWING: &str = r#"
 [model."drawing"]
 context_window = 1000
 max_output_tokens = 100
@@ -126,13 +123,46 @@ supported_endpoint_types = ["openai-response"]
 price = { input = 1_000_000, output = 2_000_000, "tool:image_generation" = 40_000 }
 route = [{ provider = "script", upstream_model = "up" }]
 "#;
+
+/// A picture of the tool is an event of megabytes, and the last event says it again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_picture_of_the_tool_passes_in_a_stream() {
+    let picture = "iVBORw0KGgo".repeat(300_000);
+    let drawn = json!({"type": "image_generation_call", "id": "i1", "status": "completed", "result": picture});
+    let response = |status: &str, output: Value| {
+        json!({"id": "r", "object": "response", "created_at": 1, "status": status, "model": "up", "output": output,
+            "usage": {"input_tokens": 50, "output_tokens": 3, "total_tokens": 53}})
+    };
+    let events = [
+        json!({"type": "response.created", "sequence_number": 0, "response": response("in_progress", json!([]))}),
+        json!({"type": "response.output_item.done", "sequence_number": 1, "output_index": 0, "item": drawn}),
+        json!({"type": "response.completed", "sequence_number": 2, "response": response("completed", json!([drawn]))}),
+    ];
+    let named = events.map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default()));
+    let script = Scripted::start(vec![Written::events(named.concat())]).await;
+    let house =
+        House::with(Plan { catalog: DRAWING, config: script.config("openai-responses"), ..Plan::default() }).await;
+    let client = Client(Dialect::Responses);
+    let mut body = client.body("drawing", "a cat", true);
+    body["tools"] = json!([{"type": "image_generation"}]);
+    let reply = client.post(&house, &client.path("drawing", true), &body).send().await.expect("a reply");
+    let call = call_id(&reply);
+    let text = reply.text().await.expect("a stream");
+    assert_eq!(text.matches(&picture).count(), 2, "{} bytes came", text.len());
+    let row = house.row(call).await;
+    assert_eq!(row.charge.nano(), 50 * 1_000 + 3 * 2_000 + 40_000_000, "{row:?}");
+}
+
+/// MM7: pictures that the tool of Responses made were not billed, or at a fixed price.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_picture_of_the_tool_has_its_own_face_and_line() {
     let drawn =
         |id: &str| json!({"type": "image_generation_call", "id": id, "status": "completed", "result": "iVBORw0KGgo="});
     let answer = json!({"id": "r", "object": "response", "created_at": 1, "status": "completed", "model": "up",
         "output": [drawn("i1"), drawn("i2")], "usage": {"input_tokens": 50, "output_tokens": 3, "total_tokens": 53}});
     let script = Scripted::start(vec![Written::json(answer)]).await;
     let config = script.config("openai-responses");
-    let house = House::with(Plan { catalog: CATALOG, config, ..Plan::default() }).await;
+    let house = House::with(Plan { catalog: DRAWING, config, ..Plan::default() }).await;
     let client = Client(Dialect::Responses);
     let mut body = client.body("drawing", "two cats", false);
     body["tools"] = json!([{"type": "image_generation"}]);
