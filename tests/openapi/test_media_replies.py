@@ -53,10 +53,10 @@ DOCUMENTS = {"query": "red apple", "documents": ["a green pear", {"text": "a red
 ASKED = {
     "pictures": ("/v1/images/generations", {"model": "demo-image", "prompt": "a gate", "size": "1024x1024", "quality": "high"}),
     "pictures of which one fails": ("/v1/images/generations", {"model": "demo-image", "prompt": "[[sim:partial fail=1]]", "n": 2}),
-    # So large that it has left in part before its end is seen: then there is a warning.
+    # So large that it has left in part before its end is seen, however large the pieces are: then there is a warning.
     "a large picture that is cut": (
         "/v1/images/generations",
-        {"model": "demo-image", "prompt": "[[sim:broken fail=1 kb=2000]]", "n": 2},
+        {"model": "demo-image", "prompt": "[[sim:broken fail=1 kb=5000]]", "n": 2},
     ),
     "a picture by link": ("/v1/images/generations", {"model": "demo-image-url", "prompt": "a gate"}),
     "an edit": ("/v1/images/edits", ([("model", "demo-image"), ("prompt", "a gate")], {"image": ("a.png", picture())})),
