@@ -64,6 +64,9 @@ pub struct ChatRules {
     /// Uses of tools that run at the provider that are held for where the request names no limit,
     /// and that the provider gets where it has a field for it.
     pub tool_uses: u64,
+    /// Options of tools at the provider that cost the same on purpose: any other that makes a use
+    /// cost more there is refused.
+    pub one_price: Vec<String>,
 }
 
 impl ChatRules {
@@ -75,6 +78,15 @@ impl ChatRules {
 
     /// What `refused_tool_choice` may contain.
     pub const TOOL_CHOICES: [&'static str; 4] = ["auto", "none", "any", "named"];
+
+    /// What `one_price` may contain.
+    pub const TOOL_OPTIONS: [&'static str; 5] = [
+        "image_generation.model",
+        "image_generation.quality",
+        "image_generation.size",
+        "image_generation.input_fidelity",
+        "image_generation.partial_images",
+    ];
 
     /// Whether a request that says this of thinking makes the model think. `None`: nobody knows.
     pub fn thinks(&self, asked: Option<bool>) -> Option<bool> {
@@ -119,6 +131,7 @@ impl Default for ChatRules {
             image_tokens: ChatRules::IMAGE_TOKENS,
             unseen_tokens: None,
             tool_uses: ChatRules::TOOL_USES,
+            one_price: Vec::new(),
         }
     }
 }

@@ -39,6 +39,7 @@ pub(super) fn read(form: &mut Form<'_>) -> ChatRules {
         image_tokens: table.opt_int("image_tokens", 1..=MAX_TOKENS).unwrap_or(usual.image_tokens),
         unseen_tokens: table.opt_int("unseen_tokens", 1..=MAX_TOKENS),
         tool_uses: table.opt_int("tool_uses", 1..=MOST_USES).unwrap_or(usual.tool_uses),
+        one_price: table.words("one_price", &ChatRules::TOOL_OPTIONS),
     };
     table.finish();
     rules

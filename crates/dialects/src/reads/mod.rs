@@ -56,6 +56,9 @@ pub struct Hosted {
     pub most: Option<u64>,
     /// Where it stands in the body.
     pub at: usize,
+    /// Its options that make a use cost more there, such as `image_generation.quality`, and where
+    /// they stand.
+    pub dear: Vec<(&'static str, usize)>,
     /// Where the body says that there is no such limit.
     open: Option<Range<usize>>,
 }
@@ -104,7 +107,7 @@ impl Reads {
 
     pub(crate) fn runs(&mut self, name: impl Into<Cow<'static, str>>, most: Option<u64>, at: usize) {
         if self.hosted.len() < MOST_HOSTED {
-            self.hosted.push(Hosted { name: name.into(), most, at, open: None });
+            self.hosted.push(Hosted { name: name.into(), most, at, dear: Vec::new(), open: None });
         }
     }
 }

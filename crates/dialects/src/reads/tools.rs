@@ -86,6 +86,16 @@ const GEMINI: &[(&str, Runs)] = &[
     ("mcp_servers", Runs::Provider("mcp")),
 ];
 
+/// Options of the tool that draws that make a picture cost more at its provider, each with the
+/// values that do not. The last part of a name is how a request spells it.
+const DEAR: &[(&str, &[&str])] = &[
+    ("image_generation.model", &[]),
+    ("image_generation.quality", &["auto", "low"]),
+    ("image_generation.size", &["auto", "1024x1024"]),
+    ("image_generation.input_fidelity", &["low"]),
+    ("image_generation.partial_images", &["0"]),
+];
+
 /// Kinds that the caller runs unless they name a place at the provider.
 const ENVIRONMENT: &str = "environment";
 /// Longest name of a tool that nobody knows.
@@ -106,6 +116,7 @@ struct Tool<'a> {
     kind: Option<Cow<'a, str>>,
     most: Option<u64>,
     open: Option<Range<usize>>,
+    dear: Vec<(&'static str, usize)>,
     /// Names a place at the provider where it runs.
     away: bool,
     named: bool,
@@ -161,6 +172,8 @@ fn one(list: &'static [(&str, Runs)], raw: &[u8], at: usize, reads: &mut Reads) 
             inner = Some((value, at + place));
         } else if key.is("function") || key.is("name") {
             tool.named = true;
+        } else if let Some(option) = dear(&key.text(), value) {
+            tool.dear.push((option, at + place));
         }
         Ok::<(), BrokenJson>(())
     })?;
@@ -180,6 +193,8 @@ fn one(list: &'static [(&str, Runs)], raw: &[u8], at: usize, reads: &mut Reads) 
             reads.runs(name, tool.most, at);
             if let Some(new) = reads.hosted.get_mut(before) {
                 new.open = tool.open;
+                new.dear = tool.dear;
+                new.dear.retain(|(option, _)| option.starts_with(new.name.as_ref()));
             }
         }
         Runs::Group => {
@@ -189,6 +204,17 @@ fn one(list: &'static [(&str, Runs)], raw: &[u8], at: usize, reads: &mut Reads) 
         }
     }
     Ok(())
+}
+
+/// The option of this name, where its value makes a use cost more.
+fn dear(name: &str, value: &[u8]) -> Option<&'static str> {
+    let (option, usual) = DEAR.iter().find(|(option, _)| option.rsplit('.').next() == Some(name))?;
+    let text = match value.first() {
+        Some(b'"') => Scan::new(value).string().ok()?.text(),
+        _ => String::from_utf8_lossy(value),
+    };
+    let costs = text != "null" && !usual.iter().any(|usual| text.eq_ignore_ascii_case(usual));
+    costs.then_some(*option)
 }
 
 /// `{"type": "local"}`.

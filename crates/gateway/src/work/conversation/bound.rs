@@ -44,13 +44,17 @@ impl Conversation {
     }
 
     /// The most uses of each tool that runs at the provider. One without a price is refused by its
-    /// name: its use would be the operator's loss.
+    /// name, and so is an option that makes a use dearer: it would be the operator's loss.
     pub(super) fn tools(&self, model: &Model) -> Result<Uses, Refusal> {
         let mut uses = Uses::NONE;
+        let on_sale = |option: &str| model.chat.one_price.iter().any(|own| own == option);
         for tool in self.hosted() {
             let Some(face) = Face::tool(&tool.name).filter(|face| model.ever_sells(*face)) else {
                 return Err(refuse_unpriced(model, tool, &self.request.place(tool.at)));
             };
+            if let Some((_, at)) = tool.dear.iter().find(|(option, _)| !on_sale(option)) {
+                return Err(refuse_dear(model, &self.request.place(*at)));
+            }
             let each = tool.most.or(self.request.reads.most_uses).unwrap_or(model.chat.tool_uses);
             uses = uses.with(face, uses.get(face).saturating_add(each));
         }
@@ -133,6 +137,15 @@ fn refuse_unpriced(model: &Model, tool: &Hosted, field: &str) -> Refusal {
     let (name, model) = (&tool.name, &model.name);
     let text = format!(
         "`{field}`: the tool `{name}` runs at the provider, and `{model}` has no price for it (`tool:{name}`)."
+    );
+    Refusal::about(Code::UnsupportedValue, field, text)
+}
+
+/// An option of a tool that would cost its provider's price and not ours.
+fn refuse_dear(model: &Model, field: &str) -> Refusal {
+    let text = format!(
+        "`{field}`: with it the provider charges more for the tool, and `{}` has one price for all uses; leave it out.",
+        model.name
     );
     Refusal::about(Code::UnsupportedValue, field, text)
 }

@@ -176,6 +176,59 @@ async fn each_picture_of_the_tool_has_its_own_face_and_line() {
     assert_eq!(quoted["usage"]["tools"], json!({"tool:image_generation": 2}), "{quoted}");
 }
 
+const DRAWING_WELL: &str = r#"
+[model."drawing"]
+context_window = 1000
+max_output_tokens = 100
+supported_endpoint_types = ["openai-response"]
+price = { input = 1_000_000, output = 2_000_000, "tool:image_generation" = 40_000 }
+route = [{ provider = "script", upstream_model = "up" }]
+
+[model."drawing-well"]
+context_window = 1000
+max_output_tokens = 100
+supported_endpoint_types = ["openai-response"]
+price = { input = 1_000_000, output = 2_000_000, "tool:image_generation" = 40_000 }
+chat = { one_price = ["image_generation.quality"] }
+route = [{ provider = "script", upstream_model = "up" }]
+"#;
+
+/// MM7: a picture of the tool has one price, so what its provider charges more for is refused by
+/// its name, before anything is held. What the operator sells for that price all the same passes.
+#[tokio::test(flavor = "multi_thread")]
+async fn options_of_the_tool_that_cost_more_are_refused_by_their_names() {
+    let answer = json!({"id": "r", "object": "response", "created_at": 1, "status": "completed", "model": "up",
+        "output": [], "usage": {"input_tokens": 50, "output_tokens": 3, "total_tokens": 53}});
+    // As many answers as requests that may be sent.
+    let script = Scripted::start(vec![Written::json(&answer), Written::json(&answer)]).await;
+    let config = script.config("openai-responses");
+    let house = House::with(Plan { catalog: DRAWING_WELL, config, ..Plan::default() }).await;
+    let client = Client(Dialect::Responses);
+    let asked = async |model: &str, option: &Value| {
+        let mut body = client.body(model, "a cat", false);
+        body["tools"] = json!([{"type": "function", "name": "f", "parameters": {}}, {"type": "image_generation"}]);
+        body["tools"][1].as_object_mut().expect("a tool").extend(option.as_object().expect("options").clone());
+        client.post(&house, &client.path(model, false), &body).send().await.expect("a reply")
+    };
+    for (option, field) in [
+        (json!({"model": "gpt-image-2.5"}), "tools[1].model"),
+        (json!({"quality": "high"}), "tools[1].quality"),
+        (json!({"quality": "LOW", "size": "1536x1024"}), "tools[1].size"),
+        (json!({"input_fidelity": "high"}), "tools[1].input_fidelity"),
+        (json!({"partial_images": 3}), "tools[1].partial_images"),
+    ] {
+        let (status, error) = error_of(asked("drawing", &option).await).await;
+        assert_eq!((status, error["param"].as_str()), (400, Some(field)), "{option}: {error}");
+    }
+    let (status, error) = error_of(asked("drawing-well", &json!({"quality": "high", "size": "4K"})).await).await;
+    assert_eq!((status, error["param"].as_str()), (400, Some("tools[1].size")), "{error}");
+    let usual = json!({"quality": "auto", "size": "1024x1024", "partial_images": 0, "input_fidelity": null, "background": "opaque"});
+    for (model, option) in [("drawing", &usual), ("drawing-well", &json!({"quality": "high"}))] {
+        let reply = asked(model, option).await;
+        assert_eq!(reply.status(), 200, "{option}: {}", reply.text().await.unwrap_or_default());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_without_a_price_is_refused_by_its_name_and_nothing_is_sent() {
     let house = super::house().await;
