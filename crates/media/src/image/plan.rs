@@ -15,7 +15,7 @@ pub struct ImageRules {
     pub most: u64,
     /// Asked for where the caller names none, or `auto`.
     pub default_size: Option<String>,
-    /// Nothing: every size that is understood.
+    /// Nothing: every size that is understood, and every quality.
     pub sizes: Vec<String>,
     pub default_quality: Option<String>,
     pub qualities: Vec<String>,
@@ -46,7 +46,15 @@ const COSTLY: &[&str] = &[
     "sequential_image_generation",
     "layer_decomposition",
     "frame_count",
+    "input_fidelity",
 ];
+
+/// Values of these that do not, and that of one whose usual value is a word.
+const OFF: &[&str] = &["false", "disabled"];
+const USUAL_FIDELITY: &[&str] = &["low"];
+
+/// Formats of a picture that cost more: drawings, and pictures that move.
+const COSTLY_FORMATS: &[&str] = &["svg", "gif"];
 
 /// What is asked of a provider.
 #[derive(Clone, Debug)]
@@ -133,11 +141,19 @@ fn sources(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
 /// What costs more has a price, or is refused by its name.
 fn costly(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
     let priced = |name: &str| rules.priced.iter().any(|own| own == name);
-    let off = |value: &Value| *value == Value::Bool(false) || value == "disabled" || value == "false";
+    let is = |value: &Value, words: &[&str]| {
+        let text = if *value == Value::Bool(false) { Some("false") } else { value.as_str() };
+        text.is_some_and(|text| words.iter().any(|word| word.eq_ignore_ascii_case(text)))
+    };
     for (name, value) in &asked.others {
-        let drawn = name == "output_format" && value == "svg";
-        let costs = drawn || COSTLY.contains(&name.as_str());
-        if costs && !off(value) && !priced(name) {
+        // A form spells what lies inside in brackets: `tools[0][type]`.
+        let member = name.split('[').next().unwrap_or(name);
+        let usual = if member == "input_fidelity" { USUAL_FIDELITY } else { OFF };
+        let costs = match member {
+            "output_format" => is(value, COSTLY_FORMATS),
+            _ => COSTLY.contains(&member) && !is(value, usual),
+        };
+        if costs && !priced(member) {
             let text = format!("`{name}` is charged extra by the provider and has no price for this model.");
             return Err(Problem::new(Code::UnsupportedValue, name, text));
         }
@@ -170,16 +186,16 @@ fn shape(asked: &ImageRequest, rules: &ImageRules) -> Result<Option<Shape>, Prob
 }
 
 fn quality(asked: &ImageRequest, rules: &ImageRules) -> Result<Option<String>, Problem> {
-    let named = asked.quality.clone().filter(|quality| quality != "auto" || rules.default_quality.is_none());
-    let quality = named.or_else(|| rules.default_quality.clone());
-    if let Some(quality) = &quality
-        && !rules.qualities.is_empty()
-        && !rules.qualities.contains(quality)
-    {
+    let auto = |quality: &str| quality.eq_ignore_ascii_case("auto");
+    let named = asked.quality.clone().filter(|quality| !auto(quality) || rules.default_quality.is_none());
+    let Some(quality) = named.or_else(|| rules.default_quality.clone()) else { return Ok(None) };
+    // In the catalog's spelling, which its prices go by and its provider knows.
+    let sold = rules.qualities.iter().find(|sold| sold.eq_ignore_ascii_case(&quality)).cloned();
+    if sold.is_none() && !rules.qualities.is_empty() {
         let text = format!("`quality` of this model is one of {}.", rules.qualities.join(", "));
         return Err(Problem::new(Code::UnsupportedValue, "quality", text));
     }
-    Ok(quality)
+    Ok(sold.or(Some(quality)))
 }
 
 #[cfg(test)]
@@ -222,6 +238,8 @@ mod tests {
             (json!({"size": "2048*2048", "quality": "low"}), "2048x2048", "2K", "low"),
             (json!({"aspect_ratio": "16:9"}), "16:9", "1K", "medium"),
             (json!({"size": "4k"}), "4K", "4K", "medium"),
+            (json!({"quality": "LOW"}), "1024x1024", "1K", "low"),
+            (json!({"quality": "Auto"}), "1024x1024", "1K", "medium"),
         ] {
             let plan = plan(asked.clone(), false).expect("a plan");
             let chosen =
@@ -240,12 +258,19 @@ mod tests {
             (json!({"stream": true, "partial_images": 1}), false, "partial_images"),
             (json!({"prompt_extend": true}), false, "prompt_extend"),
             (json!({"output_format": "svg"}), false, "output_format"),
+            (json!({"output_format": "SVG"}), false, "output_format"),
+            (json!({"output_format": "gif"}), false, "output_format"),
             (json!({"tools": [{"type": "web_search"}]}), false, "tools"),
+            (json!({"tools[0][type]": "web_search"}), true, "tools[0][type]"),
+            (json!({"svg[model]": "x"}), true, "svg[model]"),
+            (json!({"input_fidelity": "high"}), true, "input_fidelity"),
+            (json!({"quality": "xhigh"}), false, "quality"),
             (json!({"mask": "data:,"}), true, "mask"),
             (json!({"image": ["data:,", "data:,", "data:,"]}), true, "image"),
         ] {
             assert_eq!(plan(asked.clone(), edit).expect_err("refused").param.as_deref(), Some(field), "{asked}");
         }
-        assert!(plan(json!({"prompt_extend": false, "sequential_image_generation": "disabled"}), false).is_ok());
+        let usual = json!({"prompt_extend": false, "sequential_image_generation": "Disabled", "input_fidelity": "low"});
+        assert!(plan(usual, false).is_ok());
     }
 }

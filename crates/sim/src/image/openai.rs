@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 const KNOWN: &str = "model prompt n size quality response_format stream partial_images user safety_identifier background \
                      moderation output_format output_compression style input_fidelity images image image[] mask";
 
+/// Those of all its models.
+const QUALITIES: [&str; 8] = ["auto", "low", "medium", "high", "xhigh", "max", "standard", "hd"];
+
 pub(super) fn answer(call: &Call<'_>) -> Answer {
     let key = call.headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
     if key.starts_with("Bearer wrong") {
@@ -100,6 +103,9 @@ fn job(body: &Value, files: &[(String, usize)], (edit, shelf): (bool, &Shelf)) -
         if !pixels && size != "auto" {
             return Err(wrong("size", "Invalid size."));
         }
+    }
+    if let Some(quality) = body["quality"].as_str().filter(|quality| !QUALITIES.contains(quality)) {
+        return Err(wrong("quality", &format!("Invalid value: '{quality}'.")));
     }
     job.stream = body["stream"] == true || body["stream"] == "true";
     job.partials = number(&body["partial_images"]).unwrap_or(0);

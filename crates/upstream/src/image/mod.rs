@@ -7,7 +7,7 @@
 mod body;
 
 pub use body::PictureFile;
-pub(crate) use body::{data_links, dropped, json_with_files, put_size};
+pub(crate) use body::{class_or_pixels, data_links, dropped, json_with_files, put_size};
 
 use crate::video::Asking;
 use crate::{Fault, Outgoing, WholeReply};
@@ -58,6 +58,11 @@ pub trait ImageMaker: Sync + std::fmt::Debug {
 
     /// Members of the request that are not sent.
     fn drops(&self, job: &ImageJob<'_>) -> Vec<String>;
+
+    /// It is sent how good the picture shall be.
+    fn takes_quality(&self) -> bool {
+        false
+    }
 
     /// One request makes one picture: several are asked for one by one.
     fn repeats(&self, _api: &str) -> bool {

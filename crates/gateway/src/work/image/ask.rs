@@ -9,7 +9,7 @@ use tollgate_catalog::{Face, Model, Route};
 use tollgate_media::image::{ImagePlan, ImageRequest, ImageRules, PictureFormat, predicted_name};
 use tollgate_store::Counters;
 use tollgate_upstream::video::Asking;
-use tollgate_upstream::{ImageJob, PictureFile};
+use tollgate_upstream::{ImageJob, ImageMaker, PictureFile};
 use tollgate_wire::error::Code;
 use tollgate_wire::{Dropped, Problem};
 
@@ -45,13 +45,26 @@ impl ImageAsk {
         for route in &model.routes {
             let Some(provider) = serving.providers.get(&route.provider) else { continue };
             let Some(maker) = provider.kind.image else { continue };
-            match maker.create(&Asking { provider, now: 0 }, &job(plan, model, route, files)) {
-                Ok(_) => return Ok(()),
+            let job = job(plan, model, route, files);
+            let taken = maker.create(&Asking { provider, now: 0 }, &job).map(|_| ());
+            match taken.and_then(|()| asked_as_priced(maker, &job, model)) {
+                Ok(()) => return Ok(()),
                 Err(problem) => refused = refused.or(Some(problem)),
             }
         }
         refused.map_or(Ok(()), |problem| Err(in_words_of(plan.asked.predicts, problem.into())))
     }
+}
+
+/// What the price goes by is asked of the maker: where it is left out, the picture would be sold as
+/// something else than it is.
+pub(super) fn asked_as_priced(maker: &dyn ImageMaker, job: &ImageJob<'_>, model: &Model) -> Result<(), Problem> {
+    let dropped = maker.drops(job);
+    let Some((field, _)) = model.tier_parameters().find(|(name, _)| dropped.iter().any(|field| field == name)) else {
+        return Ok(());
+    };
+    let text = format!("The model's provider takes no `{field}`; leave it out.");
+    Err(Problem::new(Code::UnsupportedValue, field, text))
 }
 
 /// What a route would be asked.
@@ -135,9 +148,9 @@ fn rules(model: &Model, links: bool) -> ImageRules {
     ImageRules {
         most: table.most,
         default_size: table.default_size.clone(),
-        sizes: table.sizes.clone(),
+        sizes: sold(model, "size", &table.sizes, table.default_size.as_deref()),
         default_quality: table.default_quality.clone(),
-        qualities: table.qualities.clone(),
+        qualities: sold(model, "quality", &table.qualities, table.default_quality.as_deref()),
         format: usual.unwrap_or(without),
         base64_only: table.base64_only,
         links,
@@ -151,4 +164,17 @@ fn rules(model: &Model, links: bool) -> ImageRules {
             .chain(table.one_price.iter().cloned())
             .collect(),
     }
+}
+
+/// The values of a parameter that are on sale: those that are listed, else those that the price
+/// knows. Any other would be sold at the base price, however dear it is.
+fn sold(model: &Model, parameter: &str, listed: &[String], usual: Option<&str>) -> Vec<String> {
+    let mut sold = listed.to_vec();
+    let priced: Vec<&str> =
+        model.tier_parameters().filter(|(name, _)| *name == parameter).map(|(_, value)| value).collect();
+    if sold.is_empty() && !priced.is_empty() {
+        sold.extend(usual.into_iter().chain(priced).map(str::to_owned));
+        sold.dedup();
+    }
+    sold
 }

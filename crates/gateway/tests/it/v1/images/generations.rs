@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::house::error_of;
+use crate::v1::speech::readers::resident;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_picture_is_made_shown_and_charged() {
@@ -160,6 +161,9 @@ async fn what_costs_more_and_has_no_price_is_refused_by_its_name() {
     let house = house().await;
     for (model, more, field) in [
         ("pictures", json!({ "output_format": "svg" }), "output_format"),
+        ("pictures", json!({ "output_format": "GIF" }), "output_format"),
+        ("pictures", json!({ "input_fidelity": "high" }), "input_fidelity"),
+        ("pictures", json!({ "quality": "max" }), "quality"),
         ("qwen-pictures", json!({ "prompt_extend": true }), "prompt_extend"),
         ("ark-pictures", json!({ "sequential_image_generation": "auto" }), "sequential_image_generation"),
         ("ark-pictures", json!({ "tools": [{ "type": "web_search" }] }), "tools"),
@@ -186,21 +190,35 @@ async fn large_pictures_pass() {
 }
 
 /// MM35: a reader that takes nothing holds nothing but what is on its way: the provider waits with
-/// it.
+/// it. Two hundred of them have a picture of 20 MB each on offer, and nobody holds 4 GB.
 #[tokio::test(flavor = "multi_thread")]
 async fn large_pictures_wait_for_their_reader() {
+    const READERS: usize = 200;
+    const MIB: u64 = 20;
     let config = "[limits]\nwrite_time = \"1h\"\n".to_owned();
     let house = house_with(Plan { config, ..Plan::default() }).await;
+    let prompt = format!("[[sim:huge mib={MIB}]]");
+    let t = std::time::Instant::now();
+    let before = resident();
     let mut readers = Vec::new();
-    for _ in 0..6 {
-        let reply = make(&house, "pictures", "[[sim:kb=20000]]", json!({})).await;
+    for _ in 0..READERS {
+        let reply = make(&house, "pictures", &prompt, json!({})).await;
         assert_eq!(reply.status(), 200);
         readers.push(reply);
     }
+    eprintln!("asked {:?}", t.elapsed());
     // None of them has read: none of the answers is through, and all calls are open.
     let open = house.running().app.running.load(std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(open, 6, "no answer was taken ahead of its reader");
-    for reply in readers {
-        assert_eq!(pictures(&reply.json().await.expect("JSON")), 1);
+    assert_eq!(open, READERS, "no answer was taken ahead of its reader");
+    let grown = resident().saturating_sub(before);
+    eprintln!("grown {grown}");
+    assert!(grown < READERS as u64 * MIB * 1024 / 8, "{grown} KiB more for {READERS} readers");
+    for reply in readers.drain(..).take(5) {
+        let text = reply.text().await.expect("a whole answer");
+        assert!(text.len() as u64 > MIB << 20, "{} bytes", text.len());
     }
+    eprintln!("read {:?}", t.elapsed());
+    drop(readers);
+    house.quiet().await;
+    eprintln!("quiet {:?}", t.elapsed());
 }

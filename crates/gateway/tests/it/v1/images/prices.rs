@@ -58,6 +58,54 @@ async fn pictures_by_number_size_and_quality() {
     assert_eq!(rows, 128);
 }
 
+/// MM38: a quality or a size in another spelling, or of which the price knows nothing, is not sold at
+/// the base price.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_price_does_not_know_is_not_sold_at_the_base_price() {
+    let house = house().await;
+    for (quality, sent, each) in [
+        ("HIGH", "high", 160_000_000),
+        ("High", "high", 160_000_000),
+        ("MEDIUM", "medium", EACH),
+        ("Auto", "medium", EACH),
+    ] {
+        for model in ["pictures", "tiered-pictures"] {
+            let (result, row) = made(&house, model, "a cat", json!({ "quality": quality })).await;
+            assert_eq!(row.charge.nano(), each, "{model} {quality}");
+            let asked = house.sim.received().pop().expect("sent").json();
+            assert_eq!((&asked["quality"], &result["quality"]), (&json!(sent), &json!(sent)), "{model} {quality}");
+        }
+    }
+    let (_, row) = made(&house, "tiered-pictures", "a cat", json!({ "size": "1536*1024" })).await;
+    assert_eq!(row.charge.nano(), 60_000_000);
+    let sent = house.sim.received().len();
+    for (model, more, field) in [
+        ("pictures", json!({ "quality": "max" }), "quality"),
+        ("tiered-pictures", json!({ "quality": "xhigh" }), "quality"),
+        ("tiered-pictures", json!({ "quality": "low" }), "quality"),
+        ("tiered-pictures", json!({ "size": "3840x2160" }), "size"),
+    ] {
+        let (status, error) = crate::house::error_of(make(&house, model, "a cat", more.clone()).await).await;
+        assert_eq!((status, &error["param"]), (400, &json!(field)), "{model} {more}");
+    }
+    assert_eq!(house.sim.received().len(), sent, "nothing was sent");
+}
+
+/// What is asked of the provider is what is priced: one that takes no quality sells none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quality_that_the_provider_does_not_take_is_neither_sold_nor_said() {
+    let house = house().await;
+    let reply = make(&house, "minimax-tiered", "a cat", json!({ "quality": "high" })).await;
+    let (status, error) = crate::house::error_of(reply).await;
+    assert_eq!((status, &error["param"]), (400, &json!("quality")), "{error}");
+    assert_eq!(house.sim.received().len(), 0);
+    let (result, row) = made(&house, "minimax-tiered", "a cat", json!({})).await;
+    assert_eq!((row.charge.nano(), result.get("quality")), (EACH, None), "{result}");
+    // Where no price goes by it, it is left out and reported.
+    let (result, _) = made(&house, "minimax-pictures", "a cat", json!({ "quality": "high" })).await;
+    assert_eq!(result.get("quality"), None, "{result}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stated_number_is_quoted_exactly() {
     let house = house().await;
