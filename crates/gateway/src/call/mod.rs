@@ -19,6 +19,7 @@ mod complete;
 mod cost;
 mod cover;
 mod dispatch;
+mod elsewhere;
 mod events;
 mod limited;
 mod meter;
@@ -46,6 +47,7 @@ pub use begun::{Begun, Started, WholeAnswer};
 pub use complete::{Completed, Completion};
 pub use cover::Covered;
 pub use dispatch::{Attempts, note};
+pub use elsewhere::write as stored_elsewhere;
 pub use meter::{Meter, context_len, fitted};
 pub use need::{Need, OpenEnd, Priced};
 pub use open::{Call, OpenCall};
@@ -53,7 +55,7 @@ pub use pass::{BrokenOff, CLIENT_CLOSED, HELD, Passed, Rewrite};
 pub use quote::{Quote, Terms, quote};
 pub use reader::{BrokenEvents, EventReader, EventsEnd};
 pub use refused::{Needed, why_refused};
-pub use reply::{AnswerBody, CallAnswer};
+pub use reply::{AnswerBody, CallAnswer, StoredPieces};
 pub use session::{SessionCall, SessionTerms};
 pub use stored_refusal::lost_refusal;
 pub use till::Till;
@@ -80,7 +82,7 @@ pub async fn run<W: Work>(till: &Arc<Till>, caller: Arc<Caller>, ask: CallReques
     let (mut call, held) = match begin(till, &serving, caller, &ask).await? {
         Beginning::Held(call, held) => (call, held),
         Beginning::Refused(bought, HoldRefused::IdemDone { call: first, reply }) => {
-            return reply::replay(&till.store, bought.caller.account.id, first, reply).await;
+            return reply::replay(&till.store, bought.caller.account.id, first, reply, &ask.work).await;
         }
         Beginning::Refused(bought, refused) => return Err(bought.refuse(till, &ask, &refused)),
     };
@@ -196,10 +198,11 @@ fn cut_off(call: &Call) -> Refusal {
 
 /// The ledger did not say in time that the hold would survive a crash.
 fn unconfirmed(call: &mut Call) -> Refusal {
-    let lost = call.lost();
-    call.close_free(Ending::UpstreamFault, Code::LedgerUnavailable.status(), "hold_not_durable");
     let text = "The hold for this call could not be made durable; nothing was charged.";
-    lost.unwrap_or_else(|| Refusal::new(Code::LedgerUnavailable, text).after(2))
+    let again = || Refusal::new(Code::LedgerUnavailable, text).after(2);
+    let refusal = call.lost().unwrap_or_else(again);
+    call.close_free(Ending::UpstreamFault, refusal.code.status(), "hold_not_durable");
+    refusal
 }
 
 /// An answer in one piece goes out when its last step is taken, or says that it is not.
@@ -213,9 +216,8 @@ async fn completed(call: &mut Call, mut whole: WholeAnswer) -> Result<WholeAnswe
         }
         Completed::Failed => {
             let (message, reason) = step.failure();
-            let lost = call.lost();
             call.close_free(Ending::UpstreamFault, Code::LedgerUnavailable.status(), reason);
-            return Err(lost.unwrap_or_else(|| Refusal::new(Code::LedgerUnavailable, message).after(2)));
+            return Err(Refusal::new(Code::LedgerUnavailable, message).after(2));
         }
     }
     Ok(whole)

@@ -8,6 +8,7 @@
 //! has left: it pays as one that hangs up does.
 
 use super::abandoned::Abandoned;
+use super::dispatch::may_have_begun;
 use super::meter::Meter;
 use super::open::Call;
 use super::waits::Waits;
@@ -32,6 +33,11 @@ pub trait Rewrite: Send {
     /// The next piece of the provider's; what goes to the client for it. What passes as it is needs
     /// no copy.
     fn feed(&mut self, piece: Bytes) -> Result<Bytes, Fault>;
+    /// What is left of ours behind the piece that was handed on last: it need not wait for the
+    /// provider's next one.
+    fn rest(&mut self) -> Bytes {
+        Bytes::new()
+    }
     /// The provider is at its end: the rest, if it was an answer.
     fn end(&mut self) -> Result<Bytes, Fault>;
     /// The provider has broken off, or what it sent is of no use: what is still said where that
@@ -142,7 +148,8 @@ impl PassingBody {
     pub fn new(call: Call, passed: Passed) -> PassingBody {
         let cut = Box::pin(call.till.shutdown.cut.clone().cancelled_owned());
         let Passed { first, body, rewrite, left, content_type, .. } = passed;
-        let mut replay = ReplayBuffer { content_type, all: call.idempotent.then(BytesMut::new) };
+        let mut replay =
+            ReplayBuffer { content_type, all: (call.idempotent && call.answer.is_none()).then(BytesMut::new) };
         replay.add(&first);
         let now = call.till.world.steady_ms();
         let left_ms = call.deadline.saturating_duration_since(Instant::now()).as_millis();
@@ -159,7 +166,8 @@ impl PassingBody {
                 self.call.meter = meter;
             }
             self.replay.add(&last);
-            self.call.close_with_reply(Ending::Answered, 200, "", self.replay.reply());
+            let reply = self.call.answer.take().or_else(|| self.replay.reply());
+            self.call.close_with_reply(Ending::Answered, 200, "", reply);
             self.ended = true;
             return Ok(Some(last));
         };
@@ -174,6 +182,11 @@ impl PassingBody {
             if self.cut.as_mut().poll(cx).is_ready() {
                 let message = "The server is stopping; send the request again.".to_owned();
                 return Poll::Ready(Err(Fault { code: Code::ServerDraining, message, ..Fault::cut() }.into()));
+            }
+            let rest = self.rewrite.rest();
+            if !rest.is_empty() {
+                self.replay.add(&rest);
+                return Poll::Ready(Ok(rest));
             }
             let piece = match ready!(self.body.poll_chunk(cx)) {
                 Ok(piece) => piece,
@@ -199,7 +212,8 @@ impl PassingBody {
             Stopped::Broken(fault) => fault,
             Stopped::TooSlow { provider_gone } => {
                 if *provider_gone || !self.goes_on() {
-                    self.call.close(Ending::ClientLeft, CLIENT_CLOSED, "client_too_slow");
+                    let reply = self.call.answer.take();
+                    self.call.close_with_reply(Ending::ClientLeft, CLIENT_CLOSED, "client_too_slow", reply);
                 }
                 return Err(BrokenOff);
             }
@@ -211,7 +225,7 @@ impl PassingBody {
             return Ok(last);
         }
         // A provider that says no behind the beginning of its answer has made nothing.
-        self.call.may_be_made &= fault.may_have_begun();
+        self.call.may_be_made &= may_have_begun(fault);
         self.call.close_free(Ending::UpstreamFault, 200, "broken_off");
         Err(BrokenOff)
     }

@@ -5,9 +5,11 @@ use super::begun::{Started, WholeAnswer};
 use super::events::Events;
 use super::open::Call;
 use super::pass::{BrokenOff, Passed, PassingBody};
-use super::stored_refusal;
+use super::work::Work;
+use super::{elsewhere, stored_refusal};
 use crate::refusal::Refusal;
 use bytes::{Bytes, BytesMut};
+use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt as _};
 use http::HeaderValue;
 use std::pin::Pin;
@@ -42,7 +44,12 @@ pub enum AnswerBody {
     Passing(Box<PassingBody>),
     /// Events, as they come.
     Stream(Box<Events>),
+    /// It was stored by an earlier call, whose it is.
+    Stored(StoredPieces),
 }
+
+/// A stored answer, piece by piece.
+pub type StoredPieces = BoxStream<'static, Result<Bytes, BrokenOff>>;
 
 impl AnswerBody {
     /// All of it in one piece.
@@ -70,6 +77,7 @@ impl Stream for AnswerBody {
             }
             AnswerBody::Passing(passing) => passing.poll_next_unpin(cx),
             AnswerBody::Stream(events) => events.poll_next_unpin(cx).map(|piece| piece.map(Ok)),
+            AnswerBody::Stored(pieces) => pieces.poll_next_unpin(cx),
         }
     }
 }
@@ -114,29 +122,35 @@ pub(super) async fn replay(
     account: AccountId,
     first: CallId,
     reply: Option<StoredReply>,
+    work: &impl Work,
 ) -> Result<CallAnswer, Refusal> {
-    let Some(stored) = reply else {
-        return Err(Refusal::about(
-            Code::IdempotencyConflict,
-            "Idempotency-Key",
-            format!(
-                "The call {first} with this Idempotency-Key is finished and its reply was not stored (streamed, failed or too large). It was charged at most once; use a new key to run it again."
-            ),
-        ));
-    };
+    let Some(stored) = reply else { return Err(not_stored(first)) };
     if let Some(refusal) = stored_refusal::read(&stored) {
         return Err(refusal);
     }
     // What was left out is named again.
     let dropped = store.usage_of(account, first).await?.and_then(|row| row.dropped);
     let unknown = || HeaderValue::from_static("application/octet-stream");
+    let (content_type, body) = match elsewhere::read(&stored) {
+        Some((name, content_type)) => {
+            (content_type, AnswerBody::Stored(work.stored(&name).await.ok_or_else(|| not_stored(first))?))
+        }
+        None => (stored.content_type, AnswerBody::Whole(stored.body)),
+    };
     Ok(CallAnswer {
         call: first,
-        content_type: HeaderValue::try_from(stored.content_type).unwrap_or_else(|_| unknown()),
+        content_type: HeaderValue::try_from(content_type).unwrap_or_else(|_| unknown()),
         charge: None,
         dropped,
         limit: None,
         replayed: true,
-        body: AnswerBody::Whole(stored.body),
+        body,
     })
+}
+
+fn not_stored(first: CallId) -> Refusal {
+    let text = format!(
+        "The call {first} with this Idempotency-Key is finished and its reply was not stored (streamed, failed or too large). It was charged at most once; use a new key to run it again."
+    );
+    Refusal::about(Code::IdempotencyConflict, "Idempotency-Key", text)
 }

@@ -6,6 +6,7 @@ use super::begun::Begun;
 use super::meter::Meter;
 use super::need::Priced;
 use super::open::Call;
+use super::reply::StoredPieces;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use std::sync::Arc;
@@ -46,6 +47,10 @@ pub trait Work: Send + Sync + 'static {
     /// leaves does not end it, and what comes is read to its end, within bounds.
     fn goes_on(&self, _: &Serving, _: &Model) -> bool {
         false
+    }
+    /// A reply of a call like this that was stored by this name, beside the database.
+    fn stored(&self, _name: &str) -> impl Future<Output = Option<StoredPieces>> + Send {
+        async { None }
     }
     /// Sends the request along one route until the answer begins.
     fn attempt(

@@ -29,9 +29,14 @@ impl SpooledAnswer {
         self.0.push(piece).await.map_err(no_room)
     }
 
+    /// It is whole: the file.
+    pub async fn finish(self) -> Result<SpooledFile, Fault> {
+        Ok(self.0.finish().await.map_err(no_room)?.file)
+    }
+
     /// It is whole.
     pub async fn answer(self, content_type: HeaderValue) -> Result<Begun, Fault> {
-        let file = self.0.finish().await.map_err(no_room)?.file;
+        let file = self.finish().await?;
         if let Some(body) = file.bytes() {
             return Ok(Begun::Whole(WholeAnswer { content_type, body: body.clone(), completion: None }));
         }

@@ -115,6 +115,10 @@ impl Rewrite for PassedFlow {
         flow.pass(piece).map_err(broke)
     }
 
+    fn rest(&mut self) -> Bytes {
+        self.flow.as_mut().map(PictureFlow::take).unwrap_or_default()
+    }
+
     fn end(&mut self) -> Result<Bytes, Fault> {
         let flow = self.flow.take().ok_or_else(Fault::cut)?;
         self.tally = flow.tally().clone();

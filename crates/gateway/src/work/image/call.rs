@@ -2,11 +2,13 @@
 
 use super::ImageCall;
 use super::answer::{Gathered, PassedFlow};
+use super::ask::asked_as_priced;
 use super::linked::OwnLinks;
-use crate::call::{Begun, Call, Meter, Passed, Priced, Till, Work};
+use crate::call::{Begun, BrokenOff, Call, Meter, Passed, Priced, StoredPieces, Till, Work};
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use bytes::BytesMut;
+use futures_util::StreamExt as _;
 use http::HeaderValue;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -16,12 +18,13 @@ use tollgate_catalog::{ImageTable, Model, Route};
 use tollgate_media::image::{
     FlowBroke, ImagePlan, PictureFacts, PictureFlow, PictureFormat, PictureTally, ResultStyle, ResultWriter,
 };
-use tollgate_store::{AccountId, Counters};
+use tollgate_store::{AccountId, Counters, MAX_STORED_REPLY};
 use tollgate_upstream::video::Asking;
 use tollgate_upstream::{Blame, Fault, ImageJob, ImageMaker, Outgoing, PictureFile, Provider, ReplyBody, is_encoded};
 
-/// Answers up to this size are held; larger ones pass.
-pub(super) const HELD: usize = 1 << 20;
+/// Answers up to this size are held, so that with what stands around their pictures they can be
+/// stored; larger ones pass.
+pub(super) const HELD: usize = MAX_STORED_REPLY - (16 << 10);
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
@@ -91,7 +94,9 @@ impl Work for ImageCall {
             created: u64::try_from(call.began / 1_000).unwrap_or(0),
             deadline: call.deadline,
         };
-        maker.drops(&making.job(plan.n, false)).iter().for_each(|field| call.dropped.add(field));
+        let job = making.job(plan.n, false);
+        asked_as_priced(maker, &job, &model).map_err(Fault::refusal)?;
+        maker.drops(&job).iter().for_each(|field| call.dropped.add(field));
         // Events pass as they come, so a report that is not for clients would pass with them.
         let shows_all = provider.settings.quirks.hidden_costs().is_none();
         if plan.asked.stream && model.image.streams && maker.streams() && shows_all {
@@ -99,9 +104,16 @@ impl Work for ImageCall {
         }
         if maker.repeats(&model.image.api) && plan.n > 1 {
             let gathered = making.several().await?;
-            return making.answer(call, gathered);
+            let begun = making.answer(call, gathered)?;
+            return making.kept(call, begun).await;
         }
-        making.one(call).await
+        let begun = making.one(call).await?;
+        making.kept(call, begun).await
+    }
+
+    async fn stored(&self, name: &str) -> Option<StoredPieces> {
+        let file = self.desk.store.as_ref()?.reply(name).await.ok()?;
+        Some(file.pieces.map(|piece| piece.map_err(|_| BrokenOff)).boxed())
     }
 }
 
@@ -178,7 +190,7 @@ impl Making<'_> {
         let text = |name: &str| self.plan.asked.others.get(name).and_then(|value| value.as_str()).map(str::to_owned);
         let facts = PictureFacts {
             size: shape.map(|shape| shape.text.clone()),
-            quality: self.plan.quality.clone(),
+            quality: self.plan.quality.clone().filter(|_| self.maker.takes_quality()),
             output_format: text("output_format"),
             background: text("background"),
         };

@@ -6,6 +6,7 @@ mod answer;
 mod ask;
 mod call;
 mod gather;
+mod kept;
 mod linked;
 mod links;
 pub mod store;

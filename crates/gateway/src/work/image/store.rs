@@ -1,5 +1,5 @@
-//! Pictures of our own, for callers who want a link from a maker that has none. They are stored for
-//! a while, with room for so many bytes of each account and of all together, and reached by links
+//! Pictures of our own, for callers who want a link from a maker that has none, and long results
+//! that an Idempotency-Key may ask for again. They are stored for a while, with room for so many bytes of each account and of all together, and reached by links
 //! that we sign. Names say whose a file is, so what is taken is counted again after a start.
 
 use crate::refusal::Refusal;
@@ -17,6 +17,8 @@ use tollgate_upstream::{Client, SpooledFile};
 const PURPOSE: &str = "picture link";
 /// Letters of a name that say whose the picture is.
 const OWNER: usize = 16;
+/// How names of results end.
+const REPLY: &str = ".reply";
 
 /// Where pictures are stored.
 #[derive(Debug)]
@@ -33,27 +35,47 @@ fn owner(account: AccountId) -> String {
     hash.iter().take(OWNER / 2).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Owner and kind of a file that has a name of ours.
+/// The name of a result that its Idempotency-Key asks for again: no link leads there.
+fn reply_name(call: &str, account: AccountId) -> String {
+    format!("{call}-{}{REPLY}", owner(account))
+}
+
+/// Whose a file is that has a name of ours, of either kind.
+fn owner_in(name: &str) -> Option<&str> {
+    match name.strip_suffix(REPLY) {
+        Some(stem) => {
+            stem.rsplit_once('-').filter(|(call, owner)| is_call(call) && is_owner(owner)).map(|(_, owner)| owner)
+        }
+        None => read_name(name).map(|(owner, _)| owner),
+    }
+}
+
+fn is_owner(text: &str) -> bool {
+    text.len() == OWNER && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+fn is_call(text: &str) -> bool {
+    text.parse::<CallId>().is_ok_and(|known| known.to_string() == text)
+}
+
+/// Owner and kind of a picture that has a name of ours.
 fn read_name(name: &str) -> Option<(&str, PictureKind)> {
     let (stem, end) = name.rsplit_once('.')?;
     let kind = PictureKind::ALL.into_iter().find(|kind| kind.extension() == end)?;
     let (stem, owner) = stem.rsplit_once('-')?;
     let (call, place) = stem.rsplit_once('-')?;
-    let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    let good = owner.len() == OWNER && owner.bytes().all(hex);
-    let good = good && !place.is_empty() && place.len() <= 4 && place.bytes().all(|byte| byte.is_ascii_digit());
-    let known = call.parse::<CallId>().is_ok_and(|known| known.to_string() == call);
-    (good && known).then_some((owner, kind))
+    let placed = !place.is_empty() && place.len() <= 4 && place.bytes().all(|byte| byte.is_ascii_digit());
+    (placed && is_owner(owner) && is_call(call)).then_some((owner, kind))
 }
 
 impl PictureStore {
     /// The files of these settings; `None` where no pictures are stored.
     pub fn open(settings: &ImageSettings, disk_reserve: u64, client: &Client) -> std::io::Result<Option<PictureStore>> {
         let Some(place) = &settings.copy_to else { return Ok(None) };
-        let files = FileStore::open(place, Some(settings.keep), |name| read_name(name).is_some(), client)?;
+        let files = FileStore::open(place, Some(settings.keep), |name| owner_in(name).is_some(), client)?;
         let ImageSettings { account_bytes, total_bytes, .. } = *settings;
         let room = FileRoom { account_bytes, total_bytes, disk_reserve };
-        Ok(Some(PictureStore(CountedFiles::new(files, room, |name| read_name(name).map(|(owner, _)| owner)))))
+        Ok(Some(PictureStore(CountedFiles::new(files, room, owner_in))))
     }
 
     /// Puts a picture there; its name.
@@ -67,6 +89,29 @@ impl PictureStore {
     ) -> Result<String, NotStored> {
         let name = file_name(call, place, account, kind);
         self.0.put(&name, picture, now_ms, cut).await.map(|()| name)
+    }
+
+    /// Whether there is room for anything more of this account.
+    pub async fn has_room(&self, account: AccountId, now_ms: i64) -> bool {
+        self.0.has_room(&owner(account), now_ms).await
+    }
+
+    /// Puts a result there that may be asked for again; its name.
+    pub async fn put_reply(
+        &self,
+        call: &str,
+        account: AccountId,
+        reply: SpooledFile,
+        now_ms: i64,
+        cut: impl Future<Output = Uncopied>,
+    ) -> Result<String, NotStored> {
+        let name = reply_name(call, account);
+        self.0.put(&name, reply, now_ms, cut).await.map(|()| name)
+    }
+
+    /// Such a result.
+    pub async fn reply(&self, name: &str) -> Result<StoredFile, Missing> {
+        self.0.files.get(name, None).await
     }
 
     /// Takes away what is past its time, and counts what is left.
@@ -106,6 +151,12 @@ mod tests {
         let other = name.replace(".jpg", ".svg");
         let above = format!("../{name}");
         let unowned = format!("{call}-3.jpg");
+        let result = reply_name(&call, ACCOUNT);
+        assert_eq!(
+            (owner_in(&name), owner_in(&result)),
+            (Some(owner(ACCOUNT).as_str()), Some(owner(ACCOUNT).as_str()))
+        );
+        assert_eq!((read_name(&result), owner_in(".reply"), owner_in("a-b.reply")), (None, None, None));
         for bad in [other.as_str(), &above, &unowned, "", "a.jpg", "-1-0123456789abcdef.png"] {
             assert_eq!(read_name(bad), None, "{bad}");
         }

@@ -3,6 +3,7 @@
 mod edits;
 mod faults;
 mod generations;
+mod kept;
 mod makers;
 mod own_links;
 mod predict;
@@ -32,6 +33,7 @@ route = [{ provider = "sim", upstream_model = "sim-image-new" }]
 most = 4
 default_size = "1024x1024"
 default_quality = "medium"
+qualities = ["low", "medium", "high"]
 base64_only = true
 streams = true
 partial_images = true
@@ -42,6 +44,34 @@ name = "large"
 when = [{ dim = "request_attr", path = "resolution", equals = "4K" }]
 price = { per_call = 250_000 }
 [[model."pictures".tier]]
+name = "high"
+when = [{ dim = "request_attr", path = "quality", equals = "high" }]
+price = { per_call = 160_000 }
+
+[model."tiered-pictures"]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { base64_only = true, default_quality = "medium", default_size = "1024x1024" }
+route = [{ provider = "sim", upstream_model = "sim-image-new" }]
+[[model."tiered-pictures".tier]]
+name = "high"
+when = [{ dim = "request_attr", path = "quality", equals = "high" }]
+price = { per_call = 160_000 }
+[[model."tiered-pictures".tier]]
+name = "wide"
+when = [{ dim = "request_attr", path = "size", equals = "1536x1024" }]
+price = { per_call = 60_000 }
+
+[model."minimax-tiered"]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { default_quality = "medium", prompt_characters = 1_500 }
+route = [{ provider = "minimax", upstream_model = "image-01" }]
+[[model."minimax-tiered".tier]]
 name = "high"
 when = [{ dim = "request_attr", path = "quality", equals = "high" }]
 price = { per_call = 160_000 }
