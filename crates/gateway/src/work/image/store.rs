@@ -1,6 +1,7 @@
 //! Pictures of our own, for callers who want a link from a maker that has none, and long results
-//! that an Idempotency-Key may ask for again. They are stored for a while, with room for so many bytes of each account and of all together, and reached by links
-//! that we sign. Names say whose a file is, so what is taken is counted again after a start.
+//! that an Idempotency-Key may ask for again. They are stored for a while, with room for so many
+//! bytes of each account and of all together; pictures are reached by links that we sign. Names say
+//! whose a file is, so what is taken is counted again after a start.
 
 use crate::refusal::Refusal;
 use crate::secrets::Secrets;

@@ -58,8 +58,8 @@ async fn pictures_by_number_size_and_quality() {
     assert_eq!(rows, 128);
 }
 
-/// MM38: a quality or a size in another spelling, or of which the price knows nothing, is not sold at
-/// the base price.
+/// MM38: a quality or a size in another spelling, or of which the price knows nothing, is not sold
+/// at the base price.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_price_does_not_know_is_not_sold_at_the_base_price() {
     let house = house().await;
