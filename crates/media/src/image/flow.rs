@@ -42,8 +42,6 @@ pub enum FlowBroke {
 pub struct PictureFlow {
     push: Push,
     pass: Pass,
-    /// What stands behind the letters that were handed on last.
-    behind: Bytes,
 }
 
 #[derive(Debug)]
@@ -112,7 +110,7 @@ impl PictureFlow {
             tally,
             out: Vec::new(),
         };
-        PictureFlow { push: Push::default(), pass, behind: Bytes::new() }
+        PictureFlow { push: Push::default(), pass }
     }
 
     /// The next piece of the provider's text.
@@ -123,9 +121,9 @@ impl PictureFlow {
 
     /// The next piece, and what of ours has come of it. One that holds nothing but letters of a
     /// picture goes on as it is, and so do the last letters of a picture: most of an answer is
-    /// looked at once and copied never.
+    /// looked at once and copied never. What follows them is read at once, but leaves after them:
+    /// with what comes of the next piece, or with [`Self::take`].
     pub fn pass(&mut self, mut piece: Bytes) -> Result<Bytes, FlowBroke> {
-        self.feed_behind()?;
         if let Letters::Passing(check) = &mut self.pass.letters
             && self.pass.out.is_empty()
             && self.push.is_in_text()
@@ -135,8 +133,10 @@ impl PictureFlow {
                 false => Some(letters_before_end(&piece)).filter(|end| check.passes(&piece[..*end])).unwrap_or(0),
             };
             if letters > 0 {
+                let tail = piece.split_off(letters);
                 self.push.passed(letters);
-                self.behind = piece.split_off(letters);
+                self.pass.all_left();
+                self.feed(&tail)?;
                 return Ok(piece);
             }
         }
@@ -144,16 +144,9 @@ impl PictureFlow {
         Ok(self.take())
     }
 
-    fn feed_behind(&mut self) -> Result<(), FlowBroke> {
-        let behind = std::mem::take(&mut self.behind);
-        if behind.is_empty() { Ok(()) } else { self.feed(&behind) }
-    }
-
     /// What of ours has come of it; a broken picture in it can be taken back no more.
     pub fn take(&mut self) -> Bytes {
-        for place in [&mut self.pass.entry, &mut self.pass.drawn].into_iter().flatten() {
-            *place = None;
-        }
+        self.pass.all_left();
         Bytes::from(std::mem::take(&mut self.pass.out))
     }
 
@@ -184,8 +177,7 @@ impl PictureFlow {
     }
 
     /// The provider's text is at its end: all of it but the pictures, and what goes on from here.
-    pub fn finish(mut self) -> Result<(Value, ResultWriter, PictureTally, Vec<u8>), FlowBroke> {
-        self.feed_behind()?;
+    pub fn finish(self) -> Result<(Value, ResultWriter, PictureTally, Vec<u8>), FlowBroke> {
         self.push.finish().map_err(|_| FlowBroke::NotJson)?;
         let Pass { rest, mut writer, tally, out, .. } = self.pass;
         let rest: Value = serde_json::from_slice(&rest).map_err(|_| FlowBroke::NotJson)?;
@@ -242,6 +234,13 @@ impl Pass {
         }
         self.rest.extend_from_slice(text);
         Ok(())
+    }
+
+    /// Entries that are open have left, and are nowhere in `out` any more.
+    fn all_left(&mut self) {
+        for place in [&mut self.entry, &mut self.drawn].into_iter().flatten() {
+            *place = None;
+        }
     }
 
     /// Whether we are at this place.
@@ -419,17 +418,25 @@ mod tests {
         BASE64_STANDARD.encode(bytes)
     }
 
-    fn passed(
-        layout: &'static Layout,
-        text: &str,
-        asked: u64,
-        piece: usize,
-        hurry: bool,
-    ) -> (Value, PictureTally, Value) {
+    fn flow(layout: &'static Layout, asked: u64) -> PictureFlow {
         let writer = ResultWriter::new(ResultStyle::Object, 7, PictureFacts::default());
-        let mut out = Vec::new();
-        writer.begin(&mut out);
-        let mut flow = PictureFlow::new(layout, writer, PictureTally { asked, ..PictureTally::default() });
+        PictureFlow::new(layout, writer, PictureTally { asked, ..PictureTally::default() })
+    }
+
+    /// The result, its tally, and the rest of the provider's answer.
+    type Ended = (Value, PictureTally, Value);
+
+    /// What has become of an answer, of whose result so much has left already.
+    fn ended(mut out: Vec<u8>, flow: PictureFlow) -> Ended {
+        let (rest, writer, tally, last) = flow.finish().expect("an answer");
+        out.extend_from_slice(&last);
+        writer.end(&mut out, &tally);
+        (serde_json::from_slice(&out).expect("JSON"), tally, rest)
+    }
+
+    fn passed(layout: &'static Layout, text: &str, asked: u64, piece: usize, hurry: bool) -> Ended {
+        let (mut flow, mut out) = (flow(layout, asked), Vec::new());
+        flow.writer().begin(&mut out);
         for piece in text.as_bytes().chunks(piece) {
             if hurry {
                 out.extend_from_slice(&flow.pass(Bytes::copy_from_slice(piece)).expect("an answer"));
@@ -437,10 +444,7 @@ mod tests {
                 flow.feed(piece).expect("an answer");
             }
         }
-        let (rest, writer, tally, last) = flow.finish().expect("an answer");
-        out.extend_from_slice(&last);
-        writer.end(&mut out, &tally);
-        (serde_json::from_slice(&out).expect("JSON"), tally, rest)
+        ended(out, flow)
     }
 
     #[test]
@@ -452,10 +456,7 @@ mod tests {
                 answer[200] = b'*';
             }
             let answer = Bytes::from(answer);
-            let writer = ResultWriter::new(ResultStyle::Object, 7, PictureFacts::default());
-            let tally = PictureTally { asked: 1, ..PictureTally::default() };
-            let mut flow = PictureFlow::new(&OPENAI, writer, tally);
-            let mut as_they_came = 0;
+            let (mut flow, mut as_they_came) = (flow(&OPENAI, 1), 0);
             for at in (0..answer.len()).step_by(50) {
                 let piece = answer.slice(at..answer.len().min(at + 50));
                 let out = flow.pass(piece.clone()).expect("an answer");
@@ -466,6 +467,46 @@ mod tests {
             assert_eq!(copied, if foreign { 4 } else { 3 });
             let (_, _, tally, _) = flow.finish().expect("an answer");
             assert_eq!((tally.delivered, tally.broken), (u64::from(!foreign), u64::from(foreign)));
+        }
+    }
+
+    #[test]
+    fn a_picture_is_counted_with_its_last_letter() {
+        let text = json!({ "data": [{ "b64_json": png(1) }, { "b64_json": png(2) }] }).to_string();
+        for size in 1..text.len() {
+            let (mut flow, mut out, mut came) = (flow(&OPENAI, 2), Vec::new(), 0);
+            flow.writer().begin(&mut out);
+            for piece in text.as_bytes().chunks(size) {
+                came += piece.len();
+                out.extend_from_slice(&flow.pass(Bytes::copy_from_slice(piece)).expect("an answer"));
+                let counted = text.match_indices("\"}").filter(|(quote, _)| *quote < came).count();
+                assert_eq!(flow.tally().delivered, counted as u64, "{came} bytes in pieces of {size}");
+                // Its entry ends with it, for whoever asks before the next piece.
+                if size % 2 == 0 {
+                    out.extend_from_slice(&flow.take());
+                    let ended = text[..came].matches("\"}").count();
+                    assert_eq!(out.windows(2).filter(|two| two == b"\"}").count(), ended, "{came} by {size}");
+                }
+            }
+            let (ours, tally, _) = ended(out, flow);
+            assert_eq!((&ours["data"][1]["b64_json"], tally.delivered), (&json!(png(2)), 2), "pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn what_follows_letters_that_leave_is_taken_back_alone() {
+        let cut = &png(3)[..200];
+        for (first, second, shown) in [(png(1).as_str(), cut, 1), (cut, png(1).as_str(), 2), (cut, cut, 1)] {
+            let text = json!({ "data": { "image_base64": [first, second] } }).to_string();
+            let (mut flow, mut out) = (flow(&LIST, 2), Vec::new());
+            flow.writer().begin(&mut out);
+            for piece in [&text[..150], &text[150..]] {
+                out.extend_from_slice(&flow.pass(Bytes::copy_from_slice(piece.as_bytes())).expect("an answer"));
+            }
+            let (ours, tally, _) = ended(out, flow);
+            let entries = ours["data"].as_array().expect("a list");
+            assert_eq!((entries.len(), &entries[0]["b64_json"]), (shown, &json!(first)));
+            assert_eq!((tally.delivered + tally.broken, tally.warnings.len()), (2, usize::from(first == cut)));
         }
     }
 
@@ -529,8 +570,7 @@ mod tests {
         bytes.resize(50 << 20, 7);
         bytes.extend_from_slice(b"\0\0\0\0IEND\xaeB`\x82");
         let letters = BASE64_STANDARD.encode(&bytes);
-        let writer = ResultWriter::new(ResultStyle::Object, 7, PictureFacts::default());
-        let mut flow = PictureFlow::new(&OPENAI, writer, PictureTally { asked: 1, ..PictureTally::default() });
+        let mut flow = flow(&OPENAI, 1);
         let (piece, mut most, mut passed) = (64 << 10, 0, 0);
         flow.feed(b"{\"data\":[{\"b64_json\":\"").expect("an answer");
         for part in letters.as_bytes().chunks(piece) {
@@ -545,13 +585,7 @@ mod tests {
 
     #[test]
     fn what_is_no_json_or_endless_ends() {
-        let flow = || {
-            PictureFlow::new(
-                &OPENAI,
-                ResultWriter::new(ResultStyle::Object, 0, PictureFacts::default()),
-                PictureTally::default(),
-            )
-        };
+        let flow = || flow(&OPENAI, 0);
         assert_eq!(flow().feed(b"<html>"), Err(FlowBroke::NotJson));
         let mut long = flow();
         assert_eq!(long.feed(b"{\"a\":\""), Ok(()));

@@ -1,19 +1,25 @@
 //! Reports of usage of several requests that were made for one: their sum, in the provider's own
 //! words.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
-/// The longest report that is kept.
+/// The longest report that is read, and the longest sum. Lists are compared entry by entry, so a
+/// long one would take long.
 const LONGEST: usize = 4_096;
 /// Digits behind the point that a sum keeps.
 const PLACES: usize = 12;
 
-/// All reports as one. What is no number stays as the first one says it; what is no JSON is left
-/// out, and a sum that is too long is none.
+/// All reports as one. What is no number stays as the first one says it; what is no JSON or too
+/// long is left out, and a sum that is too long is none.
 pub fn added_usage(reports: &[String]) -> Option<String> {
-    let read = reports.iter().filter_map(|report| serde_json::from_str(report).ok());
-    let text = read.reduce(added)?.to_string();
-    (text.len() <= LONGEST).then_some(text)
+    let short = reports.iter().filter(|report| report.len() <= LONGEST);
+    let mut read = short.filter_map(|report| serde_json::from_str(report).ok());
+    let sum = read.try_fold(Value::Null, |sum, report| Some(added(sum, report)).filter(fits))?;
+    (!sum.is_null()).then(|| sum.to_string())
+}
+
+fn fits(sum: &Value) -> bool {
+    sum.to_string().len() <= LONGEST
 }
 
 fn added(one: Value, other: Value) -> Value {
@@ -26,29 +32,37 @@ fn added(one: Value, other: Value) -> Value {
             }
             Value::Object(sum)
         }
-        // Entries of a list are of the same kind when all of them that is no number is the same.
-        (Value::Array(mut sum), Value::Array(more)) => {
-            for value in more {
-                match sum.iter_mut().find(|known| kind(known) == kind(&value)) {
-                    Some(known) => *known = added(known.take(), value),
-                    None => sum.push(value),
-                }
-            }
-            Value::Array(sum)
-        }
+        (Value::Array(sum), Value::Array(more)) => Value::Array(added_lists(sum, more)),
         (Value::Null, other) => other,
         (one, _) => one,
     }
 }
 
-/// An entry without its numbers.
-fn kind(value: &Value) -> Value {
-    match value {
-        Value::Number(_) => Value::Null,
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (name.clone(), kind(value))).collect::<Map<_, _>>())
+/// Each entry is added to the first one of its kind that no other entry of its list was added to:
+/// bare numbers by their places.
+fn added_lists(mut sum: Vec<Value>, more: Vec<Value>) -> Vec<Value> {
+    let mut free = vec![true; sum.len()];
+    for value in more {
+        match (0..free.len()).find(|at| free[*at] && are_alike(&sum[*at], &value)) {
+            Some(at) => {
+                free[at] = false;
+                sum[at] = added(sum[at].take(), value);
+            }
+            None => sum.push(value),
         }
-        other => other.clone(),
+    }
+    sum
+}
+
+/// Whether two entries of lists are of the same kind: all of them that is no number is the same.
+fn are_alike(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(_), Value::Number(_)) => true,
+        (Value::Object(one), Value::Object(other)) => {
+            let known = |(name, value): (&String, &Value)| one.get(name).is_some_and(|own| are_alike(own, value));
+            one.len() == other.len() && other.iter().all(known)
+        }
+        _ => one == other,
     }
 }
 
@@ -108,6 +122,17 @@ mod tests {
     }
 
     #[test]
+    fn entries_of_a_list_are_added_one_to_one() {
+        assert_eq!(of(&[json!([1, 2]), json!([3, 4])]), json!([4, 6]));
+        assert_eq!(of(&[json!([1]), json!([2, 3]), json!([4, "x", 5, 6])]), json!([7, 8, "x", 6]));
+        let part = |kind: &str, tokens: u64| json!({ "kind": kind, "tokens": tokens });
+        assert_eq!(
+            of(&[json!([part("a", 1), part("a", 2)]), json!([part("b", 7), part("a", 3), part("a", 4)])]),
+            json!([part("a", 4), part("a", 6), part("b", 7)])
+        );
+    }
+
+    #[test]
     fn costs_are_added_by_their_digits() {
         assert_eq!(of(&[json!({ "cost": 0.1 }), json!({ "cost": 0.2 })]).to_string(), r#"{"cost":0.3}"#);
         assert_eq!(of(&[json!({ "cost": 1e-7 }), json!({ "cost": 2 })]).to_string(), r#"{"cost":2.0000001}"#);
@@ -123,7 +148,14 @@ mod tests {
         assert_eq!(of(&[json!({ "a": null }), json!({ "a": 2 })]), json!({ "a": 2 }));
         assert_eq!(added_usage(&[]), None);
         assert_eq!(added_usage(&["{".into(), "{}".into()]).as_deref(), Some("{}"));
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_read_and_not_kept() {
         let long = |letter: &str| json!({ letter.repeat(3_000): 1 }).to_string();
         assert_eq!(added_usage(&[long("x"), long("y"), "{}".into()]), None, "too long to be kept");
+        let one = json!({ "tokens": 1 }).to_string();
+        let list = json!({ "tokens": 1, "list": vec![1; 500_000] }).to_string();
+        assert_eq!(added_usage(&[list.clone(), one.clone(), list, one]).as_deref(), Some(r#"{"tokens":2}"#));
     }
 }

@@ -1,7 +1,11 @@
 //! Pictures as events, with previews and without.
 
 use super::*;
+use crate::dialects::scripted::{Scripted, Written};
 use crate::house::{error_of, events};
+use crate::watch::HANG;
+use std::sync::Arc;
+use tokio::sync::Notify;
 
 async fn stream(house: &House, model: &str, prompt: &str, more: Value) -> (String, UsageRow) {
     let mut body = asked(model, prompt, &more);
@@ -54,6 +58,41 @@ async fn makers_without_streams_are_streamed_by_us() {
     // A provider that was asked for a stream and answers at once.
     let (text, row) = stream(&house, "pictures", "[[sim:whole]]", json!({})).await;
     assert_eq!((kinds(&text), row.charge.nano()), (vec!["image_generation.completed".to_owned()], EACH));
+}
+
+const SCRIPTED: &str = r#"
+[model."scripted-pictures"]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { base64_only = true }
+route = [{ provider = "script", upstream_model = "any" }]
+"#;
+
+/// All that is large comes in one answer, of which the second half is late.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_ends_with_its_picture() {
+    let picture =
+        [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01", &[7; 900 << 10][..], b"\0\0\0\0IEND\xaeB`\x82"].concat();
+    let entry = json!({ "b64_json": BASE64_STANDARD.encode(picture) });
+    let late = Arc::new(Notify::new());
+    let answer = Written::json(json!({ "created": 1, "data": [entry, entry] })).waits_after("\"}", late.clone());
+    let config = Scripted::start(vec![answer]).await.config("openai");
+    let house = House::with(Plan { catalog: SCRIPTED, config, ..Plan::default() }).await;
+    let body = asked("scripted-pictures", "cats", &json!({ "n": 2, "stream": true }));
+    let mut reply = post(&house, "/v1/images/generations", &body).send().await.expect("a reply");
+    let call = call_id(&reply);
+    let mut text = Vec::new();
+    while !text.ends_with(b"}\n\n") {
+        let piece = tokio::time::timeout(HANG, reply.chunk()).await.expect("the end of the first event");
+        text.extend_from_slice(&piece.expect("a piece").expect("more"));
+    }
+    late.notify_one();
+    text.extend_from_slice(&reply.bytes().await.expect("the rest"));
+    let text = String::from_utf8(text).expect("text");
+    assert_eq!((kinds(&text).len(), house.row(call).await.charge.nano()), (2, 2 * EACH));
+    assert!(events(&text).iter().all(|event| event["b64_json"] == entry["b64_json"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
