@@ -178,7 +178,8 @@ fn check_one(record: &Record, rows: &HashMap<String, Value>, sent: &Sent) {
         // Its fate was not known: that of a video is shown by its task. Pictures and songs were cut
         // off with their gateway, or their hold was not durable in time; they are free.
         seen @ Seen::Failed { call, .. } if seen.is_unknown() => {
-            let charge = rows.get(call).map_or(0, |row| amount(row, "charge_nano_usd"));
+            let row = if sent.calls.contains_key(call) { Some(row_of(call)) } else { rows.get(call) };
+            let charge = row.map_or(0, |row| amount(row, "charge_nano_usd"));
             let free = record.kind.is_begun_once() && charge == 0;
             assert!(record.kind.is_video() || free, "{record:?} was charged {charge}");
         }

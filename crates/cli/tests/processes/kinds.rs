@@ -15,8 +15,9 @@ pub const USD: &str = "100000";
 /// One call that brings social data, in nano-USD.
 pub const SOCIAL: i64 = 2_000_000;
 
-/// Songs have a maker of their own. So have pictures that are tasks: one that was too slow is not
-/// begun again under its key, so that there is time enough, also on a busy machine.
+/// Songs have a maker of their own. So have pictures that are tasks, and those that are asked for
+/// again under their key: one that was too slow is not begun again, so that there is time enough,
+/// also on a busy machine.
 const MAKERS: &str = r#"
 [provider.minimax]
 kind = "minimax"
@@ -33,6 +34,12 @@ first_byte_time = "120s"
 idle_time = "120s"
 poll_every = "500ms"
 requests_per_second = 1000
+[provider.artist]
+kind = "openai"
+base_url = "{sim}/v1"
+secret_env = "SIM_SECRET"
+first_byte_time = "120s"
+idle_time = "120s"
 "#;
 
 /// Nothing stands in the way of social data but what happens to the gateways.
@@ -50,8 +57,8 @@ pub fn plan<'a>() -> Plan<'a> {
     Plan { usd: USD, top: tasks::TASKS, catalog: &CATALOG, limits: MAKERS, social: OPEN, ..Plan::default() }
 }
 
-/// Pictures that their maker begins as tasks, and pictures that are changed; orders of documents
-/// and decisions, which cost what is read.
+/// Pictures that their maker begins as tasks, pictures that may take long, and pictures that are
+/// changed; orders of documents and decisions, which cost what is read.
 const MORE: &str = r#"
 [model."painted"]
 type = "image"
@@ -61,13 +68,21 @@ price = { per_call = 40_000 }
 image = { time = "120s" }
 route = [{ provider = "painter", upstream_model = "kling-v2-1" }]
 
+[model."drawn"]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { base64_only = true }
+route = [{ provider = "artist", upstream_model = "sim-image-new" }]
+
 [model."retouched"]
 type = "image"
 supported_endpoint_types = ["image-generation"]
 billing_unit = "per_call"
 price = { per_call = 40_000 }
 image = { base64_only = true, edit_images = 1 }
-route = [{ provider = "sim", upstream_model = "sim-image-new" }]
+route = [{ provider = "artist", upstream_model = "sim-image-new" }]
 
 [model."rank"]
 type = "rerank"
@@ -276,7 +291,7 @@ impl Kind {
             Kind::KeyedSocialSlow => ("keyed social", Tool("slow+think_ms=200"), Persists),
             Kind::Picture => ("picture", Picture("pictures", "ok"), Once),
             Kind::LargePicture => ("picture", Picture("pictures", "kb=2000"), Once),
-            Kind::KeyedPicture => ("keyed picture", Picture("pictures", "ok"), Persists),
+            Kind::KeyedPicture => ("keyed picture", Picture("drawn", "ok"), Persists),
             Kind::Edit => ("edit", Edit("ok"), Once),
             Kind::KeyedEdit => ("keyed edit", Edit("ok"), Persists),
             Kind::Painted => ("painted picture", Picture("painted", "ok"), Once),

@@ -1,7 +1,7 @@
 //! How tests wait: what hangs, fails with words, and on every machine.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tollgate_sim::Sim;
 
 /// Nothing that works takes so long, however busy the machine is.
@@ -27,6 +27,15 @@ impl Watch {
             }
         });
         Self { _end: sender }
+    }
+}
+
+/// Waits until this has happened.
+pub async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !done().await {
+        assert!(began.elapsed() < HANG, "{what} did not happen");
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

@@ -243,6 +243,15 @@ mod tests {
         [Some(own), less, Some(Level::baseline())].into_iter().flatten().collect()
     }
 
+    /// Also where no processor has registers that are wide enough to use it.
+    #[test]
+    fn the_table_of_bytes_has_the_letters_and_nothing_else() {
+        for byte in 0..128_u8 {
+            let is_letter = STANDARD.as_str().as_bytes().contains(&byte);
+            assert_eq!(BY_BYTE[usize::from(byte)], if is_letter { 0 } else { UPPER_BIT }, "{byte}");
+        }
+    }
+
     #[test]
     fn letters_are_known_wherever_they_stand() {
         let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

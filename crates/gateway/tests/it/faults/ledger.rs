@@ -4,6 +4,7 @@
 use super::{FUNDED, answered, free, paid, rows, videos};
 use crate::engine::Engine;
 use crate::house::{House, Plan, call_id, chat, error_of, streamed};
+use crate::watch::until;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tollgate_catalog::Money;
@@ -24,14 +25,6 @@ pub fn locked_file(house: &House, name: &str) -> rusqlite::Connection {
     blocker.busy_timeout(Duration::from_secs(5)).expect("patience");
     blocker.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
     blocker
-}
-
-pub async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
-    let began = Instant::now();
-    while !done().await {
-        assert!(began.elapsed() < crate::watch::HANG, "{what} did not happen");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 pub async fn the_ledger_is_down() {

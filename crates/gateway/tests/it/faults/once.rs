@@ -1,9 +1,10 @@
 //! What is begun once and cut off in the middle, in every way that leaves nobody with its answer:
 //! whoever repeats the key is told so, and the maker is asked once.
 
-use super::ledger::{locked, until};
+use super::ledger::locked;
 use super::{FUNDED, rows};
 use crate::house::{House, Plan, error_of};
+use crate::watch::until;
 use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -74,19 +75,21 @@ async fn begun_once(house: &House, path: &str, body: &Value, sent: usize) {
     for _ in 0..2 {
         unknown(keyed(house, path, body).send().await.expect("a reply"), &what).await;
     }
-    let made = house.sim.received().iter().filter(|one| one.method == "POST").count();
-    assert_eq!((made, house.available().await), (sent, FUNDED), "{what}");
+    assert_eq!((begun_so_far(house), house.available().await), (sent, FUNDED), "{what}");
     let rows = rows(house).await;
     assert!(rows.len() == sent && rows.iter().all(|row| row.charge.is_zero()), "{what}: {rows:?}");
 }
 
+/// What makers were asked to begin; questions about their tasks are not counted.
+fn begun_so_far(house: &House) -> usize {
+    house.sim.received().iter().filter(|one| one.method == "POST").count()
+}
+
 /// A call that waits for its maker.
-async fn begun(house: &House, path: &str, body: &Value) -> JoinSet<Result<Response, reqwest::Error>> {
-    let sent = house.sim.received().len();
-    let call = JoinSet::from_iter([keyed(house, path, body).send()]);
-    while house.sim.received().len() == sent {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+async fn begun(house: &House, request: reqwest::RequestBuilder) -> JoinSet<Result<Response, reqwest::Error>> {
+    let before = begun_so_far(house);
+    let call = JoinSet::from_iter([request.send()]);
+    until("the beginning", async || begun_so_far(house) > before).await;
     call
 }
 
@@ -102,7 +105,7 @@ pub async fn a_stop_while_media_are_made() {
             true => serde_json::from_str(&body.to_string().replace("sim:hang", "sim:poll_hang")).expect("JSON"),
             false => body,
         };
-        let call = begun(&house, path, &body).await;
+        let call = begun(&house, keyed(&house, path, &body)).await;
         let (reply, ()) = tokio::join!(answer(call), house.restart());
         unknown(reply, path).await;
         assert_eq!(house.running().recovered, Default::default(), "{path}: it was settled before the exit");
@@ -119,12 +122,8 @@ pub async fn a_stop_while_media_are_made() {
         ("/v1/images/generations", json!({ "model": "pictures", "prompt": "[[sim:hang]]" }), "charge_state_unknown"),
         ("/v1/audio/speech", json!({ "model": "voice", "input": "[[sim:hang]]", "voice": "v" }), "server_draining"),
     ] {
-        let sent = house.sim.received().len();
         let request = house.http.post(house.url(path)).bearer_auth(&house.key).json(&body);
-        let call = JoinSet::from_iter([request.send()]);
-        while house.sim.received().len() == sent {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
+        let call = begun(&house, request).await;
         let (reply, ()) = tokio::join!(answer(call), house.restart());
         let error = error_of(reply).await.1;
         assert_eq!(error["code"], code, "{path}: {error}");
@@ -133,12 +132,12 @@ pub async fn a_stop_while_media_are_made() {
 }
 
 /// It has begun to pass, and breaks off: by its maker, by a stop, or by its maker after the client
-/// has left.
+/// has left. A reset could take away what was not read yet, and with it the beginning.
 pub async fn media_break_off_on_their_way() {
     let mut house = house(Plan { config: HURRIED.to_owned(), ..Plan::default() }).await;
     let song = |marker: &str| json!({ "model": "songs", "prompt": marker, "instrumental": true });
     let path = "/v1/music/generations";
-    let body = song("[[sim:cut ms=60000]]");
+    let body = song("[[sim:cut ms=60000 cut=fin]]");
     let reply = keyed(&house, path, &body).send().await.expect("a reply");
     assert_eq!(reply.status(), 200);
     assert!(reply.bytes().await.is_err(), "the transfer is broken off");
@@ -149,13 +148,12 @@ pub async fn media_break_off_on_their_way() {
     let rest = async { while let Ok(Some(_)) = reply.chunk().await {} };
     tokio::join!(rest, house.restart());
     begun_once(&house, path, &body, 2).await;
-    // A preview is there, and no picture: its client hangs up, and then its maker. A reset could
-    // take away what was not read yet, and with it the preview.
+    // A preview is there, and no picture: its client hangs up, and then its maker.
     let path = "/v1/images/generations";
     let body =
         json!({ "model": "previewed", "prompt": "[[sim:cut kb=120 cut=fin]]", "stream": true, "partial_images": 2 });
     house.sim.shut(path);
-    let call = begun(&house, path, &body).await;
+    let call = begun(&house, keyed(&house, path, &body)).await;
     drop(call);
     house.sim.open();
     begun_once(&house, path, &body, 3).await;
@@ -175,7 +173,8 @@ pub async fn the_ledger_is_slow_over_a_picture() {
     until("the recovery", async || house.running().app.store.ready()).await;
     unknown(reply, path).await;
     begun_once(&house, path, &body, 1).await;
-    assert_eq!(rows(&house).await[0].reason, "hold_not_durable");
+    let row = rows(&house).await.remove(0);
+    assert_eq!((row.reason.as_str(), row.status), ("hold_not_durable", 504), "as its client was told");
 }
 
 pub async fn a_handler_panics_over_a_picture() {

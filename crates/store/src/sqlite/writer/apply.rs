@@ -495,7 +495,7 @@ impl<'a> UsageInsert<'a> {
         }
     }
 
-    fn hash(&self) -> Hash {
+    pub fn hash(&self) -> Hash {
         self.decided().hash(&self.facts().hash())
     }
 }

@@ -47,6 +47,48 @@ fn hashed(ends: &[&CloseOp], batch: &mut HashBatch) -> Vec<(CallId, Hash)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::limits::Used;
+    use crate::call::{Ending, UsageFacts};
+    use crate::ids::{AccountId, KeyId};
+    use crate::ledger::{Pots, Settlement};
+    use crate::sqlite::writer::ops::Spent;
+
+    /// One of several ends, no two of which have rows of the same length.
+    fn end(number: u8) -> Op {
+        let (account, key) = (AccountId([number; 16]), KeyId([number; 16]));
+        let model = "m".repeat(usize::from(number) * 9);
+        Op::Close(Box::new(CloseOp {
+            call: CallId([number; 16]),
+            account,
+            key,
+            at: 7,
+            ending: Ending::Answered,
+            reason: String::new(),
+            held: Pots { trial: 0, paid: 9 },
+            counted: Used::default(),
+            settlement: Settlement { take: Pots { trial: 0, paid: number.into() }, ..Settlement::default() },
+            extend_lots: Vec::new(),
+            lot_moves: Vec::new(),
+            spent: Spent::default(),
+            price_id: [3; 16],
+            row: UsageFacts::unanswered(key, 5, 6, "/v1".into(), model),
+            idem: None,
+            task: None,
+        }))
+    }
+
+    /// Beside each other or one after the other, whichever this processor does: eleven fill its
+    /// registers once, and then in part.
+    #[test]
+    fn hashes_that_are_computed_together_are_those_of_the_rows() {
+        let ops: Vec<Op> = (1..=11).map(end).collect();
+        let mut hashes = RowHashes::of(&ops);
+        for op in &ops {
+            let Op::Close(end) = op else { continue };
+            assert_eq!(hashes.take(end.call), Some(UsageInsert::of(end).hash()), "{:?}", end.call);
+        }
+        assert!(hashes.0.is_empty());
+    }
 
     #[test]
     fn only_the_next_end_gets_the_hash_that_is_next() {

@@ -4,8 +4,8 @@
 use super::RunHouse;
 use crate::engine::Engine;
 use crate::house::{Plan, second};
+use crate::watch::until;
 use serde_json::{Value, json};
-use std::time::Duration;
 use tollgate_gateway::workers::reload::reload;
 use tollgate_store::RunId;
 
@@ -17,9 +17,7 @@ async fn under_way(house: &RunHouse) -> String {
     let waited = house.house.sim.waited();
     house.house.sim.shut(CHAT);
     let id = house.begin(SLUG, json!({ "article": "Rain." })).await;
-    while house.house.sim.waited() == waited {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("the first step", async || house.house.sim.waited() > waited).await;
     id
 }
 
@@ -69,9 +67,8 @@ async fn a_lease_that_is_lost_buys_nothing_twice() {
         let run: RunId = id.parse().expect("an id");
         let before = store.any_run(run).await.expect("read").expect("a run").fence;
         house.house.clock.pass(31_000);
-        while store.any_run(run).await.expect("read").expect("a run").fence == before {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        let fence = async || store.any_run(run).await.expect("read").expect("a run").fence;
+        until("somebody else", async || fence().await != before).await;
         assert_eq!(house.house.sim.received().len(), sent, "{}: the step is under way already", engine.name);
         house.house.sim.open();
         let run = house.ended(&id).await;
@@ -113,9 +110,7 @@ async fn a_picture_of_which_nobody_knows_is_made_again_only_when_its_owner_says_
     let (drawn, waited) = (asked_for(&house, PICTURES), house.house.sim.waited());
     house.house.sim.shut(PICTURES);
     let id = house.begin(STORYBOARD, json!({ "storyline": "A boat leaves.", "shots": 1 })).await;
-    while house.house.sim.waited() == waited {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("the picture", async || house.house.sim.waited() > waited).await;
     // The stop has no time for it.
     house.house.restart().await;
     house.house.sim.open();
@@ -129,23 +124,16 @@ async fn a_picture_of_which_nobody_knows_is_made_again_only_when_its_owner_says_
     assert_eq!(status, 200);
     // The next wish is heard when the run rests again.
     let again = json!({ "resubmit": true });
-    loop {
+    until("the next wish", async || {
         let sent = asked_for(&house, PICTURES);
         let (status, reply) = house.ask(&resume, &again).await;
         assert_eq!(sent, drawn + 1, "it is looked for, and not sent again");
-        match status {
-            200 => break,
-            _ => assert_eq!(status, 409, "{reply}"),
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    let run = loop {
-        let run = house.ended(&id).await;
-        if run["status"] != "stopped" {
-            break run;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    };
+        assert!(status == 200 || status == 409, "{reply}");
+        status == 200
+    })
+    .await;
+    until("another end", async || house.ended(&id).await["status"] != "stopped").await;
+    let run = house.ended(&id).await;
     assert_eq!((&run["status"], calls(&run)), (&json!("completed"), vec![1, 2, 1]), "{run:#}");
     assert_eq!(asked_for(&house, PICTURES), drawn + 2);
     assert!(run["charged_nano_usd"].as_i64() <= run["max_cost_nano_usd"].as_i64(), "{run:#}");
