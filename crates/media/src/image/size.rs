@@ -2,6 +2,7 @@
 //! `2K`; providers want one of these. What a price goes by is the text that was understood and the
 //! class, which is defined here and nowhere else.
 
+use std::fmt;
 use tollgate_wire::Problem;
 
 /// The class of a size, by its number of pixels.
@@ -79,6 +80,12 @@ impl Ratio {
     }
 }
 
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.0, self.1)
+    }
+}
+
 fn divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a.max(1) } else { divisor(b, a % b) }
 }
@@ -97,6 +104,9 @@ impl Shape {
     /// From `size`, `aspect_ratio` and `resolution`, which may say parts of it. `None`: nothing is
     /// said.
     pub fn read(size: Option<&str>, ratio: Option<&str>, resolution: Option<&str>) -> Result<Option<Shape>, Problem> {
+        let auto = |text: &&str| text.trim().eq_ignore_ascii_case(AUTO);
+        // A part that is said is not left to the provider.
+        let size = size.filter(|text| !(auto(text) && (ratio.is_some() || resolution.is_some())));
         let mut shape = match size {
             None => None,
             Some(text) => Some(Shape::of(text).ok_or_else(|| Problem::wrong("size", SIZE))?),
@@ -124,7 +134,7 @@ impl Shape {
     /// One text.
     pub fn of(text: &str) -> Option<Shape> {
         let plain = text.trim().to_ascii_lowercase();
-        if plain == "auto" {
+        if plain == AUTO {
             return Some(Shape { text: plain, pixels: None, ratio: None, class: None });
         }
         if let Some(class) = SizeClass::read(&plain) {
@@ -145,14 +155,16 @@ impl Shape {
     }
 
     fn of_ratio(ratio: Ratio) -> Shape {
-        Shape { text: format!("{}:{}", ratio.0, ratio.1), pixels: None, ratio: Some(ratio), class: None }
+        Shape { text: ratio.to_string(), pixels: None, ratio: Some(ratio), class: None }
     }
 
     pub fn is_auto(&self) -> bool {
-        self.text == "auto"
+        self.text == AUTO
     }
 }
 
+/// As the provider likes it.
+const AUTO: &str = "auto";
 const SIZE: &str = "a size such as `1024x1024`, a class (`1K`, `2K`, `4K`), a ratio (`16:9`) or `auto`";
 
 #[cfg(test)]
@@ -213,6 +225,15 @@ mod tests {
         let word = read(Some("4K"), Some("1:1"), None).expect("read").expect("a shape");
         assert_eq!((word.text.as_str(), word.ratio), ("4K", Some(Ratio(1, 1))));
         assert_eq!(read(None, None, None), Ok(None));
+        for (ratio, resolution, text) in [
+            (None, None, "auto"),
+            (Some("16:9"), None, "16:9"),
+            (None, Some("2k"), "2K"),
+            (Some("16:9"), Some("2k"), "16:9"),
+        ] {
+            let shape = read(Some(" Auto"), ratio, resolution).expect("read").expect("a shape");
+            assert_eq!(shape.text, text, "what is said is not left to the provider");
+        }
         for (size, ratio, resolution, field) in [
             (Some("1024x1024"), Some("16:9"), None, "aspect_ratio"),
             (Some("1024x1024"), None, Some("4K"), "resolution"),

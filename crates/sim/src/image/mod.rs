@@ -138,6 +138,7 @@ pub(crate) async fn answer(
     let half = || Bytes::copy_from_slice(&body.as_bytes()[..body.len() / 2]);
     let steps = match job.choice.name {
         "hang" => return std::future::pending().await,
+        "huge" => much(&body, job.choice.number("mib", 20)),
         "lost" => vec![Step::Cut { reset: true }],
         "cut" => {
             let most = usize::try_from(job.choice.number("kb", 1)).unwrap_or(0) * 1024;
@@ -171,6 +172,20 @@ pub(crate) async fn answer(
     }
     reply
 }
+
+/// An answer whose first picture is so long. Nobody holds all of it: its middle is one piece, sent
+/// again and again.
+fn much(body: &str, mib: u64) -> Vec<Step> {
+    static LETTERS: [u8; 64 << 10] = [b'x'; 64 << 10];
+    // Behind letters that say what kind of picture it is, and as many as whole bytes have.
+    let place = body.find(LETTERS_BEGIN).map_or(0, |at| at + LETTERS_BEGIN.len() + 64);
+    let (begin, end) = body.split_at(place.min(body.len()));
+    let piece = |text: &str| Step::Send(Bytes::copy_from_slice(text.as_bytes()));
+    vec![piece(begin), Step::Repeat(Bytes::from_static(&LETTERS), mib << 4), piece(end)]
+}
+
+/// What the letters of a picture stand behind.
+const LETTERS_BEGIN: &str = "\"b64_json\":\"";
 
 impl Job {
     /// What a prompt asks for, at its turn.

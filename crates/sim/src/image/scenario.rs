@@ -23,6 +23,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("packed", "the answer is compressed"),
     ("hang", "no answer for ever"),
     ("cut", "the connection breaks inside the answer, behind `kb` kilobytes; with `cut=fin` it is closed, not reset"),
+    ("huge", "`mib` MiB of letters, the same ones again and again inside the first picture"),
     ("jpeg", "pictures of another kind than their names say"),
     ("link", "links that answer as `code` says: 404, 403, html, huge"),
     ("one_choice", "DashScope: all pictures in one list of one choice"),
@@ -37,7 +38,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("turns", "each request of this prompt plays the next scenario of the list `of`, over and over"),
 ];
 
-const KEYS: &str = "fail code made kb n of cut";
+const KEYS: &str = "fail code made kb mib n of cut";
 
 /// A scenario with its options.
 #[derive(Clone, Debug)]

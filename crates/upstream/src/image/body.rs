@@ -5,7 +5,7 @@ use super::ImageJob;
 use crate::{Payload, PayloadPart, SpooledFile};
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use tollgate_media::image::{PictureKind, PictureSource};
+use tollgate_media::image::{PictureKind, PictureSource, Shape};
 use tollgate_wire::{Problem, SizeMembers};
 
 /// A picture of a form.
@@ -66,13 +66,7 @@ pub(crate) fn put_size(body: &mut Map<String, Value>, job: &ImageJob<'_>, member
     let Some(shape) = &job.plan.shape else { return Ok(()) };
     let pixels = || shape.pixels.ok_or_else(|| Problem::wrong("size", "in pixels for this model, such as 1024x1024"));
     match members {
-        SizeMembers::Size => {
-            let ratio = shape.pixels.is_none() && shape.text.contains(':');
-            body.insert(if ratio { "aspect_ratio" } else { "size" }.to_owned(), Value::from(shape.text.as_str()));
-            if ratio && let Some(resolution) = &job.plan.asked.resolution {
-                body.insert("resolution".to_owned(), Value::from(resolution.as_str()));
-            }
-        }
+        SizeMembers::Size => put_words(body, job, shape),
         _ if shape.is_auto() => {}
         SizeMembers::AspectRatio => {
             if let Some(ratio) = shape.ratio {
@@ -95,6 +89,31 @@ pub(crate) fn put_size(body: &mut Map<String, Value>, job: &ImageJob<'_>, member
         }
     }
     Ok(())
+}
+
+/// The caller's own words: a ratio in its own field, beside the class that it may belong to.
+fn put_words(body: &mut Map<String, Value>, job: &ImageJob<'_>, shape: &Shape) {
+    let ratio = shape.ratio.filter(|_| shape.pixels.is_none()).map(|ratio| ratio.to_string());
+    let alone = ratio.as_ref() == Some(&shape.text);
+    if !alone {
+        body.insert("size".to_owned(), Value::from(shape.text.as_str()));
+    }
+    if alone && let Some(resolution) = &job.plan.asked.resolution {
+        body.insert("resolution".to_owned(), Value::from(resolution.as_str()));
+    }
+    body.extend(ratio.map(|ratio| ("aspect_ratio".to_owned(), Value::from(ratio))));
+}
+
+/// The size for a maker that takes classes or pixels, and has no field for a ratio.
+pub(crate) fn class_or_pixels<'p>(shape: &'p Shape, wanted: &str) -> Result<&'p str, Problem> {
+    match shape.ratio.filter(|_| shape.pixels.is_none()) {
+        None => Ok(&shape.text),
+        Some(ratio) if ratio.to_string() == shape.text => Err(Problem::wrong("size", wanted)),
+        Some(_) => {
+            let left_out = "left out for this model; give `size` in pixels, such as `2048x1152`";
+            Err(Problem::wrong("aspect_ratio", left_out))
+        }
+    }
 }
 
 /// Those that a copy of OpenAI with `aspect_ratio` knows.

@@ -4,6 +4,7 @@
 mod client;
 mod faults;
 mod fetch;
+mod image_sizes;
 mod media_requests;
 mod passing;
 mod providers;

@@ -1,7 +1,7 @@
 //! Seedream at Ark: nearly OpenAI's form, one picture a request, entries that may be errors.
 
 use super::video::CODES;
-use crate::image::{ImageJob, ImageMaker, PictureReply, data_links, dropped, json_with_files, usage};
+use crate::image::{ImageJob, ImageMaker, PictureReply, class_or_pixels, data_links, dropped, json_with_files, usage};
 use crate::makers::openai::LAYOUT;
 use crate::video::Asking;
 use crate::video::judge::ProviderError;
@@ -47,10 +47,8 @@ impl ImageMaker for Seedream {
             }
         }
         if let Some(shape) = job.plan.shape.as_ref().filter(|shape| !shape.is_auto()) {
-            if shape.pixels.is_none() && shape.text.contains(':') {
-                return Err(Problem::wrong("size", "`1K`, `2K`, `4K` or pixels such as `2048x2048` for this model"));
-            }
-            body["size"] = json!(shape.text);
+            let wanted = "`1K`, `2K`, `4K` or pixels such as `2048x2048` for this model";
+            body["size"] = json!(class_or_pixels(shape, wanted)?);
         }
         if asked.edit {
             body["image"] = data_links(job, &asked.images).into();

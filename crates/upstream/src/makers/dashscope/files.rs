@@ -248,6 +248,7 @@ mod tests {
         assert!(standing(&json!({})).is_err());
     }
 
+    /// MM33: the right model on the wrong path was called unknown.
     #[test]
     fn models_that_take_files_by_their_address() {
         for (model, by_address) in [

@@ -2,7 +2,7 @@
 //! begin a task that is asked for.
 
 use super::video::CODES;
-use crate::image::{ImageJob, ImageMaker, PictureReply, data_links, dropped, json_with_files, usage};
+use crate::image::{ImageJob, ImageMaker, PictureReply, class_or_pixels, data_links, dropped, json_with_files, usage};
 use crate::video::Asking;
 use crate::video::judge::ProviderError;
 use crate::video::read::{id, path_part};
@@ -32,10 +32,8 @@ impl ImageMaker for QwenImages {
         // The default is four on several models.
         let mut parameters = json!({ "n": job.n });
         if let Some(shape) = job.plan.shape.as_ref().filter(|shape| !shape.is_auto()) {
-            if shape.pixels.is_none() && shape.text.contains(':') {
-                return Err(Problem::wrong("size", "pixels such as `1024x1024` for this model"));
-            }
-            parameters["size"] = json!(shape.text.replace('x', "*"));
+            let size = class_or_pixels(shape, "pixels such as `1024x1024` for this model")?;
+            parameters["size"] = json!(size.replace('x', "*"));
         }
         for name in KNOWN.iter().filter(|name| job.api != TASKS || **name != "negative_prompt") {
             if let Some(value) = asked.others.get(*name) {

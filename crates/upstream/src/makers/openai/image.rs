@@ -2,9 +2,9 @@
 //! form of our own.
 
 use crate::chat::{bearer, post};
-use crate::image::{ImageJob, ImageMaker, PictureReply, put_size, usage};
+use crate::image::{ImageJob, ImageMaker, PictureFile, PictureReply, data_links, json_with_files, put_size, usage};
 use crate::video::Asking;
-use crate::{Fault, FormPayload, Outgoing, Payload, WholeReply, making};
+use crate::{Fault, FormPayload, Outgoing, WholeReply, making};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
@@ -23,16 +23,15 @@ impl ImageMaker for OpenAiImages {
     fn create(&self, asking: &Asking<'_>, job: &ImageJob<'_>) -> Result<Outgoing, Problem> {
         let path = if job.plan.asked.edit { "/images/edits" } else { "/images/generations" };
         let uri = asking.provider.base_url.join(path).map_err(|_| Problem::wrong("model", "reachable"))?;
-        let fields = fields(asking, job)?;
+        let mut fields = fields(asking, job)?;
         let mut request = post(uri, Bytes::new(), job.external_id);
-        if job.files.is_empty() {
-            let mut body = fields;
-            put_links(&mut body, job);
-            *request.body_mut() = Payload::Whole(Value::Object(body).to_string().into());
-        } else {
-            let form = form(&fields, job)?;
+        if let Some(files) = all_files(job) {
+            let form = form(&fields, &files, job.drawn);
             request.headers_mut().insert(CONTENT_TYPE, form.content_type());
             *request.body_mut() = form.payload();
+        } else {
+            put_links(&mut fields, job);
+            *request.body_mut() = json_with_files(&Value::Object(fields), job);
         }
         bearer(&mut request, asking.provider);
         Ok(request)
@@ -41,6 +40,10 @@ impl ImageMaker for OpenAiImages {
     /// Whoever copies OpenAI may know what we do not.
     fn drops(&self, job: &ImageJob<'_>) -> Vec<String> {
         job.plan.asked.imagen.keys().cloned().collect()
+    }
+
+    fn takes_quality(&self) -> bool {
+        true
     }
 
     fn streams(&self) -> bool {
@@ -93,22 +96,33 @@ fn fields(asking: &Asking<'_>, job: &ImageJob<'_>) -> Result<Map<String, Value>,
     Ok(body)
 }
 
-/// Pictures by their links, as OpenAI's JSON form of edits has them.
-fn put_links(body: &mut Map<String, Value>, job: &ImageJob<'_>) {
-    let link = |source: &PictureSource| match source {
-        PictureSource::Link(link) => Some(json!({ "image_url": link })),
-        PictureSource::File(_) => None,
+/// The pictures of a request with the words for them, where there are some and all are files. Where
+/// one of them is a link the others go as links too: a form has files only.
+fn all_files<'j>(job: &ImageJob<'j>) -> Option<Vec<(&'static str, &'j PictureFile)>> {
+    let asked = &job.plan.asked;
+    let images = asked.images.iter().map(|source| ("image", source));
+    let sources = images.chain(asked.mask.iter().map(|source| ("mask", source)));
+    let file = |(word, source): (&'static str, &PictureSource)| match source {
+        PictureSource::File(at) => Some((word, job.files.get(*at)?)),
+        PictureSource::Link(_) => None,
     };
-    if job.plan.asked.edit {
-        body.insert("images".to_owned(), job.plan.asked.images.iter().filter_map(link).collect());
-    }
-    if let Some(mask) = job.plan.asked.mask.as_ref().and_then(link) {
-        body.insert("mask".to_owned(), mask);
-    }
+    sources.map(file).collect::<Option<Vec<_>>>().filter(|files| !files.is_empty())
 }
 
-fn form(fields: &Map<String, Value>, job: &ImageJob<'_>) -> Result<FormPayload, Problem> {
-    let mut form = FormPayload::new(job.drawn);
+/// Pictures by their links, as OpenAI's JSON form of edits has them.
+fn put_links(body: &mut Map<String, Value>, job: &ImageJob<'_>) {
+    let links = |sources: &[PictureSource]| -> Vec<Value> {
+        data_links(job, sources).into_iter().map(|link| json!({ "image_url": link })).collect()
+    };
+    if job.plan.asked.edit {
+        body.insert("images".to_owned(), links(&job.plan.asked.images).into());
+    }
+    let mask = links(job.plan.asked.mask.as_slice()).pop();
+    body.extend(mask.map(|mask| ("mask".to_owned(), mask)));
+}
+
+fn form(fields: &Map<String, Value>, files: &[(&str, &PictureFile)], drawn: [u8; 16]) -> FormPayload {
+    let mut form = FormPayload::new(drawn);
     for (name, value) in fields {
         form = match value {
             Value::String(text) => form.field(name, text),
@@ -116,18 +130,13 @@ fn form(fields: &Map<String, Value>, job: &ImageJob<'_>) -> Result<FormPayload, 
             other => form.field(name, &other.to_string()),
         };
     }
-    let images = &job.plan.asked.images;
-    // One picture and several are spelt differently by those who send them, and so they are here.
-    let name = if images.len() == 1 { "image" } else { "image[]" };
-    let sources = images.iter().map(|source| (name, "image", source));
-    let mask = job.plan.asked.mask.as_ref().map(|source| ("mask", "mask", source));
-    for (at, (name, word, source)) in sources.chain(mask).enumerate() {
-        let PictureSource::File(place) = source else {
-            return Err(Problem::wrong(word, "a file, as the other pictures are"));
-        };
-        let file = job.files.get(*place).ok_or_else(|| Problem::missing(word))?;
+    let several = files.iter().filter(|(word, _)| *word == "image").count() > 1;
+    for (at, (word, file)) in files.iter().enumerate() {
+        // One picture and several are spelt differently by those who send them, and so they are
+        // here.
+        let name = if *word == "image" && several { "image[]" } else { word };
         let file_name = format!("{word}-{at}.{}", file.kind.extension());
         form = form.file(name, &file_name, file.kind.mime(), file.file.part());
     }
-    Ok(form)
+    form
 }

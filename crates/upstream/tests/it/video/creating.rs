@@ -59,7 +59,8 @@ async fn the_planned_body_arrives_with_model_and_our_id() {
     }
 }
 
-/// Files in DashScope's own store are opened only for who says so, wherever in the body they stand.
+/// MM34: files in DashScope's own store are opened only for who says so, wherever in the body they
+/// stand.
 #[tokio::test]
 async fn files_in_the_makers_own_store_are_announced() {
     let stored = "oss://dashscope-instant/sound.mp3";

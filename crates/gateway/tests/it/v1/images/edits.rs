@@ -151,6 +151,37 @@ async fn json_and_forms_say_the_same() {
     }
 }
 
+/// Where one picture is a link and another is not, all of them go as links, in their order.
+#[tokio::test(flavor = "multi_thread")]
+async fn links_and_data_links_may_stand_side_by_side() {
+    let house = house().await;
+    let data = |tag: u8, more: usize| format!("data:image/png;base64,{}", BASE64_STANDARD.encode(picture(tag, more)));
+    // One that is held in memory, and one that lies on disk.
+    let (small, large, link) = (data(1, 0), data(2, 2 << 20), "https://media.example/1.png");
+    for (images, mask) in [
+        (json!([small, link]), Value::Null),
+        (json!([link, large, small]), Value::Null),
+        (json!([small]), json!(link)),
+        (json!([link]), json!(small)),
+        (json!([large, link, small]), json!(small)),
+    ] {
+        house.sim.clear();
+        let body = asked("pictures", "brighter", &json!({ "image": images, "mask": mask }));
+        let reply = post(&house, PATH, &body).send().await.expect("a reply");
+        let call = call_id(&reply);
+        let (status, result) = (reply.status(), reply.json::<Value>().await.expect("JSON"));
+        assert_eq!((status.as_u16(), house.row(call).await.charge.nano()), (200, EACH), "{result}");
+        let seen = house.sim.received().pop().expect("sent");
+        assert_eq!((seen.path.as_str(), seen.header("content-type")), (PATH, Some("application/json")));
+        let sent = seen.json();
+        let as_link = |one: &Value| json!({ "image_url": one });
+        let images: Value = images.as_array().expect("a list").iter().map(as_link).collect();
+        assert!(sent["images"] == images, "the same pictures in the same order");
+        assert!(sent["mask"] == if mask.is_null() { mask } else { as_link(&mask) }, "the same mask");
+    }
+    assert_eq!(house.running().app.spool.budget.used(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn other_makers_get_files_as_data() {
     let house = house().await;
