@@ -1,6 +1,7 @@
 //! What is refused before anything is held, and mistakes in the catalog.
 
 use super::{ask, house, refused, speak};
+use crate::house::error_of;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,6 +48,28 @@ async fn what_the_model_does_not_take_is_refused_before_anything_is_held() {
     assert!(house.all_rows().await.is_empty() && house.sim.received().is_empty());
     // Exactly as many as it takes; each is one, however many bytes it has.
     assert_eq!(speak(&house, &long(1_000)).await.status(), 200);
+}
+
+/// A voice that stands in an address leads nowhere else, and nothing is held to find that out.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_voice_that_leads_elsewhere_is_refused_before_anything_is_held() {
+    let house = house().await;
+    let store = &house.running().app.store;
+    let last = store.last_entry().await.expect("read");
+    for voice in ["../../v1/music", "..", "a/b", "a?output_format=wav_48000", "a#b", "a b"] {
+        let body = json!({ "model": "eleven_multilingual_v2", "input": "x", "voice": voice });
+        let (status, error, _) = refused(&house, &body).await;
+        assert_eq!(
+            (status, error["code"].as_str(), error["param"].as_str()),
+            (400, Some("invalid_parameter"), Some("voice")),
+            "{voice}: {error}"
+        );
+        let url = house.url("/v1/quote?endpoint=/v1/audio/speech");
+        let quote = house.http.post(url).bearer_auth(&house.key).json(&body).send().await.expect("a reply");
+        assert_eq!(error_of(quote).await, (status, error), "a quote says the same");
+    }
+    assert_eq!(store.last_entry().await.expect("read"), last, "nothing was held");
+    assert!(house.all_rows().await.is_empty() && house.sim.received().is_empty());
 }
 
 /// MM38: a field that could cost something is not passed on by nobody's decision.

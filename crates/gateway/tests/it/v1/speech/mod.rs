@@ -6,7 +6,7 @@ mod events;
 mod faults;
 mod makers;
 mod money;
-mod readers;
+pub mod readers;
 
 use crate::house::{House, Plan, call_id, error_of};
 use reqwest::{RequestBuilder, Response};

@@ -5,7 +5,7 @@ use crate::house::call_id;
 use serde_json::json;
 
 /// Resident memory of this process, gateway, simulator and clients together, in KiB.
-fn resident() -> u64 {
+pub fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("a status");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a line");
     line.split_whitespace().nth(1).and_then(|text| text.parse().ok()).expect("a number")
