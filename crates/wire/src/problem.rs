@@ -36,6 +36,11 @@ impl Problem {
         Problem::new(Code::MissingParameter, param, format!("`{param}` is required."))
     }
 
+    /// A file is longer than it may be. Who knows its field says which one.
+    pub fn large_file(most: u64) -> Problem {
+        Problem { code: Code::BodyTooLarge, param: None, message: format!("The file is larger than {most} bytes.") }
+    }
+
     /// The same with another name of the field.
     pub fn about(self, field: &str) -> Problem {
         let message = match &self.param {

@@ -10,6 +10,7 @@ use http::Response;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use tollgate_upstream::{Fault, IncomingBody, PassingUpload, SpooledFile};
+use tollgate_wire::Problem;
 use tollgate_wire::error::Code;
 
 /// What of such a file is in memory at most: what is withheld, what is being sent, and a piece of a
@@ -101,7 +102,7 @@ pub fn too_long(length: u64, most: u64) -> Result<(), Refusal> {
     if length <= most {
         return Ok(());
     }
-    Err(Refusal::new(Code::BodyTooLarge, format!("The file is larger than {most} bytes.")))
+    Err(Problem::large_file(most).into())
 }
 
 impl PassedFile {

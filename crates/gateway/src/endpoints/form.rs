@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use tollgate_upstream::PassingUpload;
+use tollgate_wire::Problem;
 use tollgate_wire::error::Code;
 use tollgate_wire::multipart::{Bad, FormEvent, FormLimits, FormPart, FormReader, PartHead, whole_form};
 
@@ -429,10 +430,7 @@ where
         let Some(part) = reader.open().filter(|_| bad == Bad::TooLong) else { return unreadable(bad) };
         let name = &part.name;
         match part.file_name {
-            Some(_) => {
-                let text = format!("`{name}` is larger than {} bytes.", self.rules.file_bytes);
-                Refusal::about(Code::BodyTooLarge, name, text)
-            }
+            Some(_) => Problem::large_file(self.rules.file_bytes).about(name).into(),
             None => {
                 let text = format!("`{name}` is longer than {} bytes.", self.rules.field_bytes);
                 Refusal::about(Code::InvalidParameter, name, text)

@@ -185,7 +185,7 @@ async fn of_json(
 fn picture_of(file: LinkedFile, field: &str, mask: bool) -> Result<PictureFile, Refusal> {
     let (file, FirstBytes(first)) = file.ok_or_else(|| no_picture(field))?;
     if mask && file.length() > MASK {
-        return Err(Refusal::about(Code::BodyTooLarge, field, format!("`{field}` is larger than {MASK} bytes.")));
+        return Err(Problem::large_file(MASK).about(field).into());
     }
     let kind = picture_kind(&first).ok_or_else(|| no_picture(field))?;
     Ok(PictureFile { file, kind })

@@ -123,7 +123,7 @@ impl FileRules<'_> {
         if let (Some(most), Some(bytes)) = (self.max_bytes, recording.bytes)
             && bytes > most
         {
-            return Err(too_large(most));
+            return Err(Problem::large_file(most).about("file"));
         }
         if let Some(most) = self.max_seconds
             && recording.length.millis() > most.saturating_mul(1_000).saturating_add(PADDING_MS)
@@ -152,11 +152,6 @@ impl FileRules<'_> {
         }
         Ok(())
     }
-}
-
-/// What is said of a file that is too large for its model.
-fn too_large(most: u64) -> Problem {
-    Problem::new(Code::BodyTooLarge, "file", format!("`file` is larger than the {most} bytes that this model takes."))
 }
 
 #[cfg(test)]

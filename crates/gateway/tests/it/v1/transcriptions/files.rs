@@ -58,6 +58,7 @@ async fn a_file_may_have_the_last_byte_that_is_allowed_and_no_more() {
     assert_eq!(house.sim.received().len(), 3);
 }
 
+/// MM25: a file was what its name said.
 #[tokio::test(flavor = "multi_thread")]
 async fn formats_go_by_content_and_never_by_name() {
     let house = house().await;
@@ -95,8 +96,8 @@ async fn formats_go_by_content_and_never_by_name() {
     }
 }
 
-/// Every container that ffmpeg makes, through the endpoint: charged as long as it is, whatever it
-/// declares of itself.
+/// MM25: every container that ffmpeg makes, through the endpoint: charged as long as it is,
+/// whatever it declares of itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_container_is_charged_by_its_packets() {
     let house = house().await;
@@ -144,6 +145,7 @@ async fn charged(house: &House, file: &[u8]) -> u64 {
     row_of(house, &reply).await.counters.seconds
 }
 
+/// MM24: what says of itself that it is endless is measured, or refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_measured_is_refused_and_free() {
     let house = house().await;

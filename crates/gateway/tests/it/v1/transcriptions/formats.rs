@@ -4,6 +4,8 @@ use super::{KIND, SECOND, form, house, post, row_of, sent, transcribe, wav};
 use crate::house::{call_id, error_of};
 use serde_json::{Value, json};
 
+/// MM23: transcripts as text or subtitles brought no usage and were free; seconds that a provider
+/// reported were not read.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_format_and_every_report_of_usage_costs_the_same() {
     let house = house().await;
@@ -60,6 +62,7 @@ async fn each_format_has_its_shape() {
     );
 }
 
+/// MM26: a form that was sent on without its boundary was refused. Ours is a new one.
 #[tokio::test(flavor = "multi_thread")]
 async fn fields_may_stand_in_any_order_and_go_on_with_a_name_of_ours() {
     let house = house().await;

@@ -54,6 +54,8 @@ pub fn begun(house: &House) -> usize {
     house.sim.received().iter().filter(|one| one.path == BEGIN).count()
 }
 
+/// MM33, MM34: each model has a path of its own; a file in the provider's store is announced by a
+/// header, and where that is misspelt the simulated task fails as the real one does.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_recording_goes_to_the_store_and_is_written_down_by_a_task() {
     let house = house().await;

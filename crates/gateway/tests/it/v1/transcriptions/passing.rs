@@ -3,6 +3,7 @@
 
 use super::{CATALOG, SECOND, post, row_of, sent, wav};
 use crate::house::{House, Plan, call_id, error_of};
+use crate::watch::{HANG, until};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use reqwest::Response;
@@ -28,6 +29,14 @@ supported_endpoint_types = ["audio-transcription"]
 billing_unit = "audio_duration"
 price = { input = 360_000_000 }
 transcription = { response_formats = ["json", "text", "verbose_json"], max_bytes = "25MiB", stream = true }
+route = [{ provider = "raw", upstream_model = "whisper-raw" }]
+
+[model."small-ears"]
+type = "asr"
+supported_endpoint_types = ["audio-transcription"]
+billing_unit = "audio_duration"
+price = { input = 360_000_000 }
+transcription = { max_bytes = "2MiB" }
 route = [{ provider = "raw", upstream_model = "whisper-raw" }]
 
 [model."spare-ears"]
@@ -99,16 +108,12 @@ impl Raw {
 
     /// Waits until so many bytes have come.
     pub async fn has(&self, least: usize) {
-        while self.bytes() < least {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until("that many bytes", async || self.bytes() >= least).await;
     }
 
     /// Waits until every connection was closed, and says that none of them had a whole request.
     pub async fn never_had_a_whole_request(&self) {
-        while self.seen.lock().expect("no panic").iter().any(|(_, closed)| !closed) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until("the end", async || self.seen.lock().expect("no panic").iter().all(|(_, closed)| *closed)).await;
         for (bytes, _) in self.seen.lock().expect("no panic").iter() {
             let (body, length) = body_of(bytes).expect("a head");
             assert!(body.len() < length, "{} of {length} bytes", body.len());
@@ -189,9 +194,12 @@ async fn pass_late(house: &House, raw: &Raw, model: &str, file: &[u8]) -> Respon
     let (length, late) = (body.len(), body.len() - (64 << 10));
     let (first, last, acted) = (body.slice(..late), body.slice(late..), raw.acted.clone());
     let last = async move {
-        while !acted.load(Ordering::Acquire) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let acting = async {
+            while !acted.load(Ordering::Acquire) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(HANG, acting).await.expect("what the provider does");
         last
     };
     let pieces = stream::iter([first]).chain(stream::once(last)).map(Ok::<_, std::io::Error>);
@@ -496,6 +504,32 @@ pub async fn an_upload_that_passes_is_refused_at_its_end() {
     assert_eq!((passed.0, &passed.1["param"]), (400, &json!("file")));
     assert!(house.sim.received().is_empty(), "the simulator saw no whole request");
     assert_eq!((house.available().await, house.all_rows().await.len()), (before, rows));
+}
+
+/// Whichever way it takes, and wherever its model stands.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_too_large_is_refused_in_the_same_words_either_way() {
+    let raw = Raw::start(Does::Listen).await;
+    let house = raw.house("10").await;
+    let mut file = wav(100_000);
+    file.resize((2 << 20) + 1, 0);
+    let before: &[(&str, &str)] = &[("model", "small-ears"), ("file", "")];
+    let behind: &[(&str, &str)] = &[("file", ""), ("model", "small-ears")];
+    let mut words = Vec::new();
+    for (kind, boundary, fields) in [(LONG, BOUNDARY, before), (SHORT, "0123", before), (SHORT, "0123", behind)] {
+        let mut body = form_of(boundary, fields, &file);
+        // Without the last line end the file seems to fit when it begins.
+        body.truncate(body.len() - 2);
+        words.push(error_of(post(&house, PATH, kind, body).send().await.expect("a reply")).await);
+        assert_eq!(raw.connections(), 1, "the first of them has passed");
+    }
+    let quote = house.http.post(house.url(&format!("/v1/quote?endpoint={PATH}"))).bearer_auth(&house.key);
+    let stated = json!({ "model": "small-ears", "seconds": 100, "bytes": file.len() });
+    words.push(error_of(quote.json(&stated).send().await.expect("a reply")).await);
+    assert_eq!((words[0].0, &words[0].1["param"]), (413, &json!("file")), "{words:?}");
+    assert!(words.iter().all(|one| *one == words[0]), "{words:#?}");
+    raw.never_had_a_whole_request().await;
+    assert!(house.all_rows().await.is_empty());
 }
 
 pub async fn the_client_leaves_an_upload_that_passes() {

@@ -4,6 +4,7 @@ use super::{KIND, SECOND, form, house, post, row_of, transcribe, wav};
 use crate::house::{call_id, events};
 use tollgate_store::Ending;
 
+/// MM26: `stream` of a transcription was ignored.
 #[tokio::test(flavor = "multi_thread")]
 async fn events_pass_as_they_come_and_cost_what_a_whole_transcript_costs() {
     let house = house().await;
