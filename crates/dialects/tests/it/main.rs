@@ -19,3 +19,4 @@ mod request;
 mod stream;
 mod there_and_back;
 mod usage;
+mod usage_odd;

@@ -19,9 +19,10 @@ fn reply(dialect: Dialect, usage: Value) -> String {
     .to_string()
 }
 
-const SHAPES: [UsageShape; 4] = [UsageShape::Chat, UsageShape::Anthropic, UsageShape::Responses, UsageShape::Gemini];
+pub const SHAPES: [UsageShape; 4] =
+    [UsageShape::Chat, UsageShape::Anthropic, UsageShape::Responses, UsageShape::Gemini];
 
-fn read(shape: UsageShape, text: &str) -> Option<Usage> {
+pub fn read(shape: UsageShape, text: &str) -> Option<Usage> {
     UsageReport::read(shape, text.as_bytes()).as_ref().and_then(UsageReport::usage)
 }
 
@@ -160,6 +161,25 @@ const TABLE: &[(UsageShape, &str, &str)] = &[
         "output_tokens_details":{"image_tokens":490,"text_tokens":10},"total_tokens":550}"#,
         "input 10, image_in 40, output 10, image_out 490",
     ),
+    // Part of the pictures was cached.
+    (
+        UsageShape::Responses,
+        r#"{"input_tokens":100,"input_tokens_details":{"text_tokens":20,"image_tokens":80,"cached_tokens":60,
+        "cached_tokens_details":{"text_tokens":10,"image_tokens":50}},"output_tokens":1,"total_tokens":101}"#,
+        "input 10, read 60, image_in 30, output 1",
+    ),
+    (
+        UsageShape::Chat,
+        r#"{"prompt_tokens":100,"completion_tokens":1,"prompt_tokens_details":{"text_tokens":20,"image_tokens":80,"cached_tokens":50}}"#,
+        "read 50, image_in 50, output 1",
+    ),
+    (
+        UsageShape::Gemini,
+        r#"{"promptTokenCount":100,"candidatesTokenCount":1,"totalTokenCount":101,"cachedContentTokenCount":50,
+        "promptTokensDetails":[{"modality":"TEXT","tokenCount":20},{"modality":"IMAGE","tokenCount":80}],
+        "cacheTokensDetails":[{"modality":"IMAGE","tokenCount":50}]}"#,
+        "input 20, read 50, image_in 30, output 1",
+    ),
     // Case 131; thoughts and tool results stand beside.
     (
         UsageShape::Gemini,
@@ -226,54 +246,13 @@ fn shown(usage: &Usage) -> String {
     said.join(", ")
 }
 
+/// MM9: cached tokens of pictures were billed again as tokens of pictures. Each token is in one
+/// counter.
 #[test]
 fn every_shape_as_a_table() {
     for (shape, report, expected) in TABLE {
         let usage = read(*shape, report).unwrap_or_else(|| panic!("{report}"));
         assert_eq!(shown(&usage), *expected, "{shape:?} {report}");
-    }
-}
-
-#[test]
-fn odd_shapes_are_missing() {
-    for shape in SHAPES {
-        let (input, output, details) = match shape {
-            UsageShape::Chat => ("prompt_tokens", "completion_tokens", "prompt_tokens_details"),
-            UsageShape::Anthropic => ("input_tokens", "output_tokens", "cache_creation"),
-            UsageShape::Responses => ("input_tokens", "output_tokens", "input_tokens_details"),
-            UsageShape::Gemini => ("promptTokenCount", "candidatesTokenCount", "promptTokensDetails"),
-        };
-        for text in ["null", "[]", "7", "{}", "{", "", "true", "\"5\""] {
-            assert_eq!(read(shape, text), None, "{shape:?} {text}");
-        }
-        for odd in ["\"10\"", "10.5", "1e3", "-10", "99999999999999999999999999", "1000000001", "true", "[]", "{}"] {
-            assert_eq!(read(shape, &format!(r#"{{"{input}":{odd},"{output}":5}}"#)), None, "{shape:?} {odd}");
-            assert_eq!(read(shape, &format!(r#"{{"{input}":5,"{output}":{odd}}}"#)), None, "{shape:?} {odd}");
-        }
-        assert_eq!(read(shape, &format!(r#"{{"{input}":0,"{output}":0}}"#)), None);
-        assert_eq!(read(shape, &format!(r#"{{"{input}":1,"{output}":5,"{details}":7}}"#)), None);
-        assert!(read(shape, &format!(r#"{{"{input}":1,"{output}":5,"{details}":null}}"#)).is_some());
-        assert!(read(shape, &format!(r#"{{"{input}":1,"{output}":5,"other":{{"x":[1.5,-3]}}}}"#)).is_some());
-    }
-    for text in [
-        r#"{"prompt_tokens":10}"#,
-        r#"{"total_tokens":10}"#,
-        r#"{"prompt_tokens":20,"total_tokens":15}"#,
-        r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":-1}}"#,
-        r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":[]}"#,
-    ] {
-        assert_eq!(read(UsageShape::Chat, text), None, "{text}");
-    }
-    for text in [r#"{"output_tokens":5}"#, r#"{"input_tokens":5,"output_tokens":5,"iterations":[3]}"#] {
-        assert_eq!(read(UsageShape::Anthropic, text), None, "{text}");
-    }
-    for text in [
-        r#"{"candidatesTokenCount":5}"#,
-        r#"{"candidatesTokenCount":5,"totalTokenCount":4}"#,
-        r#"{"promptTokenCount":5,"promptTokensDetails":[{"modality":"AUDIO","tokenCount":1.5}]}"#,
-        r#"{"promptTokenCount":5,"promptTokensDetails":["AUDIO"]}"#,
-    ] {
-        assert_eq!(read(UsageShape::Gemini, text), None, "{text}");
     }
 }
 

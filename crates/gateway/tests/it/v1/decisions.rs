@@ -114,7 +114,7 @@ async fn both_formats_are_answered_by_providers_of_either() {
     }
 }
 
-/// Aggregators that take both formats at one path give wrong answers in silence.
+/// MM37: aggregators that take both formats at one path give wrong answers in silence.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_of_the_other_format_is_refused_with_its_endpoint() {
     let house = house().await;

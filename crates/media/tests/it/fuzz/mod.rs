@@ -118,6 +118,7 @@ fn played(name: &str, inputs: u64, seeds: &[Vec<u8>], mut play: impl FnMut(&[u8]
     println!("{name}: {done} inputs");
 }
 
+/// MM24: more than no time at all and a day at most, or refused.
 #[test]
 fn any_file_is_measured_within_a_day_or_refused() {
     played("recordings", INPUTS, &seeds(), |bytes, piece, which| {

@@ -37,7 +37,10 @@ async fn a_large_result_is_the_same_again_by_its_key() {
         for restarted in [false, true] {
             let again = keyed(&house, model, model, more.clone()).await;
             assert_eq!((again.status().as_u16(), call_id(&again)), (200, call), "{model}");
-            assert_eq!((&again.headers()["idempotency-replayed"], &again.headers()["content-type"]), (&"true".parse().expect("a value"), &kind));
+            assert_eq!(
+                (&again.headers()["idempotency-replayed"], &again.headers()["content-type"]),
+                (&"true".parse().expect("a value"), &kind)
+            );
             assert!(again.bytes().await.expect("a body") == bytes, "{model}: not the same bytes");
             if !restarted {
                 house.restart().await;
