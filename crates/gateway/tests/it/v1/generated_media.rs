@@ -29,6 +29,7 @@ edit_images = 16
 masks = true
 default_size = "1024x1024"
 default_quality = "medium"
+qualities = ["low", "medium", "high"]
 base64_only = true
 [[model."pictures".tier]]
 name = "4K"
