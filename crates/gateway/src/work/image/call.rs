@@ -3,6 +3,7 @@
 use super::ImageCall;
 use super::answer::{Gathered, PassedFlow};
 use super::ask::asked_as_priced;
+use super::gather::PicturesPart;
 use super::linked::OwnLinks;
 use crate::call::{Begun, BrokenOff, Call, Meter, Passed, Priced, StoredPieces, Till, Work};
 use crate::refusal::Refusal;
@@ -202,17 +203,26 @@ impl Making<'_> {
         )
     }
 
-    /// One request for all pictures: held while it is small, then it passes.
+    /// One request for all pictures: held while it is small, then it passes. What may turn out to be
+    /// a draft behind its last letter cannot leave before that is known.
     pub async fn one(&self, call: &mut Call) -> Result<Begun, Fault> {
+        if self.plan.n == 1 && self.maker.layout(&self.table.api).draft.is_some() {
+            return self.answered(call, self.single().await?);
+        }
         let (body, _) = self.send(self.plan.n, false).await?;
         if let Some(links) = &self.links {
             let part = self.linked(links, body, self.plan.n).await?;
-            return match part.gathered.tally.delivered {
-                0 => Err(part.failure.unwrap_or_else(no_picture)),
-                _ => self.answer(call, part.gathered),
-            };
+            return self.answered(call, part);
         }
         self.read(call, body).await
+    }
+
+    /// The answer of one request, if there is a picture in it.
+    fn answered(&self, call: &mut Call, part: PicturesPart) -> Result<Begun, Fault> {
+        match part.gathered.tally.delivered {
+            0 => Err(part.failure.unwrap_or_else(no_picture)),
+            _ => self.answer(call, part.gathered),
+        }
     }
 
     pub async fn read(&self, call: &mut Call, mut body: ReplyBody) -> Result<Begun, Fault> {

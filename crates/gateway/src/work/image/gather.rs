@@ -59,7 +59,7 @@ impl Making<'_> {
     }
 
     /// One request for one picture, spooled as it comes.
-    async fn single(&self) -> Result<PicturesPart, Fault> {
+    pub async fn single(&self) -> Result<PicturesPart, Fault> {
         let (mut body, _) = self.send(1, false).await?;
         if let Some(links) = &self.links {
             return self.linked(links, body, 1).await;

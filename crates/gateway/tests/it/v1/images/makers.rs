@@ -91,5 +91,8 @@ async fn drafts_of_thoughts_are_not_the_picture() {
         assert_eq!((result["data"].as_array().map(Vec::len), row.charge.nano()), (Some(2), 2 * EACH));
         assert_eq!(result["data"][0], result["data"][1]);
         assert_ne!(result["data"][0]["b64_json"], plain["data"][0]["b64_json"]);
+        let (one, row) = made(&house, "google-pictures", &prompt, json!({})).await;
+        assert_eq!((one["data"].as_array().map(Vec::len), row.charge.nano()), (Some(1), EACH));
+        assert_eq!(one["data"][0], result["data"][0]);
     }
 }
