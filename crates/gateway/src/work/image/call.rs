@@ -203,8 +203,8 @@ impl Making<'_> {
         )
     }
 
-    /// One request for all pictures: held while it is small, then it passes. What may turn out to be
-    /// a draft behind its last letter cannot leave before that is known.
+    /// One request for all pictures: held while it is small, then it passes. What may turn out to
+    /// be a draft behind its last letter cannot leave before that is known.
     pub async fn one(&self, call: &mut Call) -> Result<Begun, Fault> {
         if self.plan.n == 1 && self.maker.layout(&self.table.api).draft.is_some() {
             return self.answered(call, self.single().await?);
