@@ -102,6 +102,10 @@ impl Session {
                     self.pause = None;
                     let act = self.play.as_mut().map_or(Act::Over, Play::step);
                     self.act(act).await?;
+                    // Whoever has heard that it is done may ask for the next one.
+                    if self.play.as_ref().is_some_and(Play::is_over) {
+                        self.act(Act::Over).await?;
+                    }
                 }
             }
         }

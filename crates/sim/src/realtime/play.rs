@@ -177,6 +177,11 @@ impl Play {
         (0..self.sent).map(Self::word).collect()
     }
 
+    /// All of it is said.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Over)
+    }
+
     pub(super) fn step(&mut self) -> Act {
         match self.stage {
             Stage::Created => {
