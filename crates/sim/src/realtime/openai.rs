@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
@@ -12,15 +11,13 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::config::{Config, check_said};
 use super::fields::{EVENTS, Wrong, check_response};
-use super::play::{Act, Order, Play, Raw, leaky};
+use super::play::{Act, Order, Pause, Play, Raw, leaky, waited};
 use super::scenario::Choice;
 use super::seen::{Note, SeenSession};
 use super::sound::{Ear, Heard};
 use super::talk::{Entry, Talk, Tokens, read_item, words};
 use super::{Maker, Opened, Wire, dashscope, decode, query};
 use crate::record::Received;
-
-type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The connection is over, and why is the scenario's or the caller's affair.
 pub(super) struct Ended;
@@ -594,11 +591,5 @@ impl Session {
             }
         }
         Err(Ended)
-    }
-}
-
-async fn waited(pause: &mut Option<Pause>) {
-    if let Some(pause) = pause {
-        pause.await;
     }
 }

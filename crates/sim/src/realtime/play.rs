@@ -5,6 +5,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use std::pin::Pin;
 use std::time::Duration;
 
 use super::scenario::Choice;
@@ -26,6 +27,15 @@ pub(super) enum Act {
     Stay,
     Raw(Raw),
     Over,
+}
+
+/// What it waits for before its next step.
+pub(super) type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+pub(super) async fn waited(pause: &mut Option<Pause>) {
+    if let Some(pause) = pause {
+        pause.await;
+    }
 }
 
 /// Frames that are no events, and ends of the connection.
