@@ -3,6 +3,7 @@
 
 use super::Conversation;
 use crate::call::Till;
+use crate::door::bodies::Bodies;
 use crate::fetcher::Fetcher;
 use crate::settings::StorageSettings;
 use std::sync::Arc;
@@ -11,6 +12,8 @@ pub struct ConversationDesk {
     pub(crate) till: Arc<Till>,
     /// For pictures and documents that requests give by their address.
     pub(crate) fetcher: Fetcher,
+    /// Room for long answers.
+    pub(crate) bodies: Arc<Bodies>,
     pub(crate) storage: StorageSettings,
 }
 

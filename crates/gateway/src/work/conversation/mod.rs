@@ -9,6 +9,7 @@
 mod bound;
 mod desk;
 mod links;
+mod long;
 mod quirks;
 mod reader;
 mod send;

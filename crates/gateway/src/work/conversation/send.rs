@@ -1,8 +1,10 @@
 //! How a conversation is sent along one route, until its answer begins.
 
+use super::long;
 use super::reader::ConversationReader;
 use super::{Conversation, ConversationCall};
 use crate::call::{Begun, Call, EventReader as _, Meter, Priced, Started, WholeAnswer, Work, note};
+use crate::door::bodies::Bodies;
 use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
@@ -39,7 +41,7 @@ impl Work for ConversationCall {
         let from = chat.dialect();
         let conversation = &self.conversation;
         let (body, names) = conversation.body(&self.desk.fetcher, call, provider, route, from).await?;
-        let way = Way { conversation, provider, chat, route, from, names: &names };
+        let way = Way { conversation, bodies: &self.desk.bodies, provider, chat, route, from, names: &names };
         match way.ask(call, body.clone()).await {
             Err(fault) if fault.seals && !conversation.strict => {
                 Box::pin(way.ask_without_seals(call, &body, fault)).await
@@ -102,6 +104,7 @@ impl Conversation {
 #[derive(Clone, Copy)]
 struct Way<'a> {
     conversation: &'a Conversation,
+    bodies: &'a Arc<Bodies>,
     provider: &'a Provider,
     /// How it takes conversations.
     chat: &'static dyn Chat,
@@ -152,7 +155,11 @@ impl Way<'_> {
     }
 
     async fn whole(self, call: &mut Call, body: ReplyBody) -> Result<Begun, Fault> {
-        let bytes = body.whole(self.provider.settings.max_reply_bytes, call.deadline).await?;
+        let most = self.provider.settings.max_reply_bytes;
+        let (bytes, room) = match self.brings_media(call) {
+            true => Box::pin(long::counted(body, most, call, self.bodies)).await?,
+            false => (body.whole(most, call.deadline).await?, None),
+        };
         call.first_byte_at = Some(call.till.world.now_ms());
         let to = self.conversation.request.dialect;
         let (body, facts, counted) = if (self.from, to) == (Dialect::Chat, Dialect::Chat) {
@@ -189,6 +196,10 @@ impl Way<'_> {
         meter.has_answer = facts.has_answer;
         meter.counted_output = counted;
         meter.note_tools(|name| facts.tools.of(name));
+        let body = match room {
+            None => body,
+            Some(room) => room.keep(body),
+        };
         Ok(Begun::Whole(WholeAnswer { content_type: JSON, body, completion: self.conversation.completion.clone() }))
     }
 
@@ -237,11 +248,16 @@ impl Way<'_> {
         let asked = request.body().len().saturating_mul(ESCAPED);
         let output = request.max_output.or(call.model.max_output_tokens).unwrap_or(0);
         let answered = usize::try_from(output).unwrap_or(usize::MAX).saturating_mul(TOKEN);
-        let made = !request.makes.is_empty() || call.model.output_modalities.iter().any(|kind| kind != "text");
-        let drawn = self.conversation.hosted().iter().any(|tool| tool.name == "image_generation");
-        let media = if made || drawn { MEDIA } else { 0 };
+        let media = if self.brings_media(call) { MEDIA } else { 0 };
         let limit = self.provider.settings.max_event_bytes;
         limit.saturating_add(asked).saturating_add(answered.min(MOST_ANSWERED)).saturating_add(media)
+    }
+
+    /// May pictures or voices be in the answer?
+    fn brings_media(&self, call: &Call) -> bool {
+        !self.conversation.request.makes.is_empty()
+            || call.model.output_modalities.iter().any(|kind| kind != "text")
+            || self.conversation.hosted().iter().any(|tool| tool.name == "image_generation")
     }
 
     fn reader(&self, call: &Call) -> ReplyStream {

@@ -5,6 +5,7 @@
 use super::client::Client;
 use super::scripted::{Scripted, Written};
 use crate::house::{House, Plan, call_id, error_of};
+use crate::watch::until;
 use serde_json::{Value, json};
 use tollgate_wire::Dialect;
 
@@ -80,6 +81,25 @@ async fn pictures_and_voices_pass_and_are_charged_at_their_own_face() {
         assert_eq!((counted, row.estimated), ((3, 1_290), false), "{dialect:?}");
         assert_eq!(row.charge.nano(), 10 * 1_000 + 3 * 2_000 + 1_290 * face, "{dialect:?}");
         assert!(row.charge <= row.hold, "{dialect:?}");
+    }
+}
+
+/// A long answer takes of the room of all bodies until its client has it.
+#[tokio::test(flavor = "multi_thread")]
+async fn long_answers_count_as_bodies() {
+    for dialect in [Dialect::Gemini, Dialect::Chat] {
+        let (body, mut answer) = made(dialect, true);
+        let place = match dialect {
+            Dialect::Gemini => "/candidates/0/content/parts/1/inlineData/data",
+            _ => "/choices/0/message/audio/data",
+        };
+        *answer.pointer_mut(place).expect("letters") = "iVBORw0KGgo".repeat(2 << 20).into();
+        let (house, reply) = asked(dialect, &body, Written::json(&answer), false).await;
+        let bodies = &house.running().app.bodies;
+        let taken = bodies.used();
+        assert!((22 << 20..26 << 20).contains(&taken), "{dialect:?}: {taken}");
+        assert!(reply.bytes().await.expect("an answer").len() > 22 << 20);
+        until("the room", async || bodies.used() == 0).await;
     }
 }
 
