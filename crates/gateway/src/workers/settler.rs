@@ -1,7 +1,7 @@
 //! The settler closes the calls that were dropped in the middle: the client left, or a handler
 //! died. It is where `Drop` sends its message; nothing important happens in `Drop` itself.
 
-use crate::call::{Abandoned, CLIENT_CLOSED, EventReader, OpenCall, Rewrite, Till};
+use crate::call::{Abandoned, CLIENT_CLOSED, EventReader, OpenCall, Rewrite, Till, may_have_begun};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -54,6 +54,7 @@ async fn pass_on(mut call: Box<OpenCall>, mut body: ReplyBody, mut rewrite: Box<
     let settings = call.provider.as_ref().map(|one| one.settings.clone()).unwrap_or_default();
     let until = Instant::now() + settings.drain_time;
     let cut = call.till.shutdown.cut.clone();
+    let mut said = Ok(());
     loop {
         let piece = tokio::select! {
             piece = body.chunk() => piece,
@@ -63,15 +64,20 @@ async fn pass_on(mut call: Box<OpenCall>, mut body: ReplyBody, mut rewrite: Box<
         let Ok(Some(piece)) = piece else { break };
         let Some(rest) = left.checked_sub(piece.len()) else { break };
         left = rest;
-        if rewrite.feed(piece).is_err() {
+        said = rewrite.feed(piece).map(drop);
+        if said.is_err() {
             break;
         }
     }
     // As far as it came: what was made until then is what is known.
-    let ended = rewrite.end().is_ok();
+    let ended = rewrite.end().map(drop);
+    if let Err(fault) = said.and(ended.clone()) {
+        // A provider that says no behind the beginning of its answer has made nothing.
+        call.may_be_made &= may_have_begun(&fault);
+    }
     if let Some(meter) = rewrite.meter() {
         call.meter = meter;
     }
-    let reason = if ended { "client_gone_read_on" } else { "client_gone" };
+    let reason = if ended.is_ok() { "client_gone_read_on" } else { "client_gone" };
     call.close(Ending::ClientLeft, CLIENT_CLOSED, reason, None);
 }
