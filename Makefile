@@ -16,7 +16,7 @@ quick: ## for the daily loop: format, lints, unit tests, and the tests that need
 test: ## everything that must hold: format, lints, tests, real SDKs, real PostgreSQL; ONLY="store node" for some parts
 	@scripts/test $(ONLY)
 
-dist: ## the executable to ship: optimized as a whole, and by a profile of real calls (two long builds)
+dist: ## the executable to ship: optimized as a whole, by a profile of real calls, and laid out by it (two long builds)
 	@scripts/dist
 
 bench: ## measure against a bare pass-through proxy (needs two quiet cores)
