@@ -32,6 +32,7 @@ use crate::who::key_cache::KeyCache;
 use crate::work::conversation::ConversationDesk;
 use crate::work::image::ImageDesk;
 use crate::work::image::store::PictureStore;
+use crate::work::long_replies::LongReplies;
 use crate::work::realtime::{RealtimeDesk, SessionPlaces};
 use crate::work::run_files::RunFiles;
 use crate::work::social::SocialDesk;
@@ -256,7 +257,8 @@ pub(crate) fn build(
         body_bytes: settings.limits.body_bytes,
     };
     let social = SocialDesk::new(till.clone(), settings.social.clone(), fetcher.client.clone());
-    let conversations = ConversationDesk { till: till.clone(), fetcher, storage: settings.storage };
+    let conversations =
+        ConversationDesk { till: till.clone(), fetcher, bodies: bodies.clone(), storage: settings.storage };
     let video = VideoDesk {
         till: till.clone(),
         settings: settings.video.clone(),
@@ -273,8 +275,14 @@ pub(crate) fn build(
         &settings.data_dir,
     );
     let spool = Arc::new(spool);
-    let images =
-        ImageDesk { outside: video.outside.clone(), spool: spool.clone(), store: pictures, secrets: secrets.clone() };
+    let pictures = pictures.map(Arc::new);
+    let images = ImageDesk {
+        outside: video.outside.clone(),
+        spool: spool.clone(),
+        replies: Arc::new(LongReplies::new(pictures.clone(), spool.clone())),
+        store: pictures,
+        secrets: secrets.clone(),
+    };
     let realtime = RealtimeDesk {
         till: till.clone(),
         settings: settings.realtime.clone(),

@@ -120,7 +120,7 @@ pub async fn dispatch<A: Attempts>(serving: &Serving, call: &mut Call, work: &A)
 }
 
 /// Whether nobody shall try again: what is broken here is broken for the next try as well.
-pub(super) fn may_have_begun(fault: &Fault) -> bool {
+pub fn may_have_begun(fault: &Fault) -> bool {
     fault.may_have_begun() || fault.code == Code::Internal
 }
 

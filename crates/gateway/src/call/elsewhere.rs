@@ -15,7 +15,7 @@ pub fn write(name: &str, content_type: &str) -> StoredReply {
 }
 
 /// Name and type of a reply that lies elsewhere; `None` where it is all here.
-pub(super) fn read(stored: &StoredReply) -> Option<(String, String)> {
+pub fn read(stored: &StoredReply) -> Option<(String, String)> {
     if stored.content_type != KIND {
         return None;
     }

@@ -116,7 +116,8 @@ impl<W: FileWatch> Spooling<W> {
         self.terms.whose = Some(whose);
     }
 
-    /// The next piece of the file.
+    /// The next piece of the file. Where there is no room for it, it is not lost with that: see
+    /// [`Self::given_back`].
     pub async fn push(&mut self, piece: &Bytes) -> Result<(), Refusal> {
         self.length += piece.len() as u64;
         too_long(self.length, self.terms.most)?;
@@ -128,7 +129,10 @@ impl<W: FileWatch> Spooling<W> {
                 self.held.extend_from_slice(piece);
                 return Ok(());
             }
-            self.go_to_disk().await?;
+            if let Err(refused) = self.go_to_disk().await {
+                self.held.extend_from_slice(piece);
+                return Err(refused);
+            }
         }
         let Some(on_disk) = &mut self.on_disk else { return Err(lost()) };
         on_disk.waiting += piece.len();
@@ -156,8 +160,8 @@ impl<W: FileWatch> Spooling<W> {
     }
 
     async fn go_to_disk(&mut self) -> Result<(), Refusal> {
-        let Some(watch) = self.watch.take() else { return Ok(()) };
         let room = self.disk.budget.room(self.terms.whose.unwrap_or(Whose::Penniless), 0).await?;
+        let Some(watch) = self.watch.take() else { return Ok(()) };
         let (dir, held) = (self.disk.dir.clone(), std::mem::take(&mut self.held).freeze());
         let made = tokio::task::spawn_blocking(move || {
             let mut file = tempfile::tempfile_in(dir)?;
@@ -202,15 +206,28 @@ impl<W: FileWatch> Spooling<W> {
         Ok(())
     }
 
+    /// All that came is written, where it goes to disk.
+    pub async fn flush(&mut self) -> Result<(), Refusal> {
+        if self.on_disk.as_ref().is_some_and(|on_disk| on_disk.waiting > 0) { self.write().await } else { Ok(()) }
+    }
+
+    /// What came until there was no room for more: a file, and what follows it. `None` where it is
+    /// lost, because the disk does not work.
+    pub fn given_back(self) -> Option<(SpooledFile, Vec<Bytes>)> {
+        if self.watch.is_some() {
+            return Some((SpooledFile::in_memory(self.room.keep(self.held.freeze())), Vec::new()));
+        }
+        let OnDisk { file, gathered, waiting, room, .. } = self.on_disk?;
+        Some((SpooledFile::on_disk(file, self.length.saturating_sub(waiting as u64), room), gathered))
+    }
+
     /// That was all of it.
     pub async fn finish(mut self) -> Result<Spooled<W>, Refusal> {
         if let Some(watch) = self.watch.take() {
             let file = SpooledFile::in_memory(self.room.keep(self.held.freeze()));
             return Ok(Spooled { file, watch });
         }
-        if self.on_disk.as_ref().is_some_and(|on_disk| on_disk.waiting > 0) {
-            self.write().await?;
-        }
+        self.flush().await?;
         let OnDisk { file, watch, room, .. } = self.on_disk.ok_or_else(lost)?;
         Ok(Spooled { file: SpooledFile::on_disk(file, self.length, room), watch })
     }

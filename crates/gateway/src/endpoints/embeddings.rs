@@ -44,7 +44,7 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let body = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, ENDPOINT, &body)?;
     let asked = Embedding(EmbedRequest::openai(body)?);
-    let work = EmbeddingCall { asked, spool: app.spool.clone() };
+    let work = EmbeddingCall { asked, spool: app.spool.clone(), replies: app.images.replies.clone() };
     Ok(call::run(&app.till, caller, CallRequest { id, endpoint: ENDPOINT, work, idem }).await?.into_reply())
 }
 

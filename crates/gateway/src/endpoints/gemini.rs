@@ -158,7 +158,7 @@ async fn handle(
     let idem = reading::idempotency(&parts.headers, parts.uri.path(), &body)?;
     if matches!(verb, Verb::Embed | Verb::EmbedBatch) {
         let asked = embeddings::of_gemini(model, body, verb == Verb::EmbedBatch)?;
-        let work = EmbeddingCall { asked, spool: app.spool.clone() };
+        let work = EmbeddingCall { asked, spool: app.spool.clone(), replies: app.images.replies.clone() };
         return Ok(call::run(&app.till, caller, CallRequest { id, endpoint, work, idem }).await?.into_reply());
     }
     if verb == Verb::Predict {

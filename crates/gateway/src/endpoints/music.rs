@@ -50,7 +50,7 @@ async fn handle(app: &Arc<App>, id: CallId, request: Request) -> Result<Response
     let bytes = reading::json_body(app, &caller, &parts, body).await?;
     let idem = reading::idempotency(&parts.headers, MUSIC, &bytes)?;
     let asked = AskedMusic::of(&app.serving.load(), MusicRequest::from_json(&bytes)?);
-    let ask = CallRequest { id, endpoint: MUSIC, work: MusicCall(asked), idem };
+    let ask = CallRequest { id, endpoint: MUSIC, work: MusicCall { asked, replies: app.images.replies.clone() }, idem };
     Ok(call::run(&app.till, caller, ask).await?.into_reply())
 }
 

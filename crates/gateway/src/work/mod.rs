@@ -8,6 +8,7 @@ pub mod embeddings;
 pub mod files;
 pub mod given;
 pub mod image;
+pub mod long_replies;
 pub mod music;
 pub mod realtime;
 pub mod rerank;

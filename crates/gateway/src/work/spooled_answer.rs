@@ -29,6 +29,18 @@ impl SpooledAnswer {
         self.0.push(piece).await.map_err(no_room)
     }
 
+    /// All that came is written.
+    pub async fn flush(&mut self) -> Result<(), Fault> {
+        self.0.flush().await.map_err(no_room)
+    }
+
+    /// What came until there was no room for more, piece by piece.
+    pub fn given_back(self) -> Result<impl Stream<Item = Result<Bytes, Fault>> + Send, Fault> {
+        let lost = || no_room(Refusal::new(Code::Internal, "The answer is lost."));
+        let (file, behind) = self.0.given_back().ok_or_else(lost)?;
+        Ok(pieces(file).chain(stream::iter(behind.into_iter().map(Ok))))
+    }
+
     /// It is whole: the file.
     pub async fn finish(self) -> Result<SpooledFile, Fault> {
         Ok(self.0.finish().await.map_err(no_room)?.file)

@@ -6,8 +6,9 @@
 mod pass;
 mod send;
 
+use super::long_replies::LongReplies;
 use super::texts;
-use crate::call::{Call, Meter, Need, Priced, Work};
+use crate::call::{Call, Meter, Need, Priced, StoredPieces, Work};
 use crate::door::spool::SpoolDisk;
 use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
@@ -32,6 +33,7 @@ pub struct EmbeddingCall {
     pub asked: Embedding,
     /// Where vectors lie until the last part of a list is there.
     pub spool: Arc<SpoolDisk>,
+    pub replies: Arc<LongReplies>,
 }
 
 impl Embedding {
@@ -135,6 +137,15 @@ impl Work for EmbeddingCall {
         provider: &Arc<Provider>,
         route: &Route,
     ) -> Result<crate::call::Begun, Fault> {
-        self.send(call, provider, route).await
+        let begun = self.send(call, provider, route).await?;
+        match call.idempotent {
+            // Apart: nearly no call needs it.
+            true => Box::pin(self.replies.kept(call, begun)).await,
+            false => Ok(begun),
+        }
+    }
+
+    async fn stored(&self, name: &str) -> Option<StoredPieces> {
+        self.replies.stored(name).await
     }
 }

@@ -5,14 +5,14 @@ use super::answer::{Gathered, PassedFlow};
 use super::ask::asked_as_priced;
 use super::gather::PicturesPart;
 use super::linked::OwnLinks;
-use crate::call::{Begun, BrokenOff, Call, Meter, Passed, Priced, StoredPieces, Till, Work};
+use crate::call::{Begun, Call, Meter, Passed, Priced, StoredPieces, Till, Work};
 use crate::refusal::Refusal;
 use crate::sale::Serving;
+use crate::world::Millis;
 use bytes::BytesMut;
-use futures_util::StreamExt as _;
 use http::HeaderValue;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::Instant;
 use tollgate_catalog::{ImageTable, Model, Route};
@@ -45,6 +45,8 @@ pub(super) struct Making<'a> {
     pub links: Option<OwnLinks<'a>>,
     pub created: u64,
     pub deadline: Instant,
+    /// When the first byte of an answer came.
+    pub heard: OnceLock<Millis>,
 }
 
 impl Work for ImageCall {
@@ -79,7 +81,7 @@ impl Work for ImageCall {
         // What its maker is asked for is what it has.
         let as_made = keeps.then(|| ImagePlan { format: PictureFormat::Base64, ..asked.clone() });
         let plan = as_made.as_ref().unwrap_or(asked);
-        let store = self.desk.store.as_ref().filter(|_| keeps);
+        let store = self.desk.store.as_deref().filter(|_| keeps);
         let making = Making {
             plan,
             maker,
@@ -94,6 +96,7 @@ impl Work for ImageCall {
             links: store.map(|store| OwnLinks { store, base: &self.base, made: AtomicU64::new(0) }),
             created: u64::try_from(call.began / 1_000).unwrap_or(0),
             deadline: call.deadline,
+            heard: OnceLock::new(),
         };
         let job = making.job(plan.n, false);
         asked_as_priced(maker, &job, &model).map_err(Fault::refusal)?;
@@ -103,18 +106,17 @@ impl Work for ImageCall {
         if plan.asked.stream && model.image.streams && maker.streams() && shows_all {
             return making.stream(call).await;
         }
-        if maker.repeats(&model.image.api) && plan.n > 1 {
-            let gathered = making.several().await?;
-            let begun = making.answer(call, gathered)?;
-            return making.kept(call, begun).await;
+        let begun = making.begun(call).await;
+        call.first_byte_at = call.first_byte_at.or(making.heard.get().copied());
+        // Events are not waited for, also where a key may ask for them again.
+        match begun? {
+            begun if plan.asked.stream => Ok(begun),
+            begun => self.desk.replies.kept(call, begun).await,
         }
-        let begun = making.one(call).await?;
-        making.kept(call, begun).await
     }
 
     async fn stored(&self, name: &str) -> Option<StoredPieces> {
-        let file = self.desk.store.as_ref()?.reply(name).await.ok()?;
-        Some(file.pieces.map(|piece| piece.map_err(|_| BrokenOff)).boxed())
+        self.desk.replies.stored(name).await
     }
 }
 
@@ -203,6 +205,20 @@ impl Making<'_> {
         )
     }
 
+    /// What the pictures come to, by as many requests as they take.
+    async fn begun(&self, call: &mut Call) -> Result<Begun, Fault> {
+        if self.maker.repeats(&self.table.api) && self.plan.n > 1 {
+            let gathered = self.several().await?;
+            return self.answer(call, gathered);
+        }
+        self.one(call).await
+    }
+
+    /// Something of an answer is there.
+    pub fn hears(&self) {
+        self.heard.get_or_init(|| self.till.world.now_ms());
+    }
+
     /// One request for all pictures: held while it is small, then it passes. What may turn out to
     /// be a draft behind its last letter cannot leave before that is known.
     pub async fn one(&self, call: &mut Call) -> Result<Begun, Fault> {
@@ -231,9 +247,7 @@ impl Making<'_> {
         // What is announced as too large to be held need not be held until it is.
         let large = body.expected() > HELD as u64;
         while let Some(piece) = body.chunk().await? {
-            if call.first_byte_at.is_none() {
-                call.first_byte_at = Some(self.till.world.now_ms());
-            }
+            self.hears();
             left = left.checked_sub(piece.len()).ok_or_else(Fault::too_long)?;
             if Instant::now() > self.deadline {
                 return Err(Fault::idle());

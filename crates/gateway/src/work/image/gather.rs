@@ -68,6 +68,7 @@ impl Making<'_> {
         let mut left = self.most_bytes(1);
         let mut spool = self.spooling().await?;
         while let Some(piece) = body.chunk().await? {
+            self.hears();
             left = left.checked_sub(piece.len()).ok_or_else(Fault::too_long)?;
             if Instant::now() > self.deadline {
                 return Err(Fault::idle());

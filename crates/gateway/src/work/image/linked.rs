@@ -69,6 +69,7 @@ impl Making<'_> {
         let mut left = self.most_bytes(n);
         let mut taking = Taking::default();
         while let Some(piece) = body.chunk().await? {
+            self.hears();
             left = left.checked_sub(piece.len()).ok_or_else(Fault::too_long)?;
             if Instant::now() > self.deadline {
                 return Err(Fault::idle());

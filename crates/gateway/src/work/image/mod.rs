@@ -6,7 +6,6 @@ mod answer;
 mod ask;
 mod call;
 mod gather;
-mod kept;
 mod linked;
 mod links;
 pub mod store;
@@ -14,6 +13,7 @@ mod stream;
 
 pub use ask::{ENDPOINT_TYPE, ImageAsk};
 
+use super::long_replies::LongReplies;
 use crate::door::bodies::BodyShare;
 use crate::door::spool::SpoolDisk;
 use crate::secrets::Secrets;
@@ -29,7 +29,9 @@ pub struct ImageDesk {
     /// Where pictures lie until all of them are there.
     pub(crate) spool: Arc<SpoolDisk>,
     /// Where pictures are stored that are handed over by links of ours; nowhere: there are none.
-    pub store: Option<PictureStore>,
+    pub store: Option<Arc<PictureStore>>,
+    /// Where long results lie that an Idempotency-Key may ask for again.
+    pub replies: Arc<LongReplies>,
     pub(crate) secrets: Arc<Secrets>,
 }
 

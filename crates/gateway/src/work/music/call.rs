@@ -2,9 +2,10 @@
 
 use super::asked::AskedMusic;
 use super::flow::{MusicFlow, used};
-use crate::call::{Begun, Call, Meter, Passed, Priced, WholeAnswer, Work};
+use crate::call::{Begun, Call, Meter, Passed, Priced, StoredPieces, WholeAnswer, Work};
 use crate::sale::Serving;
 use crate::work::audio::{AudioAnswer, sent};
+use crate::work::long_replies::LongReplies;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use std::sync::Arc;
@@ -14,7 +15,10 @@ use tollgate_upstream::{Fault, IncomingBody, MusicAsk, MusicMaker, Provider, Rep
 use tollgate_wire::Problem;
 
 /// The call.
-pub struct MusicCall(pub AskedMusic);
+pub struct MusicCall {
+    pub asked: AskedMusic,
+    pub replies: Arc<LongReplies>,
+}
 
 /// Longest answer with a link.
 const LINK: usize = 1 << 20;
@@ -23,7 +27,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 impl Work for MusicCall {
     fn priced(&self) -> &dyn Priced {
-        &self.0
+        &self.asked
     }
 
     fn meter(&self, _: &Model) -> Meter {
@@ -40,7 +44,7 @@ impl Work for MusicCall {
     }
 
     async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
-        let (Ok(song), Some(maker)) = (self.0.settle(&call.model), provider.kind.music) else {
+        let (Ok(song), Some(maker)) = (self.asked.settle(&call.model), provider.kind.music) else {
             return Err(Fault::refusal(Problem::unsupported("model", "This route makes no music.")));
         };
         let id = call.id.to_string();
@@ -59,7 +63,12 @@ impl Work for MusicCall {
         let AudioAnswer { body, reader, left, .. } = answer;
         let mut flow = MusicFlow::new(reader, song, created);
         let first = flow.write(&audio);
-        Ok(Begun::Passing(Box::new(Passed { content_type: JSON, first, body, rewrite: Box::new(flow), left })))
+        let passed = Passed { content_type: JSON, first, body, rewrite: Box::new(flow), left };
+        self.replies.kept(call, Begun::Passing(Box::new(passed))).await
+    }
+
+    async fn stored(&self, name: &str) -> Option<StoredPieces> {
+        self.replies.stored(name).await
     }
 }
 

@@ -6,7 +6,7 @@ use super::drive::RunInHand;
 use super::gather::{NoStepAnswer, StepAnswer, file, video, whole};
 use super::millis;
 use crate::app::App;
-use crate::call::OVER_CONFIRMED;
+use crate::call::{OVER_CONFIRMED, found_elsewhere};
 use crate::endpoints::runs::ask::{self, StepAsk};
 use crate::endpoints::runs::saved::StepWarning;
 use crate::endpoints::video_create::VIDEOS;
@@ -161,7 +161,13 @@ async fn begun(
             let reason = words(said["message"].as_str().unwrap_or("the step failed"));
             Ok(Attempted::Faulted { call, charged: cost.unwrap_or(Money::ZERO), reason })
         }
-        Some(reply) => answered(hand, step, (key, false), Response::new(Body::from(reply.body))).await,
+        Some(reply) => match found_elsewhere(&reply) {
+            None => answered(hand, step, (key, false), Response::new(Body::from(reply.body))).await,
+            Some((name, _)) => match app.images.replies.stored(&name).await {
+                Some(pieces) => answered(hand, step, (key, false), Response::new(Body::from_stream(pieces))).await,
+                None => Ok(Attempted::Unclear(cost.map(|charged| (call, charged)))),
+            },
+        },
     }
 }
 

@@ -133,6 +133,20 @@ async fn many_vectors_pass_and_are_charged_by_the_report_at_their_end() {
             "{model}"
         );
     }
+    // Whoever repeats the key of so many gets the same, made and paid once.
+    let mut body = asked("vec", json!(texts));
+    body["dimensions"] = json!(3_072);
+    let mut got = Vec::new();
+    let sent = house.sim.received().len();
+    for _ in 0..2 {
+        let request = house.http.post(house.url("/v1/embeddings")).bearer_auth(&house.key).json(&body);
+        let reply = request.header("idempotency-key", "many").send().await.expect("a reply");
+        got.push((call_id(&reply), reply.bytes().await.expect("vectors")));
+        house.quiet().await;
+    }
+    assert!(got[0] == got[1] && got[0].1.len() > 1 << 20 && house.sim.received().len() == sent + 1);
+    let (tokens, charge, _) = cost(&house, got[0].0).await;
+    assert_eq!(charge, i64::try_from(tokens).expect("few") * 1_000);
     // Broken off on its way: no half of it is taken for the whole, and nothing is charged.
     let mut broken = vec!["text".to_owned(); 299];
     broken.push("[[sim:cut_midstream]]".to_owned());

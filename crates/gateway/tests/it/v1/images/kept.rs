@@ -13,8 +13,12 @@ async fn keyed(house: &House, key: &str, model: &str, more: Value) -> Response {
 
 /// What is not stored is refused, and not made again.
 async fn conflict(house: &House, key: &str, more: Value) {
+    conflict_of(house, key, "pictures", more).await;
+}
+
+async fn conflict_of(house: &House, key: &str, model: &str, more: Value) {
     let sent = house.sim.received().len();
-    let (status, error) = error_of(keyed(house, key, "pictures", more).await).await;
+    let (status, error) = error_of(keyed(house, key, model, more).await).await;
     assert_eq!((status, error["code"].as_str()), (409, Some("idempotency_conflict")), "{error}");
     assert_eq!(house.sim.received().len(), sent, "it was made again");
 }
@@ -95,4 +99,64 @@ async fn a_client_that_left_finds_its_result() {
     assert_eq!((again.status().as_u16(), call_id(&again)), (200, call));
     assert_eq!(pictures(&again.json().await.expect("JSON")), 3);
     assert_eq!(house.sim.received().len(), 1);
+}
+
+/// What breaks off while it is spooled for its key is nobody's: it costs what it would without one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_result_that_breaks_off_is_free() {
+    let house = house().await;
+    let before = house.available().await;
+    for (model, marker, n) in [
+        ("pictures", "[[sim:cut kb=1500]]", 1),
+        ("pictures", "[[sim:cut kb=1500 cut=fin]]", 2),
+        ("google-pictures", "[[sim:cut kb=1500]]", 1),
+    ] {
+        let body = asked(model, marker, &json!({ "n": n, "response_format": "b64_json" }));
+        let sent = house.sim.received().len();
+        for _ in 0..2 {
+            let request = post(&house, "/v1/images/generations", &body).header("idempotency-key", body.to_string());
+            let (status, error) = error_of(request.send().await.expect("a reply")).await;
+            assert_eq!((status, error["code"].as_str()), (502, Some("upstream_error")), "{body}: {error}");
+        }
+        assert_eq!(house.sim.received().len() - sent, 1, "{body}: made again");
+    }
+    house.quiet().await;
+    let rows = house.all_rows().await;
+    assert!(rows.values().all(|row| row.charge.is_zero() && row.counters.calls == 0), "{rows:?}");
+    assert_eq!((house.available().await, rows.len()), (before, 3));
+}
+
+/// No room to spool it, from the beginning or for the rest of it: it passes, whole and paid.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_cannot_be_spooled_passes() {
+    for (spool, kb) in [("2MiB", 1_500), ("40MiB", 9_000)] {
+        let config = format!("[limits]\nupload_bytes = \"1MiB\"\nspool_bytes = \"{spool}\"\n");
+        let house = house_with(Plan { config, ..Plan::default() }).await;
+        let more = json!({ "n": 1, "response_format": "b64_json" });
+        let body = asked("pictures", &format!("[[sim:kb={kb}]]"), &more);
+        let post = || post(&house, "/v1/images/generations", &body);
+        let without: Value = post().send().await.expect("a reply").json().await.expect("JSON");
+        let first = post().header("idempotency-key", "a").send().await.expect("a reply");
+        let call = call_id(&first);
+        let result: Value = first.json().await.expect("JSON");
+        assert!(result["data"] == without["data"] && pictures(&result) == 1, "{spool}: not the same");
+        let row = house.row(call).await;
+        assert_eq!((row.charge.nano(), row.counters.calls, row.reason.as_str()), (EACH, 1, ""), "{spool}");
+        let again = post().header("idempotency-key", "a").send().await.expect("a reply");
+        assert_eq!((again.status().as_u16(), house.sim.received().len()), (409, 2), "{spool}");
+    }
+}
+
+/// Events leave as they come, also where a key may ask for them again.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_not_kept() {
+    let house = house().await;
+    let more = json!({ "n": 2, "stream": true, "response_format": "b64_json" });
+    let first = keyed(&house, "a", "google-pictures", more.clone()).await;
+    assert_eq!(first.headers()["content-type"], "text/event-stream");
+    let text = first.text().await.expect("events");
+    assert_eq!(text.matches("event: image_generation.completed").count(), 2);
+    house.quiet().await;
+    conflict_of(&house, "a", "google-pictures", more).await;
+    assert_eq!(house.dir.join("data/pictures").read_dir().map_or(0, Iterator::count), 0);
 }

@@ -98,6 +98,54 @@ async fn a_run_that_was_cancelled_begins_nothing() {
     assert_eq!((steps, house.house.sim.received().len()), (vec![&json!("done"), &json!("pending")], asked));
 }
 
+/// A step's answer that is too long for the database lies elsewhere: what is stored under its key
+/// is not taken for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_answer_of_a_step_is_looked_for_where_it_lies() {
+    const STORYBOARD: &str = "storyboard-to-shots";
+    const PICTURES: &str = "/v1/images/generations";
+    let package = include_str!("../../../../../../catalog/workflows/storyboard-to-shots/package.toml")
+        .replace("\"/data/0/url\"", "\"/metadata/success_count\"")
+        .replace(
+            "of this list:\\n{{steps.list.text}}\", input_reference = \"{{steps.frames.url}}\"",
+            "of {{steps.frames.url}}:\\n{{steps.list.text}}\"",
+        );
+    assert!(!package.contains("input_reference"), "{package}");
+    for gone in [false, true] {
+        let house = RunHouse::shipped().await;
+        house.put("storyboard-to-shots/package.toml", &package).await;
+        house.verify(STORYBOARD).await;
+        let waited = house.house.sim.waited();
+        house.house.sim.shut(CHAT);
+        let id = house.begin(STORYBOARD, json!({ "storyline": "A boat leaves.", "shots": 1 })).await;
+        until("the first step", async || house.house.sim.waited() > waited).await;
+        // As a worker leaves it that died after the picture was there and before that was written.
+        let body = json!({ "model": "demo-image", "prompt": "[[sim:kb=1200]]", "response_format": "b64_json" });
+        let request = house.post(PICTURES, &body).header("idempotency-key", format!("{id}.2"));
+        let reply = request.send().await.expect("a reply");
+        let call = reply.headers()["x-request-id"].to_str().expect("text").to_owned();
+        assert!(reply.bytes().await.expect("a picture").len() > 1 << 20);
+        let asked = asked_for(&house, PICTURES);
+        if gone {
+            let folder = house.house.dir.join("data/pictures");
+            let files = folder.read_dir().expect("a folder").map(|file| file.expect("read").path());
+            files.filter(|file| file.extension().is_some_and(|end| end == "reply")).for_each(|file| {
+                std::fs::remove_file(file).expect("removed");
+            });
+        }
+        house.house.sim.open();
+        let run = house.ended(&id).await;
+        let (step, why) = (&run["steps"][1], run["failure"].as_str().unwrap_or_default());
+        match gone {
+            // As one that has just come: a step gives at most a megabyte that is no file.
+            false => assert!(run["status"] == "failed" && why.contains("longer than 1048576 bytes"), "{run:#}"),
+            true => assert_eq!((&run["status"], &run["stopped"]), (&json!("stopped"), &json!("charge_unknown"))),
+        }
+        assert_eq!((&step["call_id"], asked_for(&house, PICTURES)), (&json!(call), asked), "{run:#}");
+        house.house.check().await;
+    }
+}
+
 /// A picture that may have been made is not made again by itself: the run stops and says so, and
 /// goes on with another one when its owner says that this is what he wants.
 #[tokio::test(flavor = "multi_thread")]
