@@ -78,7 +78,7 @@ pub use provider::{BadProvider, BaseUrl, Provider, ProviderSettings};
 pub use reach::{NameSource, Reachable, is_inside_name, is_public};
 pub use realtime::{Realtime, RealtimeAsk};
 pub use reply::{WholeReply, is_encoded};
-pub use rerank::Rerank;
+pub use rerank::{Rerank, RerankSent};
 pub use secret::Secret;
 pub use signing::Signing;
 pub use social::{SocialAsk, SocialData};

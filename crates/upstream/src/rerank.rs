@@ -4,7 +4,7 @@ use crate::chat::judge;
 use crate::{Fault, Outgoing, Provider, WholeReply};
 use bytes::Bytes;
 use tollgate_media::rerank::{RankShape, RerankRequest};
-use tollgate_wire::{Problem, UpstreamError};
+use tollgate_wire::{Dropped, Problem, UpstreamError};
 
 /// How one kind of provider puts documents into order. Documents are never asked for again: the
 /// gateway has them.
@@ -12,7 +12,7 @@ pub trait Rerank: Sync + std::fmt::Debug {
     fn shape(&self) -> &'static RankShape;
 
     /// The body of the request; `model` is the provider's name for it.
-    fn body(&self, request: &RerankRequest, model: &str) -> Result<Bytes, Problem>;
+    fn body(&self, request: &RerankRequest, model: &str) -> Result<RerankSent, Problem>;
 
     /// The request; `None` when its path does not fit into an address.
     fn request(&self, provider: &Provider, call_id: &str, body: Bytes) -> Option<Outgoing>;
@@ -26,4 +26,12 @@ pub trait Rerank: Sync + std::fmt::Debug {
     fn error_inside(&self, error: &UpstreamError) -> Fault {
         judge::inside(error)
     }
+}
+
+/// A request as a provider gets it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RerankSent {
+    pub body: Bytes,
+    /// What the provider does not get.
+    pub dropped: Dropped,
 }

@@ -28,13 +28,13 @@ fn rows() -> Vec<Row> {
             chat::answered(&app, Dialect::Chat, id, || handle(&app, id, path, request)).await
         };
         let row = Row::post(path, Access::Paid, handler, summary).with(idempotency);
-        row.takes(named("RerankRequest")).gives(named("RerankResult")).names_itself()
+        let row = row.takes(named("RerankRequest")).gives(named("RerankResult")).names_itself();
+        row.quoted(|_, _, body| Ok(Box::new(RerankCall(RerankRequest::read(body)?))))
     };
     vec![
         post(ENDPOINT, "Documents in the order in which they answer a question, in the form of Jina and Cohere")
-            .quoted(|_, _, body| Ok(Box::new(RerankCall(RerankRequest::read(body)?))))
             .serves(ENDPOINT_TYPE),
-        post(SECOND, "The same, where Cohere's SDK asks").quoted_as(ENDPOINT),
+        post(SECOND, "The same, where Cohere's SDK asks"),
     ]
 }
 

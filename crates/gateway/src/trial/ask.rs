@@ -80,7 +80,7 @@ pub fn cheap_call(
         Ability::Rerank => {
             let maker = provider.kind.rerank.ok_or(UNFIT)?;
             let asked = RerankRequest::read(Bytes::from(rerank_body(model).to_string())).map_err(|_| UNFIT)?;
-            let body = maker.body(&asked, model).map_err(|_| UNFIT)?;
+            let body = maker.body(&asked, model).map_err(|_| UNFIT)?.body;
             let request = maker.request(provider, call_id, body).ok_or(UNFIT)?;
             Ok(CheapCall { request, judge: Box::new(|reply| maker.fault(reply)) })
         }

@@ -14,7 +14,7 @@ use tollgate_catalog::{Model, Route};
 use tollgate_media::decide::{DecisionForm, DecisionReply, DecisionRequest};
 use tollgate_store::Counters;
 use tollgate_upstream::{Fault, Provider, SpooledFile};
-use tollgate_wire::UpstreamError;
+use tollgate_wire::{Dropped, UpstreamError};
 
 /// What a model that decides must offer, in either format.
 pub const ENDPOINT_TYPE: &str = "system-one";
@@ -96,6 +96,17 @@ impl Priced for DecisionCall {
         Ok(need)
     }
 
+    fn drops(&self, _: &Fetcher, serving: &Serving, model: &Model) -> Dropped {
+        let mut dropped = Dropped::default();
+        for route in &model.routes {
+            let decides = serving.providers.get(&route.provider).and_then(|provider| provider.kind.decides.as_ref());
+            let taken = decides.filter(|decides| self.asked.fits(decides.form).is_ok());
+            let unsaid = taken.map(|decides| self.asked.unsaid(decides.form));
+            unsaid.iter().flatten().for_each(|more| dropped.extend(more));
+        }
+        dropped
+    }
+
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {
         self.asked.attr(path)
     }
@@ -134,6 +145,7 @@ impl Work for DecisionCall {
         let decides = provider.kind.decides.as_ref().ok_or_else(texts::unable)?;
         self.asked.fits(decides.form).map_err(Fault::refusal)?;
         let body = self.asked.body(decides.form, &route.upstream_model).map_err(Fault::refusal)?;
+        call.dropped = self.asked.unsaid(decides.form).map_err(Fault::refusal)?;
         let request = decides.request(provider, &call.id.to_string(), body, &self.files);
         let request = request.ok_or_else(texts::unable)?;
         let reply = texts::ask(call, provider, request, |reply| decides.fault(reply)).await;

@@ -3,7 +3,9 @@
 
 use super::texts;
 use crate::call::{Begun, Call, HELD, Meter, Need, Priced, WholeAnswer, Work};
+use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
+use crate::sale::Serving;
 use http::HeaderValue;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use tollgate_catalog::{Model, Route};
 use tollgate_media::rerank::{Ranking, RerankAnswer, RerankRequest};
 use tollgate_store::Counters;
 use tollgate_upstream::{Fault, Provider};
-use tollgate_wire::UpstreamError;
+use tollgate_wire::{Dropped, UpstreamError};
 
 /// What a model that puts documents into order must offer.
 pub const ENDPOINT_TYPE: &str = "jina-rerank";
@@ -42,6 +44,16 @@ impl Priced for RerankCall {
         let mut need = texts::need(tally.tokens, tally.most(), "documents");
         need.most.calls = self.0.most_search_units();
         Ok(need)
+    }
+
+    fn drops(&self, _: &Fetcher, serving: &Serving, model: &Model) -> Dropped {
+        let mut dropped = Dropped::default();
+        for route in &model.routes {
+            let maker = serving.providers.get(&route.provider).and_then(|provider| provider.kind.rerank);
+            let sent = maker.map(|maker| maker.body(&self.0, &route.upstream_model));
+            sent.iter().flatten().for_each(|sent| dropped.extend(&sent.dropped));
+        }
+        dropped
     }
 
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {
@@ -75,9 +87,10 @@ impl Work for RerankCall {
 
     async fn attempt(&self, call: &mut Call, provider: &Arc<Provider>, route: &Route) -> Result<Begun, Fault> {
         let maker = provider.kind.rerank.ok_or_else(texts::unable)?;
-        let body = maker.body(&self.0, &route.upstream_model).map_err(Fault::refusal)?;
+        let sent = maker.body(&self.0, &route.upstream_model).map_err(Fault::refusal)?;
+        call.dropped = sent.dropped;
         let id = call.id.to_string();
-        let request = maker.request(provider, &id, body).ok_or_else(texts::unable)?;
+        let request = maker.request(provider, &id, sent.body).ok_or_else(texts::unable)?;
         let reply = texts::ask(call, provider, request, |reply| maker.fault(reply)).await?;
         // Places and scores alone: however many documents there are, they fit into this.
         let bytes = reply.whole(HELD.min(provider.settings.max_reply_bytes), call.deadline).await?;

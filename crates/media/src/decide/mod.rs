@@ -7,6 +7,7 @@ mod assets;
 mod question;
 mod reply;
 mod request;
+mod unsaid;
 
 pub use assets::{AssetPart, DecisionBody, UnfoldedRequest, with_assets};
 pub use reply::{DecisionReply, NotDecided};

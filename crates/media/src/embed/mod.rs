@@ -7,6 +7,7 @@ mod gemini;
 mod input;
 mod reply;
 mod request;
+mod unsaid;
 mod vector;
 
 pub use flow::{VectorFlow, VectorTarget};

@@ -4,8 +4,8 @@ use crate::TextTally;
 use crate::body::{each_member, model, whole};
 use bytes::Bytes;
 use std::borrow::Cow;
-use tollgate_wire::Problem;
 use tollgate_wire::json::{self, Node, Object, Scan};
+use tollgate_wire::{Dropped, Problem};
 
 /// Documents in one request.
 pub const MOST_DOCUMENTS: usize = 2_048;
@@ -15,6 +15,9 @@ pub const SEARCH_UNIT: usize = 100;
 const PIECE_TOKENS: u64 = 500;
 /// Documents that are sent back have no more bytes than this.
 const MOST_SENT_BACK: u64 = 1 << 20;
+
+/// What every maker is asked, or the gateway does itself.
+const COMMON: &[&str] = &["model", "query", "documents", "top_n", "return_documents"];
 
 /// A checked request.
 #[derive(Clone, Debug)]
@@ -142,6 +145,16 @@ impl RerankRequest {
         }
         object.array("documents", |list| documents(&tree).for_each(|one| list.raw(one.raw)));
         Ok(())
+    }
+
+    /// Fields of the request that are neither common to all makers nor among those that a maker has
+    /// `said`.
+    pub fn unsaid(&self, said: &[&str]) -> Result<Dropped, Problem> {
+        let tree = self.tree()?;
+        let mut dropped = Dropped::default();
+        let given = tree.members().iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name.as_ref());
+        given.filter(|name| !COMMON.contains(name) && !said.contains(name)).for_each(|name| dropped.add(name));
+        Ok(dropped)
     }
 
     /// The document at this place, as JSON text.

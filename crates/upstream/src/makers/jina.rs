@@ -1,7 +1,7 @@
 //! Rerank as Jina does it, and the many servers that copied it.
 
 use crate::chat::{bearer, post};
-use crate::{Outgoing, Provider, Rerank};
+use crate::{Outgoing, Provider, Rerank, RerankSent};
 use bytes::Bytes;
 use tollgate_media::rerank::{RankShape, RerankRequest};
 use tollgate_wire::Problem;
@@ -23,7 +23,7 @@ impl Rerank for JinaRerank {
         &SHAPE
     }
 
-    fn body(&self, request: &RerankRequest, model: &str) -> Result<Bytes, Problem> {
+    fn body(&self, request: &RerankRequest, model: &str) -> Result<RerankSent, Problem> {
         let mut body = Vec::new();
         let mut object = Object::begin(&mut body);
         object.text("model", model);
@@ -31,7 +31,7 @@ impl Rerank for JinaRerank {
         object.number("top_n", request.wanted() as u64);
         object.bool("return_documents", false);
         object.end();
-        Ok(Bytes::from(body))
+        Ok(RerankSent { body: Bytes::from(body), dropped: request.unsaid(&[])? })
     }
 
     fn request(&self, provider: &Provider, call_id: &str, body: Bytes) -> Option<Outgoing> {

@@ -63,7 +63,7 @@ fn embeddings(row: &Preset, provider: &Provider) -> String {
 fn rerank(row: &Preset, provider: &Provider) -> String {
     let maker = provider.kind.rerank.expect("rerank");
     let body = Bytes::from_static(br#"{"model":"m","query":"q","documents":["a","b"]}"#);
-    let body = maker.body(&RerankRequest::read(body).expect("a request"), "m").expect("a body");
+    let body = maker.body(&RerankRequest::read(body).expect("a request"), "m").expect("a body").body;
     line(row, "rerank", &maker.request(provider, "call_1", body).expect("a request"))
 }
 

@@ -95,7 +95,7 @@ impl Priced for Embedding {
             let maker = serving.providers.get(&route.provider).and_then(|provider| provider.kind.embeddings);
             let Some(maker) = maker.filter(|maker| maker.takes(&self.0).is_ok()) else { continue };
             let floats_only = model.embedding.floats_only;
-            let range = 0..self.0.tally.texts.min(1);
+            let range = 0..self.0.tally.texts;
             let ask = EmbedAsk { request: &self.0, model: &route.upstream_model, range, floats_only };
             maker.body(&ask).iter().for_each(|sent| dropped.extend(&sent.dropped));
         }

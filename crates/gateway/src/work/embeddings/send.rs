@@ -62,9 +62,14 @@ impl Way<'_> {
     async fn ask(self, call: &mut Call, range: Range<usize>) -> Result<ReplyBody, Fault> {
         let model = self.route.upstream_model.as_str();
         let floats_only = call.model.embedding.floats_only;
+        let first = range.start == 0;
         let ask = EmbedAsk { request: &self.work.0, model, range, floats_only };
         let sent = self.maker.body(&ask).map_err(Fault::refusal)?;
-        call.dropped = sent.dropped;
+        // The parts of a list add up; along another route it begins anew.
+        match first {
+            true => call.dropped = sent.dropped,
+            false => call.dropped.extend(&sent.dropped),
+        }
         let id = call.id.to_string();
         let request = self.maker.request(self.provider, model, &id, sent.body).ok_or_else(texts::unable)?;
         texts::ask(call, self.provider, request, |reply| self.maker.fault(reply)).await

@@ -114,6 +114,30 @@ async fn both_formats_are_answered_by_providers_of_either() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_other_format_has_no_word_for_is_named() {
+    let house = house().await;
+    let mut asked = decisions("judge-one");
+    asked["prompt_cache_key"] = json!("k");
+    asked["questions"][0]["strict"] = json!(true);
+    let dropped = "prompt_cache_key,questions[0].strict";
+    let reply = post(&house, "/v1/decisions", &asked).await;
+    assert_eq!(
+        (reply.status().as_u16(), &reply.headers()["x-tollgate-dropped"]),
+        (200, &dropped.parse().expect("a value"))
+    );
+    assert_eq!(house.row(call_id(&reply)).await.dropped.as_deref(), Some(dropped));
+    let mut asked = decisions("judge-openai");
+    asked["prompt_cache_key"] = json!("k");
+    let reply = post(&house, "/v1/decisions", &asked).await;
+    assert!(reply.status().is_success() && !reply.headers().contains_key("x-tollgate-dropped"));
+    assert_eq!(house.sim.received().last().expect("a request").json()["prompt_cache_key"], json!("k"));
+    let mut asked = system_one("judge-openai");
+    asked["seed"] = json!(7);
+    let reply = post(&house, "/v1/systemone", &asked).await;
+    assert_eq!(reply.headers()["x-tollgate-dropped"], "seed");
+}
+
 /// MM37: aggregators that take both formats at one path give wrong answers in silence.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_of_the_other_format_is_refused_with_its_endpoint() {

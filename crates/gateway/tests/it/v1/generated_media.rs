@@ -275,9 +275,7 @@ async fn quoted(house: &House, wish: &Wish) -> i64 {
         Upload::Recording(parts, rate) => body["seconds"] = json!(parts.div_ceil(rate).max(1)),
         Upload::Pictures(..) => body["image"] = json!("https://example.com/a.png"),
     }
-    // Another name of the same endpoint is quoted as that.
-    let path = if wish.path == "/v2/rerank" { "/v1/rerank" } else { wish.path };
-    let url = house.url(&format!("/v1/quote?endpoint={path}"));
+    let url = house.url(&format!("/v1/quote?endpoint={}", wish.path));
     let reply = house.http.post(url).bearer_auth(&house.key).json(&body).send().await.expect("a reply");
     let quote: Value = reply.json().await.expect("JSON");
     assert_eq!(quote["hold_nano_usd"], quote["most_nano_usd"], "{wish:?}: {quote}");

@@ -84,14 +84,39 @@ async fn no_more_than_is_wanted_and_the_documents_when_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_provider_is_not_told_is_named() {
+    let house = house().await;
+    for (model, dropped) in
+        [("rank-jina", "max_tokens_per_doc,max_chunks_per_doc,user"), ("rank-cohere", "max_chunks_per_doc,user")]
+    {
+        let mut body = asked(model);
+        body["return_documents"] = json!(true);
+        body["max_tokens_per_doc"] = json!(512);
+        body["max_chunks_per_doc"] = json!(10);
+        body["user"] = json!("u");
+        for path in ["/v1/rerank", "/v2/rerank"] {
+            let reply = post(&house, path, &body).await;
+            assert_eq!(reply.headers()["x-tollgate-dropped"], dropped, "{model} {path}");
+            assert_eq!(house.row(call_id(&reply)).await.dropped.as_deref(), Some(dropped), "{model} {path}");
+        }
+        let plain = post(&house, "/v1/rerank", &asked(model)).await;
+        assert!(!plain.headers().contains_key("x-tollgate-dropped"), "{model}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_hundred_documents_are_a_search() {
     let house = house().await;
     for (documents, units) in [(1, 1), (100, 1), (101, 2), (250, 3)] {
         let body = json!({ "model": "rank-cohere", "query": "q", "documents": vec!["d"; documents] });
-        let quoted: Value = post(&house, "/v1/quote?endpoint=/v1/rerank", &body).await.json().await.expect("JSON");
-        let row = house.row(call_id(&post(&house, "/v1/rerank", &body).await)).await;
-        assert_eq!((row.charge.nano(), row.hold.nano()), (units * 2_000_000, units * 2_000_000), "{documents}");
-        assert_eq!(quoted["total_nano_usd"].as_i64(), Some(units * 2_000_000), "{documents}");
+        for path in ["/v1/rerank", "/v2/rerank"] {
+            let quote = format!("/v1/quote?endpoint={path}");
+            let quoted: Value = post(&house, &quote, &body).await.json().await.expect("JSON");
+            let row = house.row(call_id(&post(&house, path, &body).await)).await;
+            assert_eq!((row.charge.nano(), row.hold.nano()), (units * 2_000_000, units * 2_000_000), "{documents}");
+            assert_eq!(quoted["total_nano_usd"].as_i64(), Some(units * 2_000_000), "{documents}");
+            assert_eq!((quoted["endpoint"].as_str(), row.endpoint.as_ref()), (Some(path), path));
+        }
     }
 }
 
@@ -140,17 +165,19 @@ async fn an_order_that_is_none_is_free_and_not_repeated() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_key_ranks_once() {
     let house = house().await;
-    let ask = |body: Value| {
-        let request = house.http.post(house.url("/v1/rerank")).bearer_auth(&house.key);
-        request.header("idempotency-key", "k").json(&body).send()
-    };
-    let first = ask(asked("rank")).await.expect("a reply").text().await.expect("text");
-    house.quiet().await;
-    let again = ask(asked("rank")).await.expect("a reply");
-    assert!(again.headers().contains_key("idempotency-replayed"));
-    assert_eq!(again.text().await.expect("text"), first);
-    assert_eq!(ask(asked("rank-jina")).await.expect("a reply").status(), 409);
-    assert_eq!(house.all_rows().await.len(), 1);
+    for (at, path) in ["/v1/rerank", "/v2/rerank"].into_iter().enumerate() {
+        let ask = |body: Value| {
+            let request = house.http.post(house.url(path)).bearer_auth(&house.key);
+            request.header("idempotency-key", path).json(&body).send()
+        };
+        let first = ask(asked("rank")).await.expect("a reply").text().await.expect("text");
+        house.quiet().await;
+        let again = ask(asked("rank")).await.expect("a reply");
+        assert!(again.headers().contains_key("idempotency-replayed"), "{path}");
+        assert_eq!(again.text().await.expect("text"), first, "{path}");
+        assert_eq!(ask(asked("rank-jina")).await.expect("a reply").status(), 409, "{path}");
+        assert_eq!(house.all_rows().await.len(), at + 1, "{path}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

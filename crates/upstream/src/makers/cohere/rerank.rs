@@ -1,7 +1,7 @@
 //! Rerank of Cohere's second API.
 
 use crate::chat::{bearer, post};
-use crate::{Outgoing, Provider, Rerank};
+use crate::{Outgoing, Provider, Rerank, RerankSent};
 use bytes::Bytes;
 use tollgate_media::rerank::{RankShape, RerankRequest};
 use tollgate_wire::Problem;
@@ -23,7 +23,7 @@ impl Rerank for CohereRerank {
         &SHAPE
     }
 
-    fn body(&self, request: &RerankRequest, model: &str) -> Result<Bytes, Problem> {
+    fn body(&self, request: &RerankRequest, model: &str) -> Result<RerankSent, Problem> {
         let mut body = Vec::new();
         let mut object = Object::begin(&mut body);
         object.text("model", model);
@@ -33,7 +33,7 @@ impl Rerank for CohereRerank {
             object.number("max_tokens_per_doc", most);
         }
         object.end();
-        Ok(Bytes::from(body))
+        Ok(RerankSent { body: Bytes::from(body), dropped: request.unsaid(&["max_tokens_per_doc"])? })
     }
 
     fn request(&self, provider: &Provider, call_id: &str, body: Bytes) -> Option<Outgoing> {

@@ -6,8 +6,8 @@ use crate::embed::{EmbedAsk, EmbedSent, Embeddings, no_ids};
 use crate::{Outgoing, Provider};
 use bytes::Bytes;
 use tollgate_media::embed::{EmbedCaller, EmbedRequest, VectorShape};
+use tollgate_wire::Problem;
 use tollgate_wire::json::Object;
-use tollgate_wire::{Dropped, Problem};
 
 /// The base address has no path.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,9 @@ impl Embeddings for GeminiEmbeddings {
             }
         });
         object.end();
-        Ok(EmbedSent { body: Bytes::from(body), dropped: Dropped::default() })
+        // A request of its own format is sent as it is.
+        let own = matches!(ask.request.caller, EmbedCaller::Gemini { .. });
+        Ok(EmbedSent { body: Bytes::from(body), dropped: ask.request.unsaid(&tree, |_| own) })
     }
 
     fn request(&self, provider: &Provider, model: &str, call_id: &str, body: Bytes) -> Option<Outgoing> {

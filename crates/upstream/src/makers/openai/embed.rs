@@ -80,19 +80,9 @@ fn put(json: &[u8]) -> EditChange<'static> {
     EditChange::Put(String::from_utf8_lossy(json).into_owned().into())
 }
 
-/// What is said of a text in Gemini's format, and has no place in this one.
-const UNKNOWN_HERE: [(&str, &str); 3] =
-    [("taskType", "task_type"), ("title", "title"), ("autoTruncate", "auto_truncate")];
-
 fn translated(ask: &EmbedAsk<'_>) -> Result<EmbedSent, Problem> {
     let tree = ask.request.tree()?;
     let inputs = ask.request.inputs(&tree, ask.range.clone());
-    let mut dropped = Dropped::default();
-    for (name, other) in UNKNOWN_HERE {
-        if inputs.iter().any(|one| one.node.either(name, other).is_some()) {
-            dropped.add(name);
-        }
-    }
     let mut body = Vec::new();
     let mut object = Object::begin(&mut body);
     object.text("model", ask.model);
@@ -102,7 +92,8 @@ fn translated(ask: &EmbedAsk<'_>) -> Result<EmbedSent, Problem> {
     }
     object.text("encoding_format", "float");
     object.end();
-    Ok(EmbedSent { body: Bytes::from(body), dropped })
+    // What else Gemini's format says of a text has no place in this one.
+    Ok(EmbedSent { body: Bytes::from(body), dropped: ask.request.unsaid(&tree, |_| false) })
 }
 
 #[cfg(test)]

@@ -8,11 +8,14 @@ use crate::makers::gemini::in_a_path;
 use crate::{Outgoing, Provider};
 use bytes::Bytes;
 use tollgate_media::embed::{EmbedCaller, EmbedRequest, VectorShape};
+use tollgate_wire::Problem;
 use tollgate_wire::json::Object;
-use tollgate_wire::{Dropped, Problem};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VertexEmbeddings;
+
+/// What of a request in Gemini's format is said here too: the purpose in either spelling, a title.
+const SAID: [&str; 3] = ["taskType", "task_type", "title"];
 
 impl Embeddings for VertexEmbeddings {
     fn shape(&self) -> &'static VectorShape {
@@ -40,12 +43,8 @@ impl Embeddings for VertexEmbeddings {
                 list.object(|instance| {
                     instance.text("content", &one.text);
                     if let EmbedCaller::Gemini { .. } = ask.request.caller {
-                        if let Some(task) = one.node.text_of("taskType") {
-                            instance.text("task_type", task);
-                        }
-                        if let Some(title) = one.node.text_of("title") {
-                            instance.text("title", title);
-                        }
+                        instance.maybe_raw("task_type", one.node.either(SAID[0], SAID[1]).map(|task| task.raw));
+                        instance.maybe_raw("title", one.node.get(SAID[2]).map(|title| title.raw));
                     }
                 });
             }
@@ -54,7 +53,9 @@ impl Embeddings for VertexEmbeddings {
             object.object("parameters", |parameters| parameters.number("outputDimensionality", dimensions));
         }
         object.end();
-        Ok(EmbedSent { body: Bytes::from(body), dropped: Dropped::default() })
+        let gemini = matches!(ask.request.caller, EmbedCaller::Gemini { .. });
+        let dropped = ask.request.unsaid(&tree, |name| gemini && SAID.contains(&name));
+        Ok(EmbedSent { body: Bytes::from(body), dropped })
     }
 
     /// The key comes last, when it is sent.
@@ -80,5 +81,11 @@ mod tests {
         let own = r#"{"model":"models/m","content":{"parts":[{"text":"a"}]},"taskType":"CLUSTERING"}"#;
         let gemini = EmbedRequest::gemini(Bytes::from(own), "m", false).unwrap();
         assert_eq!(body(&gemini, 0..1), r#"{"instances":[{"content":"a","task_type":"CLUSTERING"}]}"#);
+        let snake = EmbedRequest::gemini(Bytes::from(own.replace("taskType", "task_type")), "m", false).unwrap();
+        assert_eq!(body(&snake, 0..1), body(&gemini, 0..1), "either spelling");
+        let more = own.replace("\"taskType\"", "\"autoTruncate\":true,\"taskType\"");
+        let gemini = EmbedRequest::gemini(Bytes::from(more), "m", false).unwrap();
+        let ask = EmbedAsk { request: &gemini, model: "up", range: 0..1, floats_only: false };
+        assert_eq!(VertexEmbeddings.body(&ask).unwrap().dropped.to_string(), "autoTruncate");
     }
 }

@@ -124,6 +124,56 @@ async fn what_has_no_place_in_the_providers_format_is_reported() {
     assert_eq!(house.sim.received()[0].json()["input_type"], json!("clustering"));
 }
 
+/// The same of OpenAI's format, at each kind of provider.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_makers_format_has_no_word_for_is_named() {
+    let house = house().await;
+    for (model, fields, dropped) in [
+        ("vec-gemini", "user input_type truncate", Some("user,input_type,truncate")),
+        ("vec-cohere", "user input_type truncate", Some("user")),
+        ("vec-cohere", "user task", Some("user,task")),
+        ("vec-jina", "user task", None),
+        ("vec-dashscope", "user", None),
+        ("vec", "user", None),
+    ] {
+        let mut body = asked(model, "a");
+        for field in fields.split(' ') {
+            let value = if field == "truncate" { "END" } else { "search_query" };
+            body[field] = json!(value);
+        }
+        house.sim.clear();
+        let reply = embed(&house, &body).await;
+        assert_eq!(reply.status(), 200, "{model}: {}", reply.text().await.unwrap_or_default());
+        let said = reply.headers().get("x-tollgate-dropped").map(|names| names.to_str().expect("names").to_owned());
+        assert_eq!(said.as_deref(), dropped, "{model}: {body}");
+        assert_eq!(house.row(call_id(&reply)).await.dropped.as_deref(), dropped, "{model}");
+        let sent = house.sim.received()[0].json().to_string();
+        for field in fields.split(' ') {
+            let lost = dropped.is_some_and(|dropped| dropped.split(',').any(|one| one == field));
+            assert_eq!(sent.contains(&format!("\"{field}\":")), !lost, "{model}: {sent}");
+        }
+    }
+}
+
+/// A list that goes in parts names what any of them lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_in_parts_names_what_any_part_lost() {
+    let house = house().await;
+    let one = |task: &str| json!({ "content": { "parts": [{ "text": "a" }] }, "taskType": task });
+    // A hundred texts are two requests to Cohere, and it is told one purpose for each of them.
+    let mut requests = vec![one("CLUSTERING"); 100];
+    requests[1] = one("CLASSIFICATION");
+    let path = "/v1beta/models/vec-cohere:batchEmbedContents";
+    let reply = post(&house, path, &json!({ "requests": requests })).await;
+    assert_eq!(
+        (reply.status().as_u16(), &reply.headers()["x-tollgate-dropped"]),
+        (200, &"taskType".parse().expect("a value"))
+    );
+    assert_eq!(house.sim.received().len(), 2);
+    let reply = post(&house, path, &json!({ "requests": vec![one("CLUSTERING"); 100] })).await;
+    assert!(reply.status().is_success() && !reply.headers().contains_key("x-tollgate-dropped"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_is_shown_with_what_can_be_asked_of_it() {
     let house = house().await;
