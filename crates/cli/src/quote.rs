@@ -28,7 +28,7 @@ pub async fn quote(config: &Path, asked: &QuoteArgs, out: &Output) -> anyhow::Re
     let stream_hold = settings.limits.stream_hold;
     let offers = of_catalog(&catalog).map_err(|mistakes| anyhow!(listed(&mistakes)))?;
     let (providers, workflows, text) = (HashMap::new(), Default::default(), Default::default());
-    let serving = Serving { catalog, offers, providers, workflows, text };
+    let serving = Serving { catalog, offers, providers, workflows, served: Vec::new(), text };
     let catalog = &serving.catalog;
     let picture_links = settings.images.copy_to.is_some();
     let shop = Shop { serving: &serving, caller: None, picture_links, realtime: &settings.realtime };

@@ -31,14 +31,13 @@ async fn main() -> ExitCode {
         providers: HashMap::new(),
         offers: HashMap::new(),
         workflows: Default::default(),
+        served: Vec::new(),
         text: Default::default(),
     });
     let list = PriceList::default();
     let first = Instant::now();
-    let page = list
-        .page(&serving, Viewer::Anybody, 0, PausedNames::default(), Vec::new)
-        .await
-        .unwrap_or_else(|_| panic!("no list"));
+    let page =
+        list.page(&serving, Viewer::Anybody, 0, PausedNames::default()).await.unwrap_or_else(|_| panic!("no list"));
     println!("{:>10.1?}  writing the list of {MODELS} models, once per catalog and kind of viewer", first.elapsed());
     let health: HashMap<String, RouteHealth> = (0..MODELS)
         .map(|at| {
@@ -55,10 +54,8 @@ async fn main() -> ExitCode {
     }
     let began = Instant::now();
     for _ in 0..ROUNDS {
-        let page = list
-            .page(&serving, Viewer::Anybody, 0, PausedNames::default(), Vec::new)
-            .await
-            .unwrap_or_else(|_| panic!("no list"));
+        let page =
+            list.page(&serving, Viewer::Anybody, 0, PausedNames::default()).await.unwrap_or_else(|_| panic!("no list"));
         let body = page.whole(1, &health);
         black_box((body.ready(Packing::Gzip), body.tag(Packing::Gzip), body.known_by("\"other\"")));
     }

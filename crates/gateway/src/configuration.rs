@@ -3,6 +3,7 @@
 //! it is right.
 
 use crate::door::tls::TlsPair;
+use crate::endpoints::served;
 use crate::endpoints::workflows::bound;
 use crate::sale::workflows::BoundWorkflows;
 use crate::sale::{CatalogReader, CatalogText, CheckedCatalog, Serving, music, offers, recordings, speech};
@@ -137,7 +138,8 @@ impl ConfigSource {
             providers.into_iter().filter_map(|(name, provider)| Some((name, Arc::new(provider?)))).collect();
         let offers = offers.unwrap_or_default();
         let text = text.unwrap_or_default();
-        let serving = catalog.map(|catalog| Serving { catalog, providers, offers, workflows, text });
+        let served = served().map(|(kind, row)| (kind, row.method.as_str(), row.path)).collect();
+        let serving = catalog.map(|catalog| Serving { catalog, providers, offers, workflows, served, text });
         let loaded = serving.map(|serving| Loaded { settings, tls, serving, unread });
         match (mistakes.result(()), loaded) {
             (Ok(()), Some(loaded)) => Ok(loaded),

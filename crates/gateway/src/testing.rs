@@ -56,6 +56,7 @@ pub async fn bare_app_with(set: impl FnOnce(&mut Settings)) -> Arc<App> {
         providers: Default::default(),
         offers: Default::default(),
         workflows: Default::default(),
+        served: Vec::new(),
         text: Default::default(),
     };
     let (abandoned, _) = tokio::sync::mpsc::unbounded_channel();

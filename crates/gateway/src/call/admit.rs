@@ -100,10 +100,8 @@ fn find_named<'a>(
         ));
     }
     if !model.supports(wanted) {
-        let accepted = model.supported_endpoint_types.join(", ");
-        let text = format!(
-            "The model `{name}` is not offered at this endpoint (`{wanted}`); its endpoint types are: {accepted}."
-        );
+        let accepted = serving.asked_at(model);
+        let text = format!("The model `{name}` is not offered at this endpoint (`{wanted}`); ask it at {accepted}.");
         return Err(Refusal::about(Code::UnsupportedValue, "model", text));
     }
     Ok((model.clone(), group))

@@ -3,8 +3,8 @@
 //! who may buy them. Beside it one record, the schema, and the ratios as maps.
 
 use super::openapi::shapes::{anything, named, text};
+use super::reading;
 use super::row::{Access, Family, Row};
-use super::{reading, served};
 use crate::app::App;
 use crate::refusal::Refusal;
 use crate::sale::price_list::Viewer;
@@ -123,10 +123,8 @@ impl Seen {
     async fn by(app: &App, viewer: impl FnOnce(&Serving) -> Viewer) -> Result<Seen, Refusal> {
         let serving = app.serving.load_full();
         let viewer = viewer(&serving);
-        let served = || served().map(|(kind, row)| (kind, row.method.as_str(), row.path)).collect();
         let at = app.world.now_ms();
-        let page =
-            app.price_list.page(&serving, viewer.clone(), at, app.routes.switches.paused_names(), served).await?;
+        let page = app.price_list.page(&serving, viewer.clone(), at, app.routes.switches.paused_names()).await?;
         Ok(Seen { serving, viewer, at, page })
     }
 

@@ -17,9 +17,6 @@ use tollgate_wire::error::Code;
 const MOST_BYTES: usize = 64 << 20;
 const MOST_PAGES: usize = 64;
 
-/// Types of endpoints, each with the method and the path by which it is asked.
-pub type Served = Vec<(&'static str, &'static str, &'static str)>;
-
 #[derive(Default)]
 pub struct PriceList(Mutex<Pages>);
 
@@ -72,7 +69,6 @@ impl PriceList {
         viewer: Viewer,
         at_ms: Millis,
         paused: PausedNames,
-        served: impl FnOnce() -> Served,
     ) -> Result<Arc<PricePage>, Refusal> {
         // Whoever asks for the same waits for it instead of writing it again.
         let mut pages = self.0.lock().await;
@@ -87,9 +83,9 @@ impl PriceList {
             *read = now;
             return Ok(page.clone());
         }
-        let (catalog, of, served) = (serving.clone(), viewer.clone(), served());
+        let (catalog, of) = (serving.clone(), viewer.clone());
         let failed = || Refusal::new(Code::Internal, "The price list could not be written.");
-        let written = tokio::task::spawn_blocking(move || written(&catalog, &of, at_ms, &paused, &served)).await;
+        let written = tokio::task::spawn_blocking(move || written(&catalog, &of, at_ms, &paused)).await;
         let page = Arc::new(written.map_err(|_| failed())?.ok_or_else(failed)?);
         pages.make_room(page.weight());
         pages.by_viewer.insert(viewer, (page.clone(), now));
@@ -112,14 +108,8 @@ impl Pages {
     }
 }
 
-fn written(
-    serving: &Serving,
-    viewer: &Viewer,
-    at_ms: Millis,
-    paused: &PausedNames,
-    served: &Served,
-) -> Option<PricePage> {
-    let catalog = &serving.catalog;
+fn written(serving: &Serving, viewer: &Viewer, at_ms: Millis, paused: &PausedNames) -> Option<PricePage> {
+    let (catalog, served) = (&serving.catalog, &serving.served);
     let groups: Vec<&str> = match viewer {
         Viewer::Anybody => catalog.public_groups(),
         Viewer::Account { groups, .. } => catalog.in_order(groups).collect(),
@@ -160,23 +150,18 @@ mod tests {
             providers: HashMap::new(),
             offers: HashMap::new(),
             workflows: Default::default(),
+            served: Vec::new(),
             text: Default::default(),
         });
         let list = PriceList::default();
         let viewer = |at: usize| Viewer::Account { groups: vec![format!("g{at}")], topped_up: false };
-        let first = list
-            .page(&serving, viewer(0), 0, PausedNames::default(), Vec::new)
-            .await
-            .unwrap_or_else(|_| panic!("no page"));
+        let first =
+            list.page(&serving, viewer(0), 0, PausedNames::default()).await.unwrap_or_else(|_| panic!("no page"));
         for at in 1..MOST_PAGES + 10 {
-            list.page(&serving, viewer(at), 0, PausedNames::default(), Vec::new)
-                .await
-                .unwrap_or_else(|_| panic!("no page"));
+            list.page(&serving, viewer(at), 0, PausedNames::default()).await.unwrap_or_else(|_| panic!("no page"));
             // Whoever is asked for again and again stays.
-            let again = list
-                .page(&serving, viewer(0), 0, PausedNames::default(), Vec::new)
-                .await
-                .unwrap_or_else(|_| panic!("no page"));
+            let again =
+                list.page(&serving, viewer(0), 0, PausedNames::default()).await.unwrap_or_else(|_| panic!("no page"));
             assert!(Arc::ptr_eq(&first, &again), "{at}");
         }
         assert_eq!(list.0.lock().await.by_viewer.len(), MOST_PAGES);

@@ -1,5 +1,5 @@
-//! What of a request only one of the two formats has a place for. Where a provider speaks the other,
-//! it is left out, and named.
+//! What of a request only one of the two formats has a place for. Where a provider speaks the
+//! other, it is left out, and named.
 
 use super::request::{DecisionForm, DecisionRequest};
 use tollgate_wire::json::Node;
