@@ -14,6 +14,7 @@ pub mod ratio_config;
 pub mod recordings;
 mod serving;
 pub mod speech;
+mod tier_facts;
 mod workflow_board;
 pub mod workflows;
 

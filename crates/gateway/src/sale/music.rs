@@ -1,6 +1,7 @@
 //! The `music` tables of the catalog, held to what the providers of their models can make when a
 //! configuration is loaded.
 
+use super::tier_facts::{FactValues, TierFact, wrong_tiers};
 use std::collections::HashMap;
 use tollgate_catalog::form::Mistakes;
 use tollgate_catalog::{BillingUnit, Model, MusicTable, Snapshot};
@@ -32,6 +33,9 @@ pub fn check(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>, 
                 for reason in wrong(model, table) {
                     mistake(table, "music", reason);
                 }
+                for reason in wrong_tiers(model, ENDPOINT_TYPE, &facts(table), false) {
+                    mistake(table, "tier.when", reason);
+                }
                 for route in &model.routes {
                     let Some(Some(provider)) = providers.get(&route.provider) else { continue };
                     match provider.kind.music {
@@ -51,6 +55,21 @@ pub fn check(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>, 
             }
         }
     }
+}
+
+/// What a price may depend on.
+fn facts(table: &MusicTable) -> Vec<TierFact<'_>> {
+    let mut facts = vec![
+        TierFact::flag("instrumental", table.instrumental),
+        TierFact::flag("lyrics", table.max_lyrics.is_some()),
+        TierFact::flag("lyrics_optimizer", table.max_lyrics.is_some()),
+        TierFact::one_of("output", if table.links { vec!["b64_json", "url"] } else { vec!["b64_json"] }),
+        TierFact::one_of("response_format", table.formats.iter().map(String::as_str).collect()),
+    ];
+    if let Some((least, most)) = table.seconds {
+        facts.push(TierFact { name: "duration", values: FactValues::Whole(least, most) });
+    }
+    facts
 }
 
 /// What contradicts itself.

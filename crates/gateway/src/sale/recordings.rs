@@ -1,10 +1,11 @@
 //! The `transcription` tables of the catalog, held to what formats there are and to what the
 //! providers of a model can do, when a configuration is loaded.
 
+use super::tier_facts::{TierFact, wrong_tiers};
 use std::collections::HashMap;
 use tollgate_catalog::form::{Mistakes, did_you_mean};
 use tollgate_catalog::{Model, Snapshot};
-use tollgate_media::transcription::{TranscriptFormat, UPLOAD_FORMATS};
+use tollgate_media::transcription::{TranscriptFormat, TranscriptionRequest, UPLOAD_FORMATS};
 use tollgate_upstream::{Ability, Provider};
 
 /// What a model that writes recordings down must offer.
@@ -49,12 +50,30 @@ impl ModelCheck<'_> {
         for name in table.map(|table| table.response_formats.as_slice()).unwrap_or_default() {
             self.known(name, &names, "transcription.response_formats");
         }
+        for reason in wrong_tiers(self.model, ENDPOINT_TYPE, &self.facts(), false) {
+            self.mistake("tier.when", reason);
+        }
         for route in &self.model.routes {
             let Some(Some(provider)) = providers.get(&route.provider) else { continue };
             for reason in self.route(provider, &route.upstream_model) {
                 self.mistakes.push(route.place.mistake("route.provider", reason));
             }
         }
+    }
+
+    /// What a price may depend on, besides the length.
+    fn facts(&self) -> Vec<TierFact<'_>> {
+        let table = self.model.transcription.as_ref();
+        let named = table.map(|table| table.response_formats.iter().map(String::as_str).collect::<Vec<_>>());
+        let formats = named.filter(|list| !list.is_empty());
+        let formats = formats.unwrap_or_else(|| TranscriptFormat::PLAIN.iter().map(|format| format.name()).collect());
+        let mut facts = vec![
+            TierFact::one_of("response_format", formats),
+            TierFact::flag("stream", true),
+            TierFact::flag("translate", table.is_some_and(|table| table.translations)),
+        ];
+        facts.extend(TranscriptionRequest::scalars().map(TierFact::any));
+        facts
     }
 
     fn known(&self, word: &str, words: &[&str], key: &str) {

@@ -1,17 +1,15 @@
 //! The `speech` tables of the catalog, held to what the providers of their models can make when a
 //! configuration is loaded.
 
+use super::tier_facts::{TierFact, wrong_tiers};
 use std::collections::HashMap;
 use tollgate_catalog::form::Mistakes;
 use tollgate_catalog::{BillingUnit, Model, Snapshot, SpeechTable};
-use tollgate_media::speech::SpeechFormat;
+use tollgate_media::speech::{SpeechFormat, SpeechRequest};
 use tollgate_upstream::{Ability, Provider, SpeechMaker};
 
 /// What a model that makes speech must offer.
 pub const ENDPOINT_TYPE: &str = "audio-speech";
-
-/// What a price may depend on.
-const FACTS: &[&str] = &["voice", "response_format", "stream_format"];
 
 /// What a maker is asked for so that this format comes of it; nothing, where it makes neither that
 /// nor the same samples in another wrapping.
@@ -42,6 +40,19 @@ pub fn check(catalog: &Snapshot, providers: &HashMap<String, Option<Provider>>, 
             }
         }
     }
+}
+
+fn words(list: &[String]) -> Vec<&str> {
+    list.iter().map(String::as_str).collect()
+}
+
+/// What a price may depend on, besides the characters.
+fn facts(table: &SpeechTable) -> [TierFact<'_>; 3] {
+    [
+        if table.voices.is_empty() { TierFact::any("voice") } else { TierFact::one_of("voice", words(&table.voices)) },
+        TierFact::one_of("response_format", words(&table.formats)),
+        TierFact::one_of("stream_format", vec!["audio", "sse"]),
+    ]
 }
 
 fn field(model: &Model, key: &str) -> String {
@@ -77,8 +88,10 @@ impl Reader<'_> {
         {
             self.mistake("default_response_format", format!("{format:?} is not one of `speech.formats`"));
         }
-        for (parameter, _) in model.tier_parameters().filter(|(parameter, _)| !FACTS.contains(parameter)) {
-            let reason = format!("a price cannot depend on {parameter:?}; it can on {}", FACTS.join(", "));
+        for name in table.extra.iter().filter(|name| SpeechRequest::is_common(name)) {
+            self.mistake("speech", format!("every request can have `{name}`: leave it out of `extra`"));
+        }
+        for reason in wrong_tiers(model, ENDPOINT_TYPE, &facts(table), true) {
             self.mistake("tier.when", reason);
         }
     }
@@ -112,6 +125,9 @@ impl Reader<'_> {
         ];
         let fields = asked.into_iter().filter(|(field, said)| *said && !maker.takes(field));
         let formats = formats.map(|name| format!("does not make {name:?}, nor what could be wrapped so"));
-        formats.chain(fields.map(|(field, _)| format!("does not take `{field}`"))).collect()
+        let fields = fields.map(|(field, _)| format!("does not take `{field}`"));
+        let own = table.extra.iter().filter(|name| maker.own().contains(&name.as_str()));
+        let own = own.map(|name| format!("is told `{name}` by the gateway: leave it out of `extra`"));
+        formats.chain(fields).chain(own).collect()
     }
 }

@@ -55,6 +55,9 @@ const INSTRUCTIONS: usize = 16 << 10;
 /// Fields that say who asks, and nothing about the speech.
 const ABOUT_THE_CALLER: &[&str] = &["user", "safety_identifier", "metadata"];
 
+/// Fields that are read here.
+const COMMON: &[&str] = &["model", "input", "voice", "response_format", "speed", "instructions", "stream_format"];
+
 impl SpeechRequest {
     pub fn from_json(body: &[u8]) -> Result<SpeechRequest, Problem> {
         let mut fields = tree::members(body, BODY)?;
@@ -74,6 +77,11 @@ impl SpeechRequest {
             events: events(&mut fields)?,
             others: fields,
         })
+    }
+
+    /// Whether every request can have this field, so that none of its own can have its name.
+    pub fn is_common(field: &str) -> bool {
+        COMMON.contains(&field)
     }
 
     /// Fields that are left out without harm.

@@ -97,6 +97,11 @@ impl TranscriptionRequest {
         Ok(request)
     }
 
+    /// The fields of one value, beside model, format and stream.
+    pub fn scalars() -> impl Iterator<Item = &'static str> {
+        FIELDS.iter().filter(|FieldRule(_, most, ..)| most.is_none()).map(|FieldRule(name, ..)| *name)
+    }
+
     /// The first value of a field beside model, format and stream.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.others.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())

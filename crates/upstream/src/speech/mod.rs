@@ -10,7 +10,7 @@ use crate::{Fault, Outgoing, Provider, WholeReply};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tollgate_media::speech::{SettledSpeech, SpeechFormat};
 
 /// How one kind of provider makes speech.
@@ -27,6 +27,10 @@ pub trait SpeechMaker: Sync + std::fmt::Debug {
     /// Whether this field of a request can be passed on to it: `speed`, `instructions`, or `extra`
     /// for fields of its own.
     fn takes(&self, field: &str) -> bool;
+
+    /// Names that no field of a caller's own can have here: what the gateway writes itself, and
+    /// what would say another voice, format or rate than is sold and measured.
+    fn own(&self) -> &'static [&'static str];
 
     /// `None` when what is asked for does not fit into an address.
     fn request(&self, provider: &Provider, ask: &SpeechAsk<'_>) -> Option<Outgoing>;
@@ -62,6 +66,14 @@ pub trait AudioReader: Send {
 
 const CALL_ID: HeaderName = HeaderName::from_static("x-client-request-id");
 
+/// Adds the fields of the caller's own. What is said already stays as it is: it is what is priced.
+pub(crate) fn add_extra(object: &mut Value, extra: &Map<String, Value>) {
+    let Value::Object(object) = object else { return };
+    for (name, value) in extra {
+        object.entry(name).or_insert_with(|| value.clone());
+    }
+}
+
 /// A request with everything but the key.
 pub(crate) fn post(
     provider: &Provider,
@@ -84,4 +96,18 @@ pub(crate) fn post(
 pub(crate) fn no_audio() -> Fault {
     let message = "The provider's answer has no audio.".to_owned();
     Fault { message, ..Fault::garbage() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_said_already_stays_as_it_is() {
+        let mut body = json!({ "text": "sold", "voice": { "id": "a" } });
+        let extra = json!({ "text": "other", "voice": { "id": "dear" }, "volume": 2 });
+        add_extra(&mut body, extra.as_object().expect("an object"));
+        assert_eq!(body, json!({ "text": "sold", "voice": { "id": "a" }, "volume": 2 }));
+    }
 }

@@ -64,9 +64,13 @@ impl Priced for AskedMusic {
 
     fn attribute(&self, path: &str) -> Option<Cow<'_, str>> {
         let song = self.settled.as_ref()?;
+        let flag = |on: bool| Some(Cow::Borrowed(if on { "true" } else { "false" }));
         match path {
             "response_format" => Some(Cow::Borrowed(song.format.name())),
-            "instrumental" => Some(Cow::Borrowed(if song.instrumental { "true" } else { "false" })),
+            "output" => Some(Cow::Borrowed(if song.link { "url" } else { "b64_json" })),
+            "instrumental" => flag(song.instrumental),
+            "lyrics" => flag(song.lyrics.is_some()),
+            "lyrics_optimizer" => flag(song.writes_lyrics),
             "duration" => song.seconds.map(|seconds| Cow::Owned(seconds.to_string())),
             _ => None,
         }

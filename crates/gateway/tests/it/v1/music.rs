@@ -205,3 +205,90 @@ async fn a_long_song_with_a_key_that_breaks_off_is_free() {
     house.quiet().await;
     assert_eq!((house.available().await, house.sim.received().len()), (before, 1));
 }
+
+const TIERS: &str = r#"
+[model."songs"]
+type = "music"
+billing_unit = "per_call"
+supported_endpoint_types = ["music-generation"]
+price = { per_call = 30_000 }
+route = [{ provider = "minimax", upstream_model = "music-2.0" }]
+music = { formats = ["mp3", "wav"], max_prompt = 2_000, max_lyrics = 3_500, instrumental = true, links = true }
+tier = [
+  { name = "written", when = [{ dim = "request_attr", path = "lyrics_optimizer", equals = true }], price = { per_call = 90_000 } },
+  { name = "sung", when = [{ dim = "request_attr", path = "lyrics", equals = true }], price = { per_call = 50_000 } },
+  { name = "without-voice", when = [{ dim = "request_attr", path = "instrumental", equals = true }], price = { per_call = 20_000 } },
+  { name = "wav", when = [{ dim = "request_attr", path = "response_format", equals = "wav" }], price = { per_call = 40_000 } },
+  { name = "link", when = [{ dim = "request_attr", path = "output", equals = "url" }], price = { per_call = 10_000 } },
+]
+
+[model."songs-by-length"]
+type = "music"
+billing_unit = "per_call"
+supported_endpoint_types = ["music-generation"]
+price = { per_call = 30_000 }
+route = [{ provider = "elevenlabs", upstream_model = "music_v1" }]
+music = { formats = ["mp3"], max_prompt = 2_000, instrumental = true, seconds = [3, 600] }
+tier = [{ name = "minute", when = [{ dim = "request_attr", path = "duration", equals = 60 }], price = { per_call = 60_000 } }]
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_song_is_sold_by_the_facts_of_its_request() {
+    let house = House::with(Plan { catalog: TIERS, ..Plan::default() }).await;
+    for (model, more, tier, micro) in [
+        ("songs", json!({}), "base", 30_000),
+        ("songs", json!({ "lyrics": "la" }), "sung", 50_000),
+        ("songs", json!({ "lyrics_optimizer": true }), "written", 90_000),
+        ("songs", json!({ "is_instrumental": true }), "without-voice", 20_000),
+        ("songs", json!({ "audio_setting": { "format": "wav" } }), "wav", 40_000),
+        ("songs", json!({ "output": "url" }), "link", 10_000),
+        ("songs-by-length", json!({}), "base", 30_000),
+        ("songs-by-length", json!({ "duration": 60 }), "minute", 60_000),
+        ("songs-by-length", json!({ "duration": 61 }), "base", 30_000),
+    ] {
+        let mut body = json!({ "model": model, "prompt": "[[sim:ms=3000]]" });
+        let fields = more.as_object().expect("fields");
+        fields.iter().for_each(|(name, value)| body[name] = value.clone());
+        let url = house.url("/v1/quote?endpoint=/v1/music/generations");
+        let quote = house.http.post(url).bearer_auth(&house.key).json(&body).send().await.expect("a reply");
+        let quote: Value = quote.json().await.expect("JSON");
+        let row = house.row(call_id(&compose(&house, &body).await)).await;
+        assert_eq!((row.charge.nano(), row.hold.nano()), (micro * 1_000, micro * 1_000), "{tier}: {row:?}");
+        assert_eq!(quote["total_nano_usd"], json!(micro * 1_000), "{tier}: {quote}");
+        let named = &quote["tier"]["name"];
+        assert!(if tier == "base" { named.is_null() } else { named == tier }, "{tier}: {quote}");
+    }
+}
+
+/// A tier that never applies is a misspelt one, and what it is for would be sold at the base price.
+#[test]
+fn a_price_goes_by_what_a_request_for_music_can_say() {
+    let found = |music: &str, path: &str, equals: &str| {
+        super::speech::checks::mistakes(&format!(
+            "[model.m]\ntype = \"music\"\nbilling_unit = \"per_call\"\nsupported_endpoint_types = [\"music-generation\"]\n\
+             price = {{ per_call = 1 }}\nroute = [{{ provider = \"elevenlabs\", upstream_model = \"u\" }}]\n\
+             music = {{ formats = [\"mp3\", \"opus\"], max_prompt = 9, {music} }}\n\
+             tier = [{{ name = \"t\", when = [{{ dim = \"request_attr\", path = \"{path}\", equals = \"{equals}\" }}], price = {{ per_call = 2 }} }}]\n"
+        ))
+    };
+    let long = "seconds = [3, 60], instrumental = true";
+    for (path, equals) in
+        [("duration", "60"), ("instrumental", "true"), ("response_format", "opus"), ("lyrics", "false")]
+    {
+        assert_eq!(found(long, path, equals), Vec::<String>::new(), "{path} {equals}");
+    }
+    for (music, path, equals, expected) in [
+        (long, "duration", "61", "`duration` is never \"61\" here; it can be whole numbers from 3 to 60"),
+        (long, "duration", "060", "`duration` is never \"060\""),
+        (long, "length", "60", "cannot depend on \"length\""),
+        (long, "instrumental", "yes", "`instrumental` is never \"yes\" here; it can be true, false"),
+        (long, "lyrics", "true", "`lyrics` is never \"true\" here; it can be false"),
+        (long, "response_format", "wav", "`response_format` is never \"wav\" here; it can be mp3, opus"),
+        (long, "output", "url", "`output` is never \"url\" here"),
+        ("instrumental = false", "instrumental", "true", "`instrumental` is never \"true\""),
+        ("instrumental = false", "duration", "30", "cannot depend on \"duration\"; it can on instrumental, lyrics"),
+    ] {
+        let found = found(music, path, equals);
+        assert!(found.len() == 1 && found[0].contains(expected), "{expected}: {found:#?}");
+    }
+}

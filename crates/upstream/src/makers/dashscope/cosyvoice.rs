@@ -4,7 +4,7 @@
 
 use super::speech::{QwenEvents, SSE, said};
 use crate::chat::bearer;
-use crate::speech::{AudioInJson, AudioReader, AudioText, SpeechAsk, SpeechMaker, post};
+use crate::speech::{AudioInJson, AudioReader, AudioText, SpeechAsk, SpeechMaker, add_extra, post};
 use crate::{Fault, Outgoing, Provider, WholeReply};
 use http::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
@@ -36,6 +36,10 @@ impl SpeechMaker for CosyVoice {
         matches!(field, "speed" | "instructions" | "extra")
     }
 
+    fn own(&self) -> &'static [&'static str] {
+        &["text", "voice", "instruction", "instructions", "format", "sample_rate", "rate"]
+    }
+
     fn request(&self, provider: &Provider, ask: &SpeechAsk<'_>) -> Option<Outgoing> {
         let speech = ask.speech;
         let mut input = json!({
@@ -47,9 +51,7 @@ impl SpeechMaker for CosyVoice {
         if let Some(instructions) = &speech.instructions {
             input["instruction"] = Value::from(instructions.as_str());
         }
-        for (name, value) in &speech.extra {
-            input[name] = value.clone();
-        }
+        add_extra(&mut input, &speech.extra);
         let body = json!({ "model": ask.model, "input": input });
         let mut request = post(provider, PATH, "text/event-stream", &body, ask.call_id)?;
         request.headers_mut().insert(SSE, HeaderValue::from_static("enable"));

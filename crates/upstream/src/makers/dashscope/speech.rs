@@ -4,7 +4,7 @@
 use super::CosyVoice;
 use super::video::CODES;
 use crate::chat::bearer;
-use crate::speech::{AudioInJson, AudioReader, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, post};
+use crate::speech::{AudioInJson, AudioReader, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, add_extra, post};
 use crate::video::judge::ProviderError;
 use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -34,15 +34,17 @@ impl SpeechMaker for DashScopeSpeech {
         matches!(field, "instructions" | "extra")
     }
 
+    fn own(&self) -> &'static [&'static str] {
+        &["text", "voice", "instructions", "format", "sample_rate"]
+    }
+
     fn request(&self, provider: &Provider, ask: &SpeechAsk<'_>) -> Option<Outgoing> {
         let speech = ask.speech;
         let mut input = json!({ "text": speech.text, "voice": speech.voice.id() });
         if let Some(instructions) = &speech.instructions {
             input["instructions"] = Value::from(instructions.as_str());
         }
-        for (name, value) in &speech.extra {
-            input[name] = value.clone();
-        }
+        add_extra(&mut input, &speech.extra);
         let body = json!({ "model": ask.model, "input": input });
         let mut request = post(provider, PATH, "text/event-stream", &body, ask.call_id)?;
         request.headers_mut().insert(SSE, HeaderValue::from_static("enable"));

@@ -2,7 +2,7 @@
 
 use super::refused;
 use crate::chat::key_in;
-use crate::speech::{AudioReader, PassedOn, SpeechAsk, SpeechMaker, post};
+use crate::speech::{AudioReader, PassedOn, SpeechAsk, SpeechMaker, add_extra, post};
 use crate::video::read::path_part;
 use crate::{Fault, Outgoing, Provider, WholeReply};
 use http::HeaderMap;
@@ -22,6 +22,10 @@ impl SpeechMaker for ElevenLabsSpeech {
         matches!(field, "speed" | "extra")
     }
 
+    fn own(&self) -> &'static [&'static str] {
+        &["text", "model_id", "voice_settings", "output_format"]
+    }
+
     fn request(&self, provider: &Provider, ask: &SpeechAsk<'_>) -> Option<Outgoing> {
         let speech = ask.speech;
         let format = match ask.made {
@@ -34,9 +38,7 @@ impl SpeechMaker for ElevenLabsSpeech {
         if let Some(speed) = &speech.speed {
             body["voice_settings"] = json!({ "speed": speed });
         }
-        for (name, value) in &speech.extra {
-            body[name] = value.clone();
-        }
+        add_extra(&mut body, &speech.extra);
         let path = format!("/v1/text-to-speech/{}/stream?output_format={format}", path_part(speech.voice.id())?);
         let mut request = post(provider, &path, "audio/*", &body, ask.call_id)?;
         key_in(&mut request, "xi-api-key", provider);

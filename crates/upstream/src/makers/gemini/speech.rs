@@ -24,6 +24,10 @@ impl SpeechMaker for GeminiSpeech {
         field == "instructions"
     }
 
+    fn own(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// How it is to be said stands before what is to be said.
     fn request(&self, provider: &Provider, ask: &SpeechAsk<'_>) -> Option<Outgoing> {
         let speech = ask.speech;

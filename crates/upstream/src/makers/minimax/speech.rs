@@ -3,7 +3,7 @@
 
 use super::video::{CODES, base_code};
 use crate::chat::bearer;
-use crate::speech::{AudioInJson, AudioReader, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, post};
+use crate::speech::{AudioInJson, AudioReader, AudioText, Documents, Repeats, SpeechAsk, SpeechMaker, add_extra, post};
 use crate::video::judge::ProviderError;
 use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use http::HeaderMap;
@@ -29,6 +29,20 @@ impl SpeechMaker for MiniMaxSpeech {
         matches!(field, "speed" | "extra")
     }
 
+    fn own(&self) -> &'static [&'static str] {
+        &[
+            "model",
+            "text",
+            "stream",
+            "stream_options",
+            "voice_setting",
+            "audio_setting",
+            "output_format",
+            "timbre_weights",
+            "timber_weights",
+        ]
+    }
+
     fn request(&self, provider: &Provider, ask: &SpeechAsk<'_>) -> Option<Outgoing> {
         let speech = ask.speech;
         let mut voice = json!({ "voice_id": speech.voice.id() });
@@ -44,9 +58,7 @@ impl SpeechMaker for MiniMaxSpeech {
             "audio_setting": { "sample_rate": ask.rate, "format": ask.made.name(), "channel": 1 },
             "output_format": "hex",
         });
-        for (name, value) in &speech.extra {
-            body[name] = value.clone();
-        }
+        add_extra(&mut body, &speech.extra);
         let mut request = post(provider, "/v1/t2a_v2", "text/event-stream, application/json", &body, ask.call_id)?;
         bearer(&mut request, provider);
         Some(request)

@@ -20,6 +20,11 @@ impl SpeechMaker for OpenAiSpeech {
         true
     }
 
+    /// A stream of another form, a link instead of the audio, another rate of its samples.
+    fn own(&self) -> &'static [&'static str] {
+        &["stream", "return_url", "sample_rate"]
+    }
+
     fn request(&self, provider: &Provider, ask: &SpeechAsk<'_>) -> Option<Outgoing> {
         let speech = ask.speech;
         let mut body: Map<String, Value> = speech.extra.clone();

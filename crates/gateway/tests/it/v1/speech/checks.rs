@@ -116,12 +116,16 @@ base_url = "http://127.0.0.1:9/"
 [provider.gemini]
 kind = "gemini"
 base_url = "http://127.0.0.1:9/"
+[provider.elevenlabs]
+kind = "elevenlabs"
+base_url = "http://127.0.0.1:9/"
 [provider.ark]
 kind = "ark"
 base_url = "http://127.0.0.1:9/"
 "#;
 
-fn mistakes(catalog: &str) -> Vec<String> {
+/// What is wrong with a catalog, beside providers of several kinds.
+pub fn mistakes(catalog: &str) -> Vec<String> {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(dir.path().join("catalog")).expect("a folder");
     std::fs::write(dir.path().join("tollgate.toml"), CONFIG).expect("written");
@@ -146,6 +150,7 @@ fn a_model_that_cannot_be_sold_so_is_a_mistake() {
     assert_eq!(mistakes(&model("openai", "characters", &format!("{offered}{fine}"))), Vec::<String>::new());
     assert_eq!(mistakes(&model("minimax", "characters", &format!("{offered}{fine}"))), Vec::<String>::new());
     let table = |inside: &str| format!("{offered}speech = {{ {inside} }}\n");
+    let with_extra = |name: &str| table(&format!("formats = [\"mp3\"], max_characters = 10, extra = [\"{name}\"]"));
     for (provider, unit, more, expected) in [
         ("openai", "characters", offered.to_owned(), "is missing: a model that offers \"audio-speech\" needs"),
         ("openai", "characters", table("formats = [\"mp3\"]"), "max_characters"),
@@ -190,6 +195,13 @@ fn a_model_that_cannot_be_sold_so_is_a_mistake() {
             "does not make \"wav\"",
         ),
         ("ark", "characters", table("formats = [\"mp3\"], max_characters = 10"), "which has no speech; it has"),
+        ("openai", "characters", with_extra("speed"), "every request can have `speed`: leave it out of `extra`"),
+        ("openai", "characters", with_extra("stream"), "\"openai\", which is told `stream` by the gateway"),
+        ("minimax", "characters", with_extra("voice_setting"), "which is told `voice_setting` by the gateway"),
+        ("minimax", "characters", with_extra("text"), "which is told `text` by the gateway"),
+        ("minimax", "characters", with_extra("timbre_weights"), "which is told `timbre_weights` by the gateway"),
+        ("elevenlabs", "characters", with_extra("model_id"), "which is told `model_id` by the gateway"),
+        ("elevenlabs", "characters", with_extra("output_format"), "which is told `output_format` by the gateway"),
     ] {
         let found = mistakes(&model(provider, unit, &more));
         assert!(found.iter().any(|one| one.contains(expected)), "{expected:?} is not among {found:#?}");
@@ -197,4 +209,60 @@ fn a_model_that_cannot_be_sold_so_is_a_mistake() {
     let unused = "supported_endpoint_types = [\"openai\"]\nspeech = { formats = [\"mp3\"], max_characters = 10 }\n";
     let found = mistakes(&model("openai", "tokens", unused));
     assert!(found.iter().any(|one| one.contains("is of no use without")), "{found:#?}");
+}
+
+/// A tier that never applies is a misspelt one, and what it is for would be sold at the base price.
+#[test]
+fn a_price_goes_by_what_a_request_for_speech_can_say() {
+    let offered = "supported_endpoint_types = [\"audio-speech\"]\n";
+    let table = "speech = { voices = [\"a\", \"b\"], formats = [\"mp3\", \"wav\"], max_characters = 10 }\n";
+    let tier = |when: &str| format!("tier = [{{ name = \"t\", when = [{when}], price = {{ input = 2 }} }}]\n");
+    let attr =
+        |path: &str, equals: &str| format!("{{ dim = \"request_attr\", path = \"{path}\", equals = \"{equals}\" }}");
+    let found = |when: &str| mistakes(&model("openai", "characters", &format!("{offered}{}{table}", tier(when))));
+    for (path, equals) in
+        [("voice", "b"), ("response_format", "wav"), ("stream_format", "sse"), ("endpoint", "audio-speech")]
+    {
+        assert_eq!(found(&attr(path, equals)), Vec::<String>::new(), "{path} {equals}");
+    }
+    assert_eq!(found("{ dim = \"context_len\", context_len_gt = 5 }"), Vec::<String>::new(), "by characters");
+    for (when, expected) in [
+        (attr("voices", "b"), "cannot depend on \"voices\"; did you mean \"voice\"?; it can on voice, response_format"),
+        (attr("duration", "9"), "cannot depend on \"duration\""),
+        (attr("voice", "c"), "`voice` is never \"c\" here; it can be a, b"),
+        (attr("response_format", "flac"), "`response_format` is never \"flac\" here; it can be mp3, wav"),
+        (attr("stream_format", "true"), "`stream_format` is never \"true\""),
+        (attr("endpoint", "openai"), "`endpoint` is never \"openai\""),
+        ("{ thinking = true }".to_owned(), "cannot depend on `thinking`"),
+    ] {
+        let found = found(&when);
+        assert!(found.len() == 1 && found[0].contains(expected), "{expected}: {found:#?}");
+    }
+}
+
+/// The same of recordings.
+#[test]
+fn a_price_goes_by_what_a_request_for_a_transcript_can_say() {
+    let found = |when: &str| {
+        mistakes(&format!(
+            "[model.m]\ntype = \"asr\"\nbilling_unit = \"audio_duration\"\nsupported_endpoint_types = [\"audio-transcription\"]\n\
+             price = {{ input = 1 }}\nroute = [{{ provider = \"openai\", upstream_model = \"u\" }}]\n\
+             transcription = {{ response_formats = [\"json\", \"srt\"] }}\n\
+             tier = [{{ name = \"t\", when = [{when}], price = {{ input = 2 }} }}]\n"
+        ))
+    };
+    let attr =
+        |path: &str, equals: &str| format!("{{ dim = \"request_attr\", path = \"{path}\", equals = \"{equals}\" }}");
+    for (path, equals) in [("response_format", "srt"), ("stream", "true"), ("language", "de"), ("translate", "false")] {
+        assert_eq!(found(&attr(path, equals)), Vec::<String>::new(), "{path} {equals}");
+    }
+    for (when, expected) in [
+        (attr("response_format", "vtt"), "`response_format` is never \"vtt\" here; it can be json, srt"),
+        (attr("translate", "true"), "`translate` is never \"true\" here"),
+        (attr("seconds", "60"), "cannot depend on \"seconds\""),
+        ("{ dim = \"context_len\", context_len_gt = 5 }".to_owned(), "cannot depend on `context_len`"),
+    ] {
+        let found = found(&when);
+        assert!(found.len() == 1 && found[0].contains(expected), "{expected}: {found:#?}");
+    }
 }

@@ -1,7 +1,7 @@
 //! `POST /v1/audio/speech`, with every maker of speech that the simulator plays.
 
 mod answers;
-mod checks;
+pub mod checks;
 mod events;
 mod faults;
 mod makers;
