@@ -41,6 +41,37 @@ pub(crate) fn each_member<'a>(
     Ok(())
 }
 
+/// Members by which servers of common formats read something else than is counted here, or ask
+/// other models.
+const UNCOUNTED: &[&str] = &[
+    "messages",
+    "texts",
+    "inputs",
+    "documents",
+    "image",
+    "images",
+    "video",
+    "videos",
+    "audio",
+    "files",
+    "file_ids",
+    "models",
+    "plugins",
+    "extra_body",
+];
+
+/// A member that is passed on as it is, unless it could cost what nobody has priced. `place`: where
+/// all that is read stands.
+pub(crate) fn passed_on(key: &[u8], scan: &mut Scan<'_>, place: &str) -> Result<(), Problem> {
+    match UNCOUNTED.iter().find(|name| name.as_bytes() == key) {
+        Some(name) if scan.peek() != Some(b'n') => {
+            let text = format!("`{name}` has no price here: all that is read stands in `{place}`.");
+            Err(Problem::unsupported(name, text))
+        }
+        _ => Ok(scan.skip()?),
+    }
+}
+
 /// A wrong member may only be the place where the text breaks off: then the text is the mistake.
 fn first_mistake(body: &[u8], problem: Problem) -> Problem {
     let mut scan = Scan::new(body);

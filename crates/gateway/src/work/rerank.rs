@@ -22,6 +22,21 @@ pub const ENDPOINT_TYPE: &str = "jina-rerank";
 pub struct RerankCall(pub RerankRequest);
 
 impl RerankCall {
+    /// Can some route of the model take this request?
+    fn check_routes(&self, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+        let mut first = None;
+        for route in &model.routes {
+            let maker = serving.providers.get(&route.provider).and_then(|provider| provider.kind.rerank);
+            let Some(maker) = maker.filter(|_| model.tier_parameters().next().is_some()) else { return Ok(()) };
+            let sent = maker.body(&self.0, &route.upstream_model);
+            match sent.and_then(|sent| texts::priced_is_sent(model, &sent.dropped)) {
+                Ok(()) => return Ok(()),
+                Err(problem) => first = first.or(Some(problem)),
+            }
+        }
+        first.map_or(Ok(()), |problem| Err(problem.into()))
+    }
+
     fn counted(&self) -> Counters {
         Counters { input: self.0.tally.tokens, calls: self.0.search_units(), ..Counters::default() }
     }
@@ -34,6 +49,10 @@ impl Priced for RerankCall {
 
     fn endpoint_type(&self) -> &'static str {
         ENDPOINT_TYPE
+    }
+
+    fn fits(&self, _: &Fetcher, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+        self.check_routes(serving, model)
     }
 
     fn need(&self, model: &Model) -> Result<Need, Refusal> {
@@ -77,6 +96,10 @@ impl Work for RerankCall {
         self
     }
 
+    fn fits(&self, serving: &Serving, model: &Model) -> Result<(), Refusal> {
+        self.check_routes(serving, model)
+    }
+
     fn meter(&self, _: &Model) -> Meter {
         Meter::Nothing
     }
@@ -89,6 +112,7 @@ impl Work for RerankCall {
         let maker = provider.kind.rerank.ok_or_else(texts::unable)?;
         let sent = maker.body(&self.0, &route.upstream_model).map_err(Fault::refusal)?;
         call.dropped = sent.dropped;
+        texts::priced_is_sent(&call.model, &call.dropped).map_err(Fault::refusal)?;
         let id = call.id.to_string();
         let request = maker.request(provider, &id, sent.body).ok_or_else(texts::unable)?;
         let reply = texts::ask(call, provider, request, |reply| maker.fault(reply)).await?;

@@ -3,7 +3,7 @@
 use super::assets::{DecisionBody, UnfoldedRequest, gap};
 use super::question::DecisionQuestion;
 use crate::TextTally;
-use crate::body::{each_member, model};
+use crate::body::{each_member, model, passed_on};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -76,7 +76,7 @@ impl DecisionRequest {
         each_member(&body, |key, scan| {
             match key {
                 b"model" => named = Some(model(scan)?),
-                _ => scan.skip()?,
+                _ => passed_on(key, scan, form.read_in())?,
             }
             Ok(())
         })?;

@@ -2,7 +2,7 @@
 //! are counted where they stand and copied for nobody.
 
 use crate::TextTally;
-use crate::body::{each_member, model, whole};
+use crate::body::{each_member, model, passed_on, whole};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -62,7 +62,7 @@ impl EmbedRequest {
                 }
                 b"dimensions" => read.dimensions = whole(scan, "dimensions", 1..=MOST_DIMENSIONS)?,
                 b"encoding_format" => read.caller = EmbedCaller::OpenAi { base64: is_base64(scan)? },
-                _ => scan.skip()?,
+                _ => passed_on(key, scan, "input")?,
             }
             Ok(())
         })?;
@@ -229,6 +229,8 @@ mod tests {
             (r#"{"model":"m","input":"x","dimensions":0}"#, "dimensions"),
             (r#"{"model":"m","input":"x","encoding_format":"hex"}"#, "encoding_format"),
             (r#"{"model":"m","input":"x","input":"y"}"#, "input"),
+            (r#"{"model":"m","input":"x","messages":[{"role":"user","content":"y"}]}"#, "messages"),
+            (r#"{"model":"m","images":["data:image/png;base64,AA=="],"input":"x"}"#, "images"),
             (&format!(r#"{{"model":"m","input":{many}}}"#), "input"),
         ] {
             assert_eq!(read(body).unwrap_err().param.as_deref(), Some(param), "{body}");
@@ -238,8 +240,8 @@ mod tests {
 
     #[test]
     fn only_the_name_of_the_model_changes() {
-        let one = read(r#"{ "input": "x", "model" : "a", "user":"u" }"#).unwrap();
-        assert_eq!(one.own_body("b"), r#"{ "input": "x", "model" : "b", "user":"u" }"#);
+        let one = read(r#"{ "input": "x", "model" : "a", "user":"u", "images":null }"#).unwrap();
+        assert_eq!(one.own_body("b"), r#"{ "input": "x", "model" : "b", "user":"u", "images":null }"#);
         assert_eq!(one.own_body("a"), one.body);
     }
 }

@@ -18,9 +18,9 @@ use std::sync::Arc;
 use tollgate_catalog::{Model, Route};
 use tollgate_media::embed::{EmbedRequest, MOST_INPUTS};
 use tollgate_store::Counters;
-use tollgate_upstream::{EmbedAsk, Fault, Provider};
-use tollgate_wire::Dropped;
+use tollgate_upstream::{EmbedAsk, EmbedSent, Embeddings, Fault, Provider};
 use tollgate_wire::error::Code;
+use tollgate_wire::{Dropped, Problem};
 
 /// What a model that makes embeddings must offer, in either format.
 pub const ENDPOINT_TYPE: &str = "embeddings";
@@ -43,12 +43,26 @@ impl Embedding {
         for route in &model.routes {
             let Some(provider) = serving.providers.get(&route.provider) else { continue };
             let Some(maker) = provider.kind.embeddings else { continue };
-            match maker.takes(&self.0) {
+            match maker.takes(&self.0).and_then(|()| self.priced_is_sent(maker, model, route)) {
                 Ok(()) => return Ok(()),
                 Err(problem) => first = first.or(Some(problem)),
             }
         }
         first.map_or(Ok(()), |problem| Err(problem.into()))
+    }
+
+    /// Nothing is read for a model whose price goes by nothing of the request.
+    fn priced_is_sent(&self, maker: &dyn Embeddings, model: &Model, route: &Route) -> Result<(), Problem> {
+        if model.tier_parameters().next().is_none() {
+            return Ok(());
+        }
+        texts::priced_is_sent(model, &self.sent(maker, model, route)?.dropped)
+    }
+
+    /// What a provider would be sent, were it all at once.
+    fn sent(&self, maker: &dyn Embeddings, model: &Model, route: &Route) -> Result<EmbedSent, Problem> {
+        let (range, floats_only) = (0..self.0.tally.texts, model.embedding.floats_only);
+        maker.body(&EmbedAsk { request: &self.0, model: &route.upstream_model, range, floats_only })
     }
 
     /// Each text fits into the model, and all of them into what it takes at once.
@@ -94,10 +108,7 @@ impl Priced for Embedding {
         for route in &model.routes {
             let maker = serving.providers.get(&route.provider).and_then(|provider| provider.kind.embeddings);
             let Some(maker) = maker.filter(|maker| maker.takes(&self.0).is_ok()) else { continue };
-            let floats_only = model.embedding.floats_only;
-            let range = 0..self.0.tally.texts;
-            let ask = EmbedAsk { request: &self.0, model: &route.upstream_model, range, floats_only };
-            maker.body(&ask).iter().for_each(|sent| dropped.extend(&sent.dropped));
+            self.sent(maker, model, route).iter().for_each(|sent| dropped.extend(&sent.dropped));
         }
         dropped
     }

@@ -70,6 +70,7 @@ impl Way<'_> {
             true => call.dropped = sent.dropped,
             false => call.dropped.extend(&sent.dropped),
         }
+        texts::priced_is_sent(&call.model, &call.dropped).map_err(Fault::refusal)?;
         let id = call.id.to_string();
         let request = self.maker.request(self.provider, model, &id, sent.body).ok_or_else(texts::unable)?;
         texts::ask(call, self.provider, request, |reply| self.maker.fault(reply)).await

@@ -127,6 +127,13 @@ async fn what_the_other_format_has_no_word_for_is_named() {
         (200, &dropped.parse().expect("a value"))
     );
     assert_eq!(house.row(call_id(&reply)).await.dropped.as_deref(), Some(dropped));
+    let sent = house.sim.received().len();
+    for (path, mut body) in [("/v1/decisions", decisions("judge-openai")), ("/v1/systemone", system_one("judge-one"))] {
+        body["images"] = json!(["data:image/png;base64,AA=="]);
+        let (status, error) = error_of(post(&house, path, &body).await).await;
+        assert_eq!((status, &error["param"]), (400, &json!("images")), "read, and counted by nobody: {error}");
+    }
+    assert_eq!(house.sim.received().len(), sent);
     let mut asked = decisions("judge-openai");
     asked["prompt_cache_key"] = json!("k");
     let reply = post(&house, "/v1/decisions", &asked).await;

@@ -104,6 +104,39 @@ async fn what_the_provider_is_not_told_is_named() {
     }
 }
 
+/// What the price goes by is not left out on the way.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_price_goes_by_reaches_the_provider_or_is_refused() {
+    const TIERS: &str = r#"
+[model."rank-tiers"]
+type = "rerank"
+supported_endpoint_types = ["jina-rerank"]
+price = { input = 1_000_000, output = 0 }
+route = [{ provider = "sim-jina", upstream_model = "sim-plain" }]
+tier = [{ name = "short", when = [{ dim = "request_attr", path = "max_tokens_per_doc", equals = 512 }], multiplier = 2 }]
+
+[model."vec-tiers"]
+type = "embedding"
+supported_endpoint_types = ["embeddings"]
+price = { input = 1_000_000, output = 0 }
+route = [{ provider = "sim-gemini", upstream_model = "sim-plain" }]
+tier = [{ name = "late", when = [{ dim = "request_attr", path = "task", equals = "x" }], multiplier = 2 }]
+"#;
+    let config = super::embeddings::PROVIDERS.to_owned();
+    let house = House::with(Plan { catalog: TIERS, config, ..Plan::default() }).await;
+    let mut body = asked("rank-tiers");
+    body["max_tokens_per_doc"] = json!(512);
+    let embedding = json!({ "model": "vec-tiers", "input": "a", "task": "x" });
+    for (path, body, param) in [("/v1/rerank", &body, "max_tokens_per_doc"), ("/v1/embeddings", &embedding, "task")] {
+        for path in [path.to_owned(), format!("/v1/quote?endpoint={path}")] {
+            let (status, error) = error_of(post(&house, &path, body).await).await;
+            assert_eq!((status, &error["param"]), (400, &json!(param)), "{path}: {error}");
+        }
+    }
+    assert!(house.sim.received().is_empty() && house.all_rows().await.is_empty());
+    assert_eq!(post(&house, "/v1/rerank", &asked("rank-tiers")).await.status(), 200);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_hundred_documents_are_a_search() {
     let house = house().await;
