@@ -37,6 +37,11 @@ impl Folder {
         (decoded(&path) * 1000.0) as u64
     }
 
+    /// Milliseconds of sound in the packets of a file that was made here.
+    fn probed(&self, name: &str) -> u64 {
+        (probed(&self.0.join(name)) * 1000.0) as u64
+    }
+
     /// The same as is measured, within a packet or two at either end.
     fn hears(&self, name: &str, bytes: &[u8]) {
         let (heard, found) = (self.heard(name, bytes), millis(bytes).expect("a length"));
@@ -74,8 +79,8 @@ fn probed(path: &Path) -> f64 {
         let lines = text.lines().filter(|line| !line.is_empty());
         lines.map(|line| line.split(',').nth(at)?.trim().parse().ok()).collect()
     };
-    // Of a Vorbis file with one page of audio it says that it plays for a day.
-    let durations = column(1).map(|all| all.iter().sum::<f64>()).filter(|seconds| *seconds < 3_600.0);
+    // Of a Vorbis file with one page of audio it says that it plays for more than a day.
+    let durations = column(1).map(|all| all.iter().sum::<f64>()).filter(|seconds| *seconds < 86_400.0);
     let by_times = || {
         let times = column(0)?;
         let [before, last] = *times.last_chunk::<2>()?;
@@ -168,7 +173,7 @@ fn as_decoded(containers: &[Container]) {
             let bytes = folder.make(name, seconds, options);
             let truth = (seconds.parse::<f64>().unwrap() * 1000.0).round() as u64;
             let heard = (decoded(&folder.0.join(name)) * 1000.0) as u64;
-            let packets = (probed(&folder.0.join(name)) * 1000.0) as u64;
+            let packets = folder.probed(name);
             let found = measure(&bytes);
             let good = found.is_ok_and(|found| {
                 let millis = found.length.millis();
@@ -390,8 +395,11 @@ fn sound_beside_pictures_is_measured_and_pictures_alone_are_silent() {
         ("a.mov", "-c:v mpeg4 -c:a aac"),
     ] {
         let both = folder.make(name, "2", &format!("{pictures} {options}"));
-        let found = measure(&both).unwrap();
-        assert!(found.video && (2000..2070).contains(&found.length.millis()), "{name}: {found:?}");
+        let (found, packets) = (measure(&both).unwrap(), folder.probed(name));
+        let millis = found.length.millis();
+        assert!(found.video && (2000..2070).contains(&millis), "{name}: {found:?}");
+        assert!(millis.abs_diff(packets) <= 130, "{name}: {millis} ms, ffprobe says {packets}");
+        folder.hears(name, &both);
         let silent = folder.make(name, "2", &format!("{pictures} -map 1:v {options}"));
         assert_eq!(measure(&silent), Err(Unmeasured::Silent), "{name}");
     }
@@ -402,8 +410,9 @@ fn three_hours_of_silence_are_three_hours() {
     let folder = Folder::new("long");
     for (name, options) in [("a.flac", "-c:a flac"), ("a.mp3", "-c:a libmp3lame -b:a 8k")] {
         let bytes = folder.make_of("anullsrc=r=8000:cl=mono:d=10800", name, options);
-        let found = measure_in(&bytes, 65_536).unwrap().length;
+        let (found, packets) = (measure_in(&bytes, 65_536).unwrap().length, folder.probed(name));
         assert!((10_800..=10_801).contains(&found.whole_seconds()), "{name}: {}", found.millis());
+        assert!(found.millis().abs_diff(packets) <= 200, "{name}: {} ms, ffprobe says {packets}", found.millis());
     }
 }
 
