@@ -12,7 +12,7 @@ pub(crate) enum Made {
     Nothing,
     /// Gemini with `IMAGE` among its modalities, or the tool `image_generation` of Responses.
     Picture,
-    /// Chat completions with `audio` among its modalities, in this format.
+    /// Chat completions with `audio` among its modalities, or Gemini with `AUDIO`; in this format.
     Voice(String),
 }
 
@@ -26,6 +26,20 @@ impl Made {
         let voice = modalities.is_some_and(|list| list.iter().any(|one| one == "audio"));
         let format = body.get("audio").and_then(|audio| audio["format"].as_str());
         if voice { Made::Voice(format.unwrap_or("wav").to_string()) } else { Made::Nothing }
+    }
+
+    /// What Gemini is to answer with; of its voices bare samples come, and no words.
+    pub fn of_gemini(modalities: Option<&Vec<Value>>) -> Made {
+        let has = |name: &str| modalities.is_some_and(|list| list.iter().any(|one| one == name));
+        match (has("IMAGE"), has("AUDIO")) {
+            (true, _) => Made::Picture,
+            (_, true) => Made::Voice("pcm".to_string()),
+            _ => Made::Nothing,
+        }
+    }
+
+    pub fn is_voice(&self) -> bool {
+        matches!(self, Made::Voice(_))
     }
 
     /// Tokens of it, beside those of the words.
@@ -50,7 +64,7 @@ impl Made {
     pub fn voice(&self, transcript: &str) -> Option<Value> {
         let audio =
             json!({"id": "audio_sim", "data": self.letters(), "expires_at": 1_767_229_200, "transcript": transcript});
-        matches!(self, Made::Voice(_)).then_some(audio)
+        self.is_voice().then_some(audio)
     }
 
     /// The same in pieces of a stream.

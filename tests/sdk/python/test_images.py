@@ -123,6 +123,17 @@ def test_nothing_is_made_twice(house):
     assert sum(row["status"] == 502 for row in rows) == 1
 
 
+def test_pictures_of_gemini(house, client):
+    """Its maker answers with generateContent, one picture a request."""
+    mark = house.seen_by_provider()
+    raw = client.images.with_raw_response.generate(model="gemini-2.5-flash-image", prompt="gates", n=2, size="16:9")
+    assert all(opens(one.b64_json) for one in raw.parse().data) and charged(house, raw) == 2 * 39_000_000
+    seen = house.received(mark)
+    assert len(seen) == 2 and all(one["body"]["generationConfig"]["imageConfig"]["aspectRatio"] == "16:9" for one in seen)
+    raw = client.images.with_raw_response.edit(model="gemini-2.5-flash-image", prompt="brighter", image=("a.png", picture(), "image/png"))
+    assert opens(raw.parse().data[0].b64_json) and charged(house, raw) == 39_000_000
+
+
 def test_pictures_in_the_form_of_imagen(house):
     """`generate_images` of google-genai, which newer versions have for Vertex alone."""
     from google import genai
@@ -131,13 +142,14 @@ def test_pictures_in_the_form_of_imagen(house):
     if not hasattr(models, "_GenerateImagesConfig_to_mldev"):
         pytest.skip("this version asks Vertex only")
     client = genai.Client(api_key=house.key, http_options=types.HttpOptions(base_url=house.base_url))
-    asked = types.GenerateImagesConfig(number_of_images=2, output_mime_type="image/png")
-    reply = client.models.generate_images(model="demo-image", prompt="a toll gate", config=asked)
-    pictures = [one.image for one in reply.generated_images]
-    assert [one.mime_type for one in pictures] == ["image/png"] * 2
-    assert all(one.image_bytes.startswith(b"\x89PNG") for one in pictures)
-    row = house.newest()
-    assert row["endpoint"].endswith(":predict") and row["charge_nano_usd"] == 2 * EACH, row
+    for model, each in (("demo-image", EACH), ("gemini-2.5-flash-image", 39_000_000)):
+        asked = types.GenerateImagesConfig(number_of_images=2, output_mime_type="image/png")
+        reply = client.models.generate_images(model=model, prompt="a toll gate", config=asked)
+        pictures = [one.image for one in reply.generated_images]
+        assert [one.mime_type for one in pictures] == ["image/png"] * 2
+        assert all(one.image_bytes.startswith(b"\x89PNG") for one in pictures)
+        row = house.newest()
+        assert row["endpoint"].endswith(":predict") and row["charge_nano_usd"] == 2 * each, row
     with pytest.raises(errors.ClientError) as refused:
         client.models.generate_images(model="demo-image", prompt="a toll gate", config=types.GenerateImagesConfig(number_of_images=99))
     assert refused.value.code == 400 and "sampleCount" in refused.value.message

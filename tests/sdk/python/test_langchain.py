@@ -9,6 +9,7 @@ pytest.importorskip("langchain_openai", reason="in the environment `langchain` o
 
 import anthropic
 import openai
+import tiktoken
 from google.genai import errors as google_errors
 from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import HumanMessage, ToolMessage
@@ -194,3 +195,30 @@ def test_embeddings(house, name):
     one, two = texts.embed_documents(["the gate opens", "for every coin"])
     assert len(one) == len(two) == 8 and one != two
     assert texts.embed_query("the gate opens") == pytest.approx(one)
+
+
+@pytest.fixture
+def vocabulary(monkeypatch):
+    """What LangChain counts by, without fetching it: every byte is a token. All else is as it comes."""
+    bytes_alone = tiktoken.Encoding(
+        name="cl100k_base", pat_str=r"[\s\S]+", mergeable_ranks={bytes([byte]): byte for byte in range(256)}, special_tokens={}
+    )
+    monkeypatch.setitem(tiktoken.registry.ENCODINGS, "cl100k_base", bytes_alone)
+
+
+def test_embeddings_by_their_default_are_tokens(house, vocabulary):
+    mark = house.seen_by_provider()
+    options = dict(base_url=house.base_url + "/v1", api_key=house.key, max_retries=0)
+    texts = OpenAIEmbeddings(model="demo-embedding", **options)
+    # The last is longer than LangChain sends at once: it is cut, and its vectors are put together again.
+    one, two, long = texts.embed_documents(["the gate opens", "for every coin", "coin " * 2_000])
+    assert len(one) == len(two) == len(long) == 8 and one != two
+    assert texts.embed_query("the gate opens") == pytest.approx(one)
+    sent = [item for seen in house.received(mark) for item in seen["body"]["input"]]
+    assert bytes(sent[0]) == b"the gate opens" and sum(len(item) for item in sent) == 14 + 14 + 10_000 + 14
+    row = house.newest()
+    assert (row["usage"]["input"], row["estimated"]) == (14, False), row
+    # Numbers of one maker's tokens mean nothing to another.
+    with pytest.raises(openai.BadRequestError) as refused:
+        OpenAIEmbeddings(model="gemini-embedding-demo", **options).embed_query("the gate opens")
+    assert refused.value.param == "input"

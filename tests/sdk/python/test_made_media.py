@@ -39,6 +39,24 @@ def test_a_picture_of_gemini_in_a_stream(house, google):
     assert row["charge_nano_usd"] == row["usage"]["input"] * 1_000 + 3 * 4_000 + 1290 * 30_000
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_voice_of_gemini(house, google, stream):
+    client, types = google
+    speaker = types.VoiceConfig(prebuilt_voice_config=types.PrebuiltVoiceConfig(voice_name="Kore"))
+    asked = types.GenerateContentConfig(response_modalities=["AUDIO"], speech_config=types.SpeechConfig(voice_config=speaker))
+    ask = client.models.generate_content_stream if stream else client.models.generate_content
+    answer = ask(model="gemini-demo-voice", contents="Say it. [[sim:tokens=3]]", config=asked)
+    contents = [piece.candidates[0].content for piece in (answer if stream else [answer]) if piece.candidates]
+    parts = [part for content in contents for part in ((content and content.parts) or [])]
+    [voice] = [part.inline_data for part in parts if part.inline_data]
+    # A second at 24 kHz.
+    assert voice.mime_type == "audio/L16;codec=pcm;rate=24000" and len(voice.data) == 48_000
+    assert not any(part.text for part in parts)
+    row = house.newest()
+    assert (row["usage"]["audio_output"], row["usage"]["output"]) == (20, 0), row
+    assert row["charge_nano_usd"] == row["usage"]["input"] * 1_000 + 20 * 20_000
+
+
 def test_a_voice_of_chat_completions(house, client):
     reply = client.chat.completions.create(
         model="demo-audio",

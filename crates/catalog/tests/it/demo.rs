@@ -106,10 +106,10 @@ fn the_picture_models_load_with_it() {
     const IMAGES: &str = include_str!("../../../../catalog/images.toml");
     let files =
         [("catalog/demo.toml".to_owned(), DEMO.to_owned()), ("catalog/images.toml".to_owned(), IMAGES.to_owned())];
-    let catalog =
-        load_for(&files, &["sim", "minimax"]).unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
+    let catalog = load_for(&files, &["sim", "minimax", "gemini"])
+        .unwrap_or_else(|mistakes| panic!("{}", super::lines(&mistakes)));
     let drawing: Vec<_> = catalog.models.values().filter(|model| model.supports("image-generation")).collect();
-    assert_eq!(drawing.len(), 2);
+    assert_eq!(drawing.len(), 3);
     for model in drawing {
         assert!(!model.description.is_empty() && model.billing_unit == BillingUnit::PerCall, "{}", model.name);
     }

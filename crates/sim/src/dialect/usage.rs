@@ -46,11 +46,11 @@ pub(super) fn of(dialect: Dialect, said: &Said<'_>, output: u64) -> Value {
             });
             let made = speech.made.tokens();
             if made > 0 {
-                let words = output - thoughts;
+                let (kind, words) = if speech.made.is_voice() { ("AUDIO", 0) } else { ("IMAGE", output - thoughts) };
                 usage["candidatesTokenCount"] = json!(words + made);
-                usage["totalTokenCount"] = json!(input.saturating_add(output + made));
+                usage["totalTokenCount"] = json!(input.saturating_add(words + thoughts + made));
                 usage["candidatesTokensDetails"] =
-                    json!([{"modality": "IMAGE", "tokenCount": made}, {"modality": "TEXT", "tokenCount": words}]);
+                    json!([{"modality": kind, "tokenCount": made}, {"modality": "TEXT", "tokenCount": words}]);
             }
             if thoughts > 0 {
                 usage["thoughtsTokenCount"] = json!(thoughts);

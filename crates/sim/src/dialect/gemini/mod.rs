@@ -86,9 +86,7 @@ pub(super) fn check_budget(root: &Place<'_>, model: &str) -> Checked {
 
 fn configure(config: &Place<'_>, ask: &mut Ask) -> Checked {
     config.fields(CONFIG)?;
-    if config.value["responseModalities"].as_array().is_some_and(|list| list.iter().any(|one| one == "IMAGE")) {
-        ask.made = Made::Picture;
-    }
+    ask.made = Made::of_gemini(config.value["responseModalities"].as_array());
     config.number("temperature", 0.0, 2.0)?;
     config.number("topP", 0.0, 1.0)?;
     config.number("presencePenalty", -2.0, 2.0)?;

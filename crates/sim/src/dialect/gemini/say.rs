@@ -15,7 +15,7 @@ pub(in super::super) fn object(said: &Said<'_>) -> Value {
         parts.push(json!({"text": thoughts, "thought": true}));
     }
     let text = said.speech.text();
-    if !(text.is_empty() || said.speech.refused) {
+    if !(text.is_empty() || said.speech.refused || said.speech.made.is_voice()) {
         parts.push(text_part(said, &text, true));
     }
     parts.extend(drawn(said));
@@ -65,7 +65,7 @@ fn said_in_order(said: &Said<'_>) -> Vec<(Value, u64)> {
     let mut spoken = speech.reasoning_tokens;
     let last = speech.pieces.len();
     let words = speech.completion_tokens.saturating_sub(speech.reasoning_tokens);
-    for (at, text) in speech.pieces.iter().enumerate().filter(|_| !speech.refused) {
+    for (at, text) in speech.pieces.iter().enumerate().filter(|_| !(speech.refused || speech.made.is_voice())) {
         spoken = speech.reasoning_tokens + words * (at as u64 + 1) / last as u64;
         parts.push((text_part(said, text, at + 1 == last), spoken));
     }
@@ -93,11 +93,12 @@ fn text_part(said: &Said<'_>, text: &str, last: bool) -> Value {
     part
 }
 
-/// The picture, where one was asked for.
+/// The picture or the voice, where one was asked for.
 fn drawn(said: &Said<'_>) -> Option<Value> {
     let made = &said.speech.made;
-    let part = || json!({"inlineData": {"mimeType": "image/png", "data": made.letters()}});
-    (*made == Made::Picture && !said.speech.refused).then(part)
+    let kind = if made.is_voice() { "audio/L16;codec=pcm;rate=24000" } else { "image/png" };
+    let part = || json!({"inlineData": {"mimeType": kind, "data": made.letters()}});
+    (*made != Made::Nothing && !said.speech.refused).then(part)
 }
 
 /// Calls have ids where the model thinks, as from Gemini 3 on; only the first of several is signed.
