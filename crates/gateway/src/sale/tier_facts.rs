@@ -49,8 +49,8 @@ impl<'m> TierFact<'m> {
     }
 }
 
-/// What is wrong with the tiers of a model of this kind. `sized`: what a longer request has more of
-/// here, by which `context_len` goes.
+/// What is wrong with the tiers of a model of this kind. `sized`: its requests have a
+/// `context_len`.
 pub fn wrong_tiers(model: &Model, endpoint_type: &str, facts: &[TierFact<'_>], sized: bool) -> Vec<String> {
     if model.supported_endpoint_types.iter().any(|name| name != endpoint_type) {
         // Requests of its other kinds have facts of their own.
@@ -65,9 +65,8 @@ pub fn wrong_tiers(model: &Model, endpoint_type: &str, facts: &[TierFact<'_>], s
         Condition::Attribute { path, .. } if path == Condition::THINKING => {
             Some("a price of this kind of model cannot depend on `thinking`".to_owned())
         }
-        Condition::Attribute { path, equals } if path == Condition::ENDPOINT => {
-            TierFact::one_of(Condition::ENDPOINT, vec![endpoint_type]).never(equals)
-        }
+        // The catalog itself knows by which endpoints its models are asked.
+        Condition::Attribute { path, .. } if path == Condition::ENDPOINT => None,
         Condition::Attribute { path, equals } => match facts.iter().find(|fact| fact.name == path) {
             Some(fact) => fact.never(equals),
             None => {

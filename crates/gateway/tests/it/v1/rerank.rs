@@ -87,7 +87,7 @@ async fn no_more_than_is_wanted_and_the_documents_when_they_are() {
 async fn what_the_provider_is_not_told_is_named() {
     let house = house().await;
     for (model, dropped) in
-        [("rank-jina", "max_tokens_per_doc,max_chunks_per_doc,user"), ("rank-cohere", "max_chunks_per_doc,user")]
+        [("rank-jina", "max_chunks_per_doc,max_tokens_per_doc,user"), ("rank-cohere", "max_chunks_per_doc,user")]
     {
         let mut body = asked(model);
         body["return_documents"] = json!(true);

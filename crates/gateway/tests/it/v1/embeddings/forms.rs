@@ -129,9 +129,9 @@ async fn what_has_no_place_in_the_providers_format_is_reported() {
 async fn what_another_makers_format_has_no_word_for_is_named() {
     let house = house().await;
     for (model, fields, dropped) in [
-        ("vec-gemini", "user input_type truncate", Some("user,input_type,truncate")),
+        ("vec-gemini", "user input_type truncate", Some("input_type,truncate,user")),
         ("vec-cohere", "user input_type truncate", Some("user")),
-        ("vec-cohere", "user task", Some("user,task")),
+        ("vec-cohere", "user task", Some("task,user")),
         ("vec-jina", "user task", None),
         ("vec-dashscope", "user", None),
         ("vec", "user", None),

@@ -232,7 +232,6 @@ fn a_price_goes_by_what_a_request_for_speech_can_say() {
         (attr("voice", "c"), "`voice` is never \"c\" here; it can be a, b"),
         (attr("response_format", "flac"), "`response_format` is never \"flac\" here; it can be mp3, wav"),
         (attr("stream_format", "true"), "`stream_format` is never \"true\""),
-        (attr("endpoint", "openai"), "`endpoint` is never \"openai\""),
         ("{ thinking = true }".to_owned(), "cannot depend on `thinking`"),
     ] {
         let found = found(&when);
