@@ -62,9 +62,6 @@ pub fn wrong_tiers(model: &Model, endpoint_type: &str, facts: &[TierFact<'_>], s
         Condition::ContextOver(_) if !sized => {
             Some("a price of this kind of model cannot depend on `context_len`: its requests have none".to_owned())
         }
-        Condition::Attribute { path, .. } if path == Condition::THINKING => {
-            Some("a price of this kind of model cannot depend on `thinking`".to_owned())
-        }
         // The catalog itself knows by which endpoints its models are asked.
         Condition::Attribute { path, .. } if path == Condition::ENDPOINT => None,
         Condition::Attribute { path, equals } => match facts.iter().find(|fact| fact.name == path) {

@@ -232,11 +232,13 @@ fn a_price_goes_by_what_a_request_for_speech_can_say() {
         (attr("voice", "c"), "`voice` is never \"c\" here; it can be a, b"),
         (attr("response_format", "flac"), "`response_format` is never \"flac\" here; it can be mp3, wav"),
         (attr("stream_format", "true"), "`stream_format` is never \"true\""),
-        ("{ thinking = true }".to_owned(), "cannot depend on `thinking`"),
     ] {
         let found = found(&when);
         assert!(found.len() == 1 && found[0].contains(expected), "{expected}: {found:#?}");
     }
+    let thinks = format!("{offered}{}{table}chat = {{ thinks_unasked = true }}\n", tier("{ thinking = true }"));
+    let found = mistakes(&model("openai", "characters", &thinks));
+    assert!(found.len() == 1 && found[0].contains("cannot depend on \"thinking\""), "{found:#?}");
 }
 
 /// The same of recordings.
