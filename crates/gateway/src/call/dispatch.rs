@@ -67,11 +67,13 @@ impl<W: Work> Attempts for W {
 pub async fn dispatch<A: Attempts>(serving: &Serving, call: &mut Call, work: &A) -> Result<A::Begun, Refusal> {
     let mut last = None;
     let mut tried: Option<(&Arc<Provider>, &Route)> = None;
+    let mut out_of_service = false;
     let model = call.model.clone();
     for at in ordered(&call.till.world, &model) {
         let route = &model.routes[at];
         let Some(provider) = serving.providers.get(&route.provider) else { continue };
         if !call.till.routes.take(provider, route, call.till.world.steady_ms()) {
+            out_of_service = true;
             continue;
         }
         call.provider = Some(provider.clone());
@@ -109,6 +111,8 @@ pub async fn dispatch<A: Attempts>(serving: &Serving, call: &mut Call, work: &A)
             }
         }
     }
+    // A route that is out of service may be able to take what the others cannot.
+    let last = last.filter(|fault: &Fault| !(fault.is_refusal() && out_of_service));
     Err(last.map_or_else(
         || Refusal::new(Code::NoRouteAvailable, "No route to this model is available at the moment.").after(5),
         |fault| {
