@@ -4,6 +4,7 @@
 mod events;
 mod flow;
 mod letters;
+mod options;
 mod plan;
 mod predict;
 mod records;
@@ -16,7 +17,7 @@ mod usage;
 pub use events::EventPass;
 pub use flow::{FlowBroke, Layout, PictureFlow};
 pub use letters::{Base64Encoder, PictureCheck};
-pub use plan::{ImagePlan, ImageRules};
+pub use plan::{IMAGE_FACTS, ImagePlan, ImageRules};
 pub use predict::{imagen_parameters, predicted_name};
 pub use records::{PicturePart, PictureRecords};
 pub use request::{ImageRequest, PictureFormat, PictureSource};

@@ -1,8 +1,8 @@
 //! A request held to what its model sells: what is then asked of a provider is what is priced.
 
-use super::predict;
 use super::request::{ImageRequest, PictureFormat};
 use super::size::Shape;
+use super::{options, predict};
 use serde_json::Value;
 use std::borrow::Cow;
 use tollgate_wire::Problem;
@@ -32,29 +32,19 @@ pub struct ImageRules {
     pub masks: bool,
     /// Characters of a prompt.
     pub prompt: u64,
-    /// Parameters that tiers of the price go by, and those that cost the same on purpose.
-    pub priced: Vec<String>,
+    /// Parameters that cost the same on purpose, whatever is said there.
+    pub one_price: Vec<String>,
+    /// Parameters that tiers of the price go by, each with a value that has one.
+    pub tiers: Vec<(String, String)>,
 }
 
-/// Parameters that cost more at a provider: without a price they are refused.
-const COSTLY: &[&str] = &[
-    "svg",
-    "tools",
-    "prompt_extend",
-    "thinking_mode",
-    "enable_sequential",
-    "sequential_image_generation",
-    "layer_decomposition",
-    "frame_count",
-    "input_fidelity",
-];
-
-/// Values of these that do not, and that of one whose usual value is a word.
-const OFF: &[&str] = &["false", "disabled"];
-const USUAL_FIDELITY: &[&str] = &["low"];
-
-/// Formats of a picture that cost more: drawings, and pictures that move.
-const COSTLY_FORMATS: &[&str] = &["svg", "gif"];
+impl ImageRules {
+    /// Whether a tier goes by this value of a parameter.
+    pub(super) fn prices(&self, name: &str, value: &Value) -> bool {
+        let Some(text) = as_text(value) else { return false };
+        self.tiers.iter().any(|(own, priced)| own == name && priced.eq_ignore_ascii_case(text.trim()))
+    }
+}
 
 /// What is asked of a provider.
 #[derive(Clone, Debug)]
@@ -67,8 +57,12 @@ pub struct ImagePlan {
     pub partials: u64,
 }
 
+/// Facts of every request that a price can go by; besides, it can go by parameters that providers
+/// know and we do not.
+pub const IMAGE_FACTS: &[&str] = &["size", "resolution", "quality", "n", "stream", "edit", "images"];
+
 impl ImagePlan {
-    pub fn new(asked: ImageRequest, rules: &ImageRules) -> Result<ImagePlan, Problem> {
+    pub fn new(mut asked: ImageRequest, rules: &ImageRules) -> Result<ImagePlan, Problem> {
         let usual = if asked.predicts { predict::USUAL.min(rules.most) } else { 1 };
         let n = asked.n.unwrap_or(usual);
         if n > rules.most {
@@ -79,7 +73,8 @@ impl ImagePlan {
             return Err(Problem::wrong("prompt", &format!("at most {} characters long for this model", rules.prompt)));
         }
         sources(&asked, rules)?;
-        costly(&asked, rules)?;
+        options::check(&asked, rules)?;
+        as_priced(&mut asked, rules);
         let shape = shape(&asked, rules)?;
         let quality = quality(&asked, rules)?;
         let format = asked.response_format.unwrap_or(rules.format);
@@ -106,14 +101,16 @@ impl ImagePlan {
             "resolution" => Some(Cow::Borrowed(self.shape.as_ref()?.class?.name())),
             "quality" => Some(Cow::Borrowed(self.quality.as_deref()?)),
             "n" => Some(Cow::Owned(self.n.to_string())),
-            "stream" => Some(Cow::Borrowed(if self.asked.stream { "true" } else { "false" })),
-            other => match self.asked.others.get(other)? {
-                Value::String(text) => Some(Cow::Borrowed(text)),
-                Value::Bool(_) | Value::Number(_) => Some(Cow::Owned(self.asked.others.get(other)?.to_string())),
-                _ => None,
-            },
+            "stream" => Some(Cow::Borrowed(yes_or_no(self.asked.stream))),
+            "edit" => Some(Cow::Borrowed(yes_or_no(self.asked.edit))),
+            "images" => Some(Cow::Owned(self.asked.images.len().to_string())),
+            other => as_text(self.asked.others.get(other)?),
         }
     }
+}
+
+const fn yes_or_no(yes: bool) -> &'static str {
+    if yes { "true" } else { "false" }
 }
 
 fn sources(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
@@ -138,27 +135,24 @@ fn sources(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What costs more has a price, or is refused by its name.
-fn costly(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
-    let priced = |name: &str| rules.priced.iter().any(|own| own == name);
-    let is = |value: &Value, words: &[&str]| {
-        let text = if *value == Value::Bool(false) { Some("false") } else { value.as_str() };
-        text.is_some_and(|text| words.iter().any(|word| word.eq_ignore_ascii_case(text)))
-    };
-    for (name, value) in &asked.others {
-        // A form spells what lies inside in brackets: `tools[0][type]`.
-        let member = name.split('[').next().unwrap_or(name);
-        let usual = if member == "input_fidelity" { USUAL_FIDELITY } else { OFF };
-        let costs = match member {
-            "output_format" => is(value, COSTLY_FORMATS),
-            _ => COSTLY.contains(&member) && !is(value, usual),
-        };
-        if costs && !priced(member) {
-            let text = format!("`{name}` is charged extra by the provider and has no price for this model.");
-            return Err(Problem::new(Code::UnsupportedValue, name, text));
+/// Words that have a price are asked for in the catalog's spelling.
+fn as_priced(asked: &mut ImageRequest, rules: &ImageRules) {
+    for (name, priced) in &rules.tiers {
+        if let Some(Value::String(text)) = asked.others.get_mut(name)
+            && text.trim().eq_ignore_ascii_case(priced)
+        {
+            text.clone_from(priced);
         }
     }
-    Ok(())
+}
+
+/// A value as prices know it.
+fn as_text(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Bool(_) | Value::Number(_) => Some(Cow::Owned(value.to_string())),
+        _ => None,
+    }
 }
 
 fn shape(asked: &ImageRequest, rules: &ImageRules) -> Result<Option<Shape>, Problem> {
@@ -175,14 +169,67 @@ fn shape(asked: &ImageRequest, rules: &ImageRules) -> Result<Option<Shape>, Prob
     {
         shape.class = Shape::of(size).and_then(|usual| usual.class);
     }
-    if let Some(shape) = &shape {
-        let sold = |size: &String| size.eq_ignore_ascii_case(&shape.text);
-        if !rules.sizes.is_empty() && !rules.sizes.iter().any(sold) {
-            let text = format!("`size` of this model is one of {}.", rules.sizes.join(", "));
-            return Err(Problem::new(Code::UnsupportedValue, "size", text));
+    if rules.sizes.is_empty() {
+        return Ok(shape);
+    }
+    let Some(shape) = shape else { return Ok(None) };
+    if rules.sizes.iter().any(|size| size.eq_ignore_ascii_case(&shape.text)) {
+        return of_its_class(shape, asked, rules).map(Some);
+    }
+    let classed = asked.resolution.is_some() || shape.text.ends_with('K');
+    if let Some(sold) = sold_as(&shape, classed, rules) {
+        return Ok(Some(sold));
+    }
+    Err(not_sold(asked, rules))
+}
+
+/// The field that says a size which is not sold.
+fn not_sold(asked: &ImageRequest, rules: &ImageRules) -> Problem {
+    let sizes = rules.sizes.join(", ");
+    let fields = [
+        ("size", asked.size.as_deref()),
+        ("aspect_ratio", asked.aspect_ratio.as_deref()),
+        ("resolution", asked.resolution.as_deref()),
+    ];
+    let named = |text: &str| !text.trim().eq_ignore_ascii_case("auto");
+    let said = fields.into_iter().find(|(_, text)| text.is_some_and(named)).map(|(field, _)| field);
+    match said.filter(|field| *field != "size") {
+        Some(field) => {
+            let text = format!("`{field}` means none of the sizes of this model, or several of them: {sizes}.");
+            Problem::new(Code::UnsupportedValue, field, text)
+        }
+        None => {
+            let text = format!("`size` of this model is one of {sizes}.");
+            Problem::new(Code::UnsupportedValue, "size", text)
         }
     }
+}
+
+/// A ratio on sale is sold as large as usual, or as large as the price knows.
+fn of_its_class(shape: Shape, asked: &ImageRequest, rules: &ImageRules) -> Result<Shape, Problem> {
+    let usual = rules.default_size.as_deref().and_then(Shape::of).and_then(|usual| usual.class);
+    let named = asked.resolution.is_some() && shape.pixels.is_none() && shape.text.contains(':');
+    let known = |name: &String| name == "resolution";
+    let priced = rules.one_price.iter().any(known) || rules.tiers.iter().any(|(name, _)| known(name));
+    if named && !priced && shape.class != usual {
+        let text = "`resolution` is not on sale beside a ratio for this model; leave it out.";
+        return Err(Problem::new(Code::UnsupportedValue, "resolution", text));
+    }
     Ok(shape)
+}
+
+/// The size on sale that a ratio means: the usual one if it has that ratio, else the only one that
+/// does. `classed`: the caller says how large it shall be, too.
+fn sold_as(shape: &Shape, classed: bool, rules: &ImageRules) -> Option<Shape> {
+    let ratio = shape.ratio.filter(|_| shape.pixels.is_none())?;
+    let fits =
+        |size: &Shape| size.pixels.is_some() && size.ratio == Some(ratio) && (!classed || size.class == shape.class);
+    let usual = rules.default_size.as_deref().and_then(Shape::of).filter(fits);
+    let mut sold = rules.sizes.iter().filter_map(|size| Shape::of(size)).filter(fits);
+    usual.filter(|usual| rules.sizes.iter().any(|size| size.eq_ignore_ascii_case(&usual.text))).or_else(|| {
+        let only = sold.next();
+        only.filter(|only| sold.all(|other| other == *only))
+    })
 }
 
 fn quality(asked: &ImageRequest, rules: &ImageRules) -> Result<Option<String>, Problem> {
@@ -199,11 +246,11 @@ fn quality(asked: &ImageRequest, rules: &ImageRules) -> Result<Option<String>, P
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use serde_json::json;
 
-    fn rules() -> ImageRules {
+    pub fn rules() -> ImageRules {
         ImageRules {
             most: 4,
             default_size: Some("1024x1024".to_owned()),
@@ -217,11 +264,12 @@ mod tests {
             sources: 2,
             masks: false,
             prompt: 10,
-            priced: Vec::new(),
+            one_price: Vec::new(),
+            tiers: Vec::new(),
         }
     }
 
-    fn plan(more: Value, edit: bool) -> Result<ImagePlan, Problem> {
+    pub fn plan(more: Value, edit: bool) -> Result<ImagePlan, Problem> {
         let mut body = json!({"model": "m", "prompt": "p"});
         if edit {
             body["image"] = json!("https://a.example/1.png");
@@ -256,21 +304,67 @@ mod tests {
             (json!({"quality": "high"}), false, "quality"),
             (json!({"response_format": "url"}), false, "response_format"),
             (json!({"stream": true, "partial_images": 1}), false, "partial_images"),
-            (json!({"prompt_extend": true}), false, "prompt_extend"),
-            (json!({"output_format": "svg"}), false, "output_format"),
-            (json!({"output_format": "SVG"}), false, "output_format"),
-            (json!({"output_format": "gif"}), false, "output_format"),
-            (json!({"tools": [{"type": "web_search"}]}), false, "tools"),
-            (json!({"tools[0][type]": "web_search"}), true, "tools[0][type]"),
-            (json!({"svg[model]": "x"}), true, "svg[model]"),
-            (json!({"input_fidelity": "high"}), true, "input_fidelity"),
             (json!({"quality": "xhigh"}), false, "quality"),
             (json!({"mask": "data:,"}), true, "mask"),
             (json!({"image": ["data:,", "data:,", "data:,"]}), true, "image"),
         ] {
             assert_eq!(plan(asked.clone(), edit).expect_err("refused").param.as_deref(), Some(field), "{asked}");
         }
-        let usual = json!({"prompt_extend": false, "sequential_image_generation": "Disabled", "input_fidelity": "low"});
-        assert!(plan(usual, false).is_ok());
+    }
+
+    /// A price can go by what a picture is made of.
+    #[test]
+    fn edits_and_the_number_of_their_pictures_are_facts() {
+        let facts = |plan: &ImagePlan| ["edit", "images"].map(|name| plan.attribute(name).map(Cow::into_owned));
+        let said = |edit: &str, images: &str| [Some(edit.to_owned()), Some(images.to_owned())];
+        assert_eq!(facts(&plan(json!({}), false).expect("a plan")), said("false", "0"));
+        assert_eq!(facts(&plan(json!({}), true).expect("a plan")), said("true", "1"));
+        let two = plan(json!({"image": ["data:,", "data:,"]}), true).expect("a plan");
+        assert_eq!(facts(&two), said("true", "2"));
+    }
+
+    #[test]
+    fn a_ratio_is_sold_as_the_size_that_has_it() {
+        let sizes = ["1024x1024", "1536x1024", "1024x1536", "2048x2048", "2048x1152", "3840x2160"];
+        let rules = ImageRules { sizes: sizes.map(str::to_owned).to_vec(), ..rules() };
+        let size = |more: Value| -> Result<String, String> {
+            let mut body = json!({"model": "m", "prompt": "p"});
+            body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            let asked = ImageRequest::from_json(body.to_string().as_bytes(), false).expect("a request");
+            let plan = ImagePlan::new(asked, &rules).map_err(|problem| problem.param.unwrap_or_default())?;
+            Ok(plan.attribute("size").expect("a size").into_owned())
+        };
+        for (asked, expected) in [
+            (json!({"aspect_ratio": "1:1"}), Ok("1024x1024")),
+            (json!({"size": "1:1"}), Ok("1024x1024")),
+            (json!({"aspect_ratio": "2:2", "size": "auto"}), Ok("1024x1024")),
+            (json!({"aspect_ratio": "1:1", "resolution": "2K"}), Ok("2048x2048")),
+            (json!({"aspect_ratio": "1:1", "size": "2K"}), Ok("2048x2048")),
+            (json!({"aspect_ratio": "3:2"}), Ok("1536x1024")),
+            (json!({"aspect_ratio": "16:9", "resolution": "4K"}), Ok("3840x2160")),
+            (json!({"aspect_ratio": "16:9"}), Err("aspect_ratio")),
+            (json!({"aspect_ratio": "21:9"}), Err("aspect_ratio")),
+            (json!({"size": "21:9"}), Err("size")),
+            (json!({"aspect_ratio": "1:1", "resolution": "4K"}), Err("aspect_ratio")),
+            (json!({"resolution": "2K"}), Err("resolution")),
+            (json!({"size": "2K"}), Err("size")),
+        ] {
+            assert_eq!(size(asked.clone()), expected.map(str::to_owned).map_err(str::to_owned), "{asked}");
+        }
+    }
+
+    /// A ratio that is on sale is no way to a larger picture at its price.
+    #[test]
+    fn a_ratio_on_sale_is_as_large_as_usual() {
+        let ratios = ImageRules { sizes: vec!["1:1".to_owned(), "16:9".to_owned()], ..rules() };
+        let tiered = ImageRules { tiers: vec![("resolution".to_owned(), "4K".to_owned())], ..ratios.clone() };
+        for (rules, resolution, taken) in
+            [(&ratios, "1K", true), (&ratios, "4K", false), (&tiered, "1K", true), (&tiered, "4K", true)]
+        {
+            let body = json!({"model": "m", "prompt": "p", "aspect_ratio": "16:9", "resolution": resolution});
+            let asked = ImageRequest::from_json(body.to_string().as_bytes(), false).expect("a request");
+            let refused = ImagePlan::new(asked, rules).err().and_then(|problem| problem.param);
+            assert_eq!(refused.as_deref(), (!taken).then_some("resolution"), "{resolution}");
+        }
     }
 }

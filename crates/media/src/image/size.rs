@@ -75,9 +75,21 @@ impl Ratio {
 
     fn read(text: &str) -> Option<Ratio> {
         let (width, height) = text.trim().split_once(':')?;
-        let (width, height) = (width.trim().parse().ok()?, height.trim().parse().ok()?);
-        (width > 0 && height > 0 && width <= LONGEST && height <= LONGEST).then(|| Ratio::of(width, height))
+        let (width, height) = (tenths(width)?, tenths(height)?);
+        let good = |side: u32| (1..=LONGEST * 10).contains(&side);
+        (good(width) && good(height)).then(|| Ratio::of(width, height))
     }
+}
+
+/// A side of a ratio in tenths: telephones have `19.5:9`.
+fn tenths(text: &str) -> Option<u32> {
+    let text = text.trim();
+    let (whole, tenth) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if tenth.len() != 1 || !digits(tenth) || !digits(whole) {
+        return None;
+    }
+    whole.parse::<u32>().ok()?.checked_mul(10)?.checked_add(tenth.parse().ok()?)
 }
 
 impl fmt::Display for Ratio {
@@ -193,7 +205,9 @@ mod tests {
         ] {
             assert_eq!(Shape::of(size).and_then(|shape| shape.class), Some(class), "{size}");
         }
-        for none in ["", "x", "0x10", "16385x1", "1024", "5K", "1024x", "-1x1", "0:1", "a:b"] {
+        for none in
+            ["", "x", "0x10", "16385x1", "1024", "5K", "1024x", "-1x1", "0:1", "a:b", "1.55:1", ".5:1", "1.:1", "+1:1"]
+        {
             assert_eq!(Shape::of(none), None, "{none:?}");
         }
     }
@@ -215,6 +229,14 @@ mod tests {
             // 1792x1024 is 7:4, 1.6 % off 16:9.
             assert_eq!(ratio.nearest(&words), word, "{size}");
         }
+    }
+
+    #[test]
+    fn a_ratio_may_have_tenths() {
+        let phone = Shape::of("19.5:9").and_then(|shape| shape.ratio).expect("a ratio");
+        assert_eq!((phone, phone.to_string()), (Ratio(13, 6), "13:6".to_owned()));
+        assert_eq!(phone.nearest(&["2:1", "20:9", "19.5:9"]), Some("19.5:9"));
+        assert_eq!(Shape::of("1.0:1").map(|shape| shape.text), Some("1:1".to_owned()));
     }
 
     #[test]

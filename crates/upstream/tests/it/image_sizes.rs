@@ -27,7 +27,8 @@ fn plan(more: &Value) -> ImagePlan {
         sources: 1,
         masks: true,
         prompt: 1_000,
-        priced: Vec::new(),
+        one_price: Vec::new(),
+        tiers: Vec::new(),
     };
     ImagePlan::new(asked, &rules).expect("a plan")
 }

@@ -39,7 +39,8 @@ fn picture(provider: &Provider) -> Outgoing {
         sources: 1,
         masks: true,
         prompt: 1_000,
-        priced: Vec::new(),
+        one_price: Vec::new(),
+        tiers: Vec::new(),
     };
     let plan = ImagePlan::new(asked, &rules).expect("a plan");
     let job = ImageJob {

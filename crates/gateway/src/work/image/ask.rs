@@ -158,11 +158,8 @@ fn rules(model: &Model, links: bool) -> ImageRules {
         sources: table.edit_images,
         masks: table.masks,
         prompt: table.prompt_characters,
-        priced: model
-            .tier_parameters()
-            .map(|(name, _)| name.to_owned())
-            .chain(table.one_price.iter().cloned())
-            .collect(),
+        one_price: table.one_price.clone(),
+        tiers: model.tier_parameters().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
     }
 }
 

@@ -281,3 +281,27 @@ async fn a_large_data_link_is_spooled_answer() {
     let reply = post(&house, "/v1/images/edits", &body).send().await.expect("a reply");
     assert_eq!(crate::house::error_of(reply).await.0, 400);
 }
+
+/// B3: a form spells in brackets what JSON has in objects.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_field_of_a_form_passes_beside_the_price() {
+    let house = house().await;
+    for (name, value) in [
+        ("n[]", "4"),
+        ("n[0]", "4"),
+        ("Size", "4096x4096"),
+        ("size[width]", "4096"),
+        ("image_size", "4096x4096"),
+        ("image[0][image_url]", "https://media.example/1.png"),
+        ("image_url", "https://media.example/1.png"),
+        ("extra_body[n]", "4"),
+        ("extra_body", "{\"n\": 4}"),
+        ("metadata[n]", "4"),
+        ("mask[image_url]", "https://media.example/1.png"),
+    ] {
+        let form = form("pictures", "p").file("image", &picture(1, 0)).text(name, value);
+        let (status, error) = error_of(send(&house, form).await).await;
+        assert_eq!((status, error["param"].as_str()), (400, Some(name)), "{error}");
+    }
+    assert_eq!((house.sim.received().len(), house.all_rows().await.len()), (0, 0));
+}
