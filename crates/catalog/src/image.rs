@@ -1,6 +1,7 @@
 //! What the catalog says of a model that makes pictures, besides prices. What the words mean to a
 //! provider is not known here.
 
+use crate::LineInFile;
 use std::time::Duration;
 
 /// The `image` table of a model.
@@ -8,8 +9,8 @@ use std::time::Duration;
 pub struct ImageTable {
     /// Which of a maker's ways, where it has several.
     pub api: String,
-    /// The most pictures of one call.
-    pub most: u64,
+    /// The most pictures of one call; absent: the usual number, or what the makers take.
+    pub most: Option<u64>,
     /// Asked for, and priced, where a caller names none.
     pub default_size: Option<String>,
     /// Sizes on sale; none: whatever the maker takes.
@@ -34,13 +35,20 @@ pub struct ImageTable {
     pub time: Option<Duration>,
     /// Parameters whose values cost the same on purpose, though they may cost more at the maker.
     pub one_price: Vec<String>,
+    /// Where it is written, for messages; absent where nothing is.
+    pub place: Option<LineInFile>,
+}
+
+impl ImageTable {
+    /// The most pictures of one call, where nothing else is said.
+    pub const USUAL_MOST: u64 = 10;
 }
 
 impl Default for ImageTable {
     fn default() -> ImageTable {
         ImageTable {
             api: String::new(),
-            most: 10,
+            most: None,
             default_size: None,
             sizes: Vec::new(),
             default_quality: None,
@@ -54,6 +62,7 @@ impl Default for ImageTable {
             prompt_characters: 32_000,
             time: None,
             one_price: Vec::new(),
+            place: None,
         }
     }
 }

@@ -6,11 +6,11 @@ use crate::door::tls::TlsPair;
 use crate::endpoints::served;
 use crate::endpoints::workflows::bound;
 use crate::sale::workflows::BoundWorkflows;
-use crate::sale::{CatalogReader, CatalogText, CheckedCatalog, Serving, music, offers, recordings, speech};
+use crate::sale::{CatalogReader, CatalogText, CheckedCatalog, Serving, music, offers, pictures, recordings, speech};
 use crate::settings::{
     CatalogSource, ConfigSource, Settings, catalog_files, catalog_lock, file_mistake, whole_mistake, workflow_files,
 };
-use crate::work::{decisions, embeddings, image, realtime, rerank};
+use crate::work::{decisions, embeddings, realtime, rerank};
 use crate::world::Millis;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -121,6 +121,7 @@ impl ConfigSource {
         let mut catalog = files.and_then(|files| catalog(&files, &names, before, &own));
         let mut offers = catalog.as_ref().map(|catalog| {
             right_kinds(catalog, &providers, &own);
+            pictures::check(catalog, &providers, &own);
             speech::check(catalog, &providers, &own);
             music::check(catalog, &providers, &own);
             recordings::check(catalog, &providers, &own);
@@ -208,7 +209,7 @@ fn workflows(catalog_dir: &Path, mistakes: &Mistakes) -> BoundWorkflows {
 
 /// What a provider has to be able to do for a model of an endpoint type that is no conversation.
 const NEEDED: &[(&str, Ability)] = &[
-    (image::ENDPOINT_TYPE, Ability::Image),
+    (pictures::ENDPOINT_TYPE, Ability::Image),
     (embeddings::ENDPOINT_TYPE, Ability::Embeddings),
     (rerank::ENDPOINT_TYPE, Ability::Rerank),
     (decisions::ENDPOINT_TYPE, Ability::Decisions),

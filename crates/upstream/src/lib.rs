@@ -63,7 +63,7 @@ pub use embed::{EmbedAsk, EmbedSent, Embeddings};
 pub use fault::{Blame, Fault};
 pub use fetch::{Address, ByteBudget, FetchedFile, Unfetched};
 pub use http1::{IncomingBody, Upgraded};
-pub use image::{ImageJob, ImageMaker, PictureFile, PictureReply};
+pub use image::{ImageJob, ImageMaker, PictureFile, PictureLimits, PictureReply};
 pub use kind::{Ability, KINDS, ProviderKind, kind};
 pub use link::{open_link, send_to_link};
 pub use music::{MusicAsk, MusicMaker};

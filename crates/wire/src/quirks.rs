@@ -28,6 +28,10 @@ pub struct ChatQuirks {
     pub temperature_max: Option<u8>,
     /// In which members it takes the size of a picture.
     pub picture_size: SizeMembers,
+    /// The only other fields of a request for pictures that it takes; empty: it may take any.
+    pub picture_fields: Vec<String>,
+    /// Pictures to be changed go as links, `{"url": …}`, and never as files.
+    pub picture_links: bool,
     /// A header whose value leads to the same of its servers, where the beginning of a prompt may
     /// be cached: all calls of an account carry the same.
     pub affinity: Option<String>,
@@ -114,6 +118,10 @@ impl ChatQuirks {
         if self.picture_size != SizeMembers::Size {
             words.push(format!("picture_size {}", self.picture_size.word()));
         }
+        if !self.picture_fields.is_empty() {
+            words.push(format!("picture_fields {}", self.picture_fields.join(" ")));
+        }
+        words.extend(self.picture_links.then(|| "picture_links".to_owned()));
         words.extend(self.affinity.iter().map(|header| format!("affinity {header}")));
         words.extend(self.cost_at.iter().map(|path| format!("cost_at {path}")));
         words.extend(self.hide.iter().map(|name| format!("hides {name}")));
@@ -133,6 +141,11 @@ impl ChatQuirks {
         let last = whole.items().last().unwrap_or(&whole);
         let found = place.split('.').try_fold(last, |node, name| node.get(name))?;
         found.decimal().map(|_| found.raw.trim().to_owned())
+    }
+
+    /// Whether it takes this field of a request for pictures.
+    pub fn takes_for_pictures(&self, field: &str) -> bool {
+        self.picture_fields.is_empty() || self.picture_fields.iter().any(|own| own == field)
     }
 
     fn instead_of(&self, choice: &str) -> Option<&str> {
@@ -278,6 +291,8 @@ mod tests {
             drop: vec!["stop".to_owned()],
             temperature_max: Some(1),
             picture_size: SizeMembers::ImageSize,
+            picture_fields: vec!["user".to_owned()],
+            picture_links: true,
             affinity: Some("x-session".to_owned()),
             cost_at: Some("cost".to_owned()),
             hide: vec!["is_byok".to_owned()],

@@ -1,7 +1,7 @@
 //! The `image` table of a model.
 
 use crate::form::Form;
-use crate::{Book, Condition, ImageTable};
+use crate::{Book, ImageTable};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -12,10 +12,8 @@ const MOST: u64 = 100;
 
 pub(super) fn read<'b>(form: &mut Form<'_>, books: impl Iterator<Item = &'b Book>, offered: bool) -> ImageTable {
     let usual = ImageTable::default();
-    let conditions: Vec<&Condition> = books.flat_map(|book| &book.tiers).flat_map(|tier| &tier.when).collect();
-    let by = |parameter: &str| {
-        conditions.iter().any(|one| matches!(one, Condition::Attribute { path, .. } if path == parameter))
-    };
+    let books: Vec<&Book> = books.collect();
+    let by = |parameter: &str| books.iter().any(|book| book.tiers_by(parameter).next().is_some());
     let (by_size, by_quality) = (by("size") || by("resolution"), by("quality"));
     let Some(mut table) = form.opt_table("image") else {
         if offered && (by_size || by_quality) {
@@ -28,7 +26,7 @@ pub(super) fn read<'b>(form: &mut Form<'_>, books: impl Iterator<Item = &'b Book
     };
     let image = ImageTable {
         api: table.text_or("api", ""),
-        most: table.int_or("most", usual.most, 1..=MOST),
+        most: table.opt_int("most", 1..=MOST),
         default_size: table.opt_text("default_size"),
         sizes: table.texts("sizes"),
         default_quality: table.opt_text("default_quality"),
@@ -42,6 +40,7 @@ pub(super) fn read<'b>(form: &mut Form<'_>, books: impl Iterator<Item = &'b Book
         prompt_characters: table.int_or("prompt_characters", usual.prompt_characters, 1..=32_000),
         time: table.opt_duration("time"),
         one_price: table.texts("one_price"),
+        place: Some(table.place()),
     };
     if image.time.is_some_and(|time| !TIMES.contains(&time)) {
         table.mistake("time", "must be from a second to an hour");

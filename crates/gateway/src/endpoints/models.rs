@@ -7,9 +7,9 @@ use super::reading;
 use super::row::{Access, Errors, Family, Row};
 use crate::app::App;
 use crate::refusal::Refusal;
-use crate::sale::Serving;
+use crate::sale::{Serving, pictures};
 use crate::who::caller::Caller;
-use crate::work::{decisions, embeddings, image};
+use crate::work::{decisions, embeddings};
 use crate::world::Millis;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
@@ -133,7 +133,7 @@ fn methods(model: &Model) -> Vec<&'static str> {
     };
     let embeds: &[&str] =
         if model.supports(embeddings::ENDPOINT_TYPE) { &["embedContent", "batchEmbedContents"] } else { &[] };
-    let draws: &[&str] = if model.supports(image::ENDPOINT_TYPE) { &["predict"] } else { &[] };
+    let draws: &[&str] = if model.supports(pictures::ENDPOINT_TYPE) { &["predict"] } else { &[] };
     [talks, embeds, draws].concat()
 }
 

@@ -5,6 +5,7 @@ mod catalog_text;
 pub mod groups;
 pub mod music;
 pub mod offers;
+pub mod pictures;
 mod price_filter;
 pub mod price_list;
 pub mod price_page;

@@ -193,6 +193,8 @@ fn quirks(form: &mut Form<'_>, usual: ChatQuirks) -> ChatQuirks {
         drop: table.opt_texts("drop").unwrap_or(usual.drop),
         temperature_max: table.opt_int("temperature_max", 0..=10).or(usual.temperature_max),
         picture_size: table.choice_or("picture_size", usual.picture_size, SizeMembers::ALL),
+        picture_fields: table.opt_texts("picture_fields").unwrap_or(usual.picture_fields),
+        picture_links: table.flag_or("picture_links", usual.picture_links),
         affinity: table.opt_text("affinity").or(usual.affinity),
         cost_at: table.opt_text("cost_at").or(usual.cost_at),
         hide: table.opt_texts("hide").unwrap_or(usual.hide),

@@ -5,7 +5,7 @@ use super::ImageJob;
 use crate::{Payload, PayloadPart, SpooledFile};
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use tollgate_media::image::{PictureKind, PictureSource, Shape};
+use tollgate_media::image::{PictureKind, PictureSource, Shape, SizeClass};
 use tollgate_wire::{Problem, SizeMembers};
 
 /// A picture of a form.
@@ -74,8 +74,12 @@ pub(crate) fn put_size(body: &mut Map<String, Value>, job: &ImageJob<'_>, member
                 let ratio = ratio.nearest(RATIOS).ok_or_else(wanted)?;
                 body.insert("aspect_ratio".to_owned(), Value::from(ratio));
             }
-            if let Some(class) = shape.class {
-                body.insert("resolution".to_owned(), Value::from(class.name().to_ascii_lowercase()));
+            match shape.class {
+                Some(SizeClass::K4) => return Err(Problem::wrong("size", "of class `1K` or `2K` for this model")),
+                Some(class) => {
+                    body.insert("resolution".to_owned(), Value::from(class.name().to_ascii_lowercase()));
+                }
+                None => {}
             }
         }
         SizeMembers::WidthHeight => {
@@ -117,13 +121,15 @@ pub(crate) fn class_or_pixels<'p>(shape: &'p Shape, wanted: &str) -> Result<&'p 
 }
 
 /// Those that a copy of OpenAI with `aspect_ratio` knows.
-const RATIOS: &[&str] = &["1:1", "3:4", "4:3", "9:16", "16:9", "2:3", "3:2", "9:20", "20:9", "1:2", "2:1"];
+const RATIOS: &[&str] =
+    &["1:1", "3:4", "4:3", "9:16", "16:9", "2:3", "3:2", "9:19.5", "19.5:9", "9:20", "20:9", "1:2", "2:1"];
 
 /// Members of a request that a maker does not know, and fields that it has nothing like.
 pub(crate) fn dropped(job: &ImageJob<'_>, known: &[&str], without: &[&str]) -> Vec<String> {
     let others = job.plan.asked.others.keys().filter(|name| !known.contains(&name.as_str())).cloned();
-    let quality =
-        job.plan.asked.quality.as_ref().filter(|_| without.contains(&"quality")).map(|_| "quality".to_owned());
+    // Where it is left to us nothing of it is lost.
+    let named = job.plan.asked.quality.as_ref().filter(|quality| !quality.trim().eq_ignore_ascii_case("auto"));
+    let quality = named.filter(|_| without.contains(&"quality")).map(|_| "quality".to_owned());
     let imagen = job.plan.asked.imagen.keys().filter(|_| job.api != "imagen").cloned();
     others.chain(quality).chain(imagen).collect()
 }

@@ -10,7 +10,7 @@ pub use body::PictureFile;
 pub(crate) use body::{class_or_pixels, data_links, dropped, json_with_files, put_size};
 
 use crate::video::Asking;
-use crate::{Fault, Outgoing, WholeReply};
+use crate::{Fault, Outgoing, Provider, WholeReply};
 use serde_json::Value;
 use std::time::Duration;
 use tollgate_media::image::{ImagePlan, Layout};
@@ -51,18 +51,41 @@ pub struct PictureReply {
     pub task: Option<String>,
 }
 
+/// What a maker does at most, whichever of its models is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct PictureLimits {
+    /// Pictures of one call.
+    pub most: u64,
+    /// Pictures that an edit brings along; 0: there are no edits.
+    pub sources: u64,
+    pub masks: bool,
+}
+
+impl PictureLimits {
+    /// Nothing is known that it does not do.
+    pub const NONE: PictureLimits = PictureLimits { most: u64::MAX, sources: u64::MAX, masks: true };
+}
+
 /// How one kind of provider makes pictures.
 pub trait ImageMaker: Sync + std::fmt::Debug {
     /// The request, or why this maker cannot take it. Asked before anything is held, too.
     fn create(&self, asking: &Asking<'_>, job: &ImageJob<'_>) -> Result<Outgoing, Problem>;
 
     /// Members of the request that are not sent.
-    fn drops(&self, job: &ImageJob<'_>) -> Vec<String>;
+    fn drops(&self, provider: &Provider, job: &ImageJob<'_>) -> Vec<String>;
 
     /// It is sent how good the picture shall be.
-    fn takes_quality(&self) -> bool {
+    fn takes_quality(&self, _: &Provider) -> bool {
         false
     }
+
+    /// Its ways, as a model's `api` names them.
+    fn ways(&self) -> &'static [&'static str] {
+        &[""]
+    }
+
+    /// What it does at most in this way.
+    fn limits(&self, provider: &Provider, api: &str) -> PictureLimits;
 
     /// One request makes one picture: several are asked for one by one.
     fn repeats(&self, _api: &str) -> bool {
@@ -70,7 +93,7 @@ pub trait ImageMaker: Sync + std::fmt::Debug {
     }
 
     /// It can stream events as OpenAI does.
-    fn streams(&self) -> bool {
+    fn streams(&self, _: &Provider) -> bool {
         false
     }
 

@@ -4,16 +4,15 @@ use crate::call::{Need, Priced};
 use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
+use crate::sale::pictures::ENDPOINT_TYPE;
 use std::borrow::Cow;
-use tollgate_catalog::{Face, Model, Route};
+use tollgate_catalog::{Face, ImageTable, Model, Route};
 use tollgate_media::image::{ImagePlan, ImageRequest, ImageRules, PictureFormat, predicted_name};
 use tollgate_store::Counters;
 use tollgate_upstream::video::Asking;
-use tollgate_upstream::{ImageJob, ImageMaker, PictureFile};
+use tollgate_upstream::{ImageJob, ImageMaker, PictureFile, Provider};
 use tollgate_wire::error::Code;
 use tollgate_wire::{Dropped, Problem};
-
-pub const ENDPOINT_TYPE: &str = "image-generation";
 
 /// A request held to what its model sells.
 pub struct ImageAsk {
@@ -26,7 +25,7 @@ impl ImageAsk {
     pub fn of(serving: &Serving, request: ImageRequest, links: bool) -> ImageAsk {
         let (model, predicts) = (request.model.clone(), request.predicts);
         let plan = match serving.catalog.model(&model) {
-            Some(known) => ImagePlan::new(request, &rules(known, links)).map_err(Refusal::from),
+            Some(known) => ImagePlan::new(request, &rules(serving, known, links)).map_err(Refusal::from),
             // Reported by the admission, which looks first.
             None => Err(Refusal::about(Code::ModelNotFound, "model", "No such model.")),
         };
@@ -47,7 +46,7 @@ impl ImageAsk {
             let Some(maker) = provider.kind.image else { continue };
             let job = job(plan, model, route, files);
             let taken = maker.create(&Asking { provider, now: 0 }, &job).map(|_| ());
-            match taken.and_then(|()| asked_as_priced(maker, &job, model)) {
+            match taken.and_then(|()| asked_as_priced(maker, provider, &job, model)) {
                 Ok(()) => return Ok(()),
                 Err(problem) => refused = refused.or(Some(problem)),
             }
@@ -57,9 +56,21 @@ impl ImageAsk {
 }
 
 /// What the price goes by is asked of the maker: where it is left out, the picture would be sold as
-/// something else than it is.
-pub(super) fn asked_as_priced(maker: &dyn ImageMaker, job: &ImageJob<'_>, model: &Model) -> Result<(), Problem> {
-    let dropped = maker.drops(job);
+/// something else than it is. Nor is a maker asked for more than it does.
+pub(super) fn asked_as_priced(
+    maker: &dyn ImageMaker,
+    provider: &Provider,
+    job: &ImageJob<'_>,
+    model: &Model,
+) -> Result<(), Problem> {
+    let limits = maker.limits(provider, job.api);
+    if job.plan.n > limits.most {
+        return Err(Problem::wrong("n", &format!("at most {} at the model's provider", limits.most)));
+    }
+    if job.plan.asked.images.len() as u64 > limits.sources {
+        return Err(Problem::wrong("image", &format!("at most {} images at the model's provider", limits.sources)));
+    }
+    let dropped = maker.drops(provider, job);
     let Some((field, _)) = model.tier_parameters().find(|(name, _)| dropped.iter().any(|field| field == name)) else {
         return Ok(());
     };
@@ -124,7 +135,7 @@ impl Priced for ImageAsk {
             let Some(maker) = provider.kind.image else { continue };
             let job = job(plan, model, route, &[]);
             if maker.create(&Asking { provider, now: 0 }, &job).is_ok() {
-                maker.drops(&job).iter().for_each(|field| dropped.add(field));
+                maker.drops(provider, &job).iter().for_each(|field| dropped.add(field));
             }
         }
         dropped
@@ -141,12 +152,12 @@ impl Priced for ImageAsk {
 }
 
 /// What the catalog sells.
-fn rules(model: &Model, links: bool) -> ImageRules {
+fn rules(serving: &Serving, model: &Model, links: bool) -> ImageRules {
     let table = &model.image;
     let usual = model.default_response_format.as_deref().and_then(PictureFormat::named);
     let without = if table.base64_only { PictureFormat::Base64 } else { PictureFormat::Url };
     ImageRules {
-        most: table.most,
+        most: table.most.unwrap_or_else(|| usual_most(serving, model)),
         default_size: table.default_size.clone(),
         sizes: sold(model, "size", &table.sizes, table.default_size.as_deref()),
         default_quality: table.default_quality.clone(),
@@ -161,6 +172,13 @@ fn rules(model: &Model, links: bool) -> ImageRules {
         one_price: table.one_price.clone(),
         tiers: model.tier_parameters().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
     }
+}
+
+/// As many pictures as one of the model's makers makes, where the catalog does not say.
+fn usual_most(serving: &Serving, model: &Model) -> u64 {
+    let providers = model.routes.iter().filter_map(|route| serving.providers.get(&route.provider));
+    let most = providers.filter_map(|one| Some(one.kind.image?.limits(one, &model.image.api).most)).max();
+    most.unwrap_or(ImageTable::USUAL_MOST).min(ImageTable::USUAL_MOST)
 }
 
 /// The values of a parameter that are on sale: those that are listed, else those that the price

@@ -99,11 +99,11 @@ impl Work for ImageCall {
             heard: OnceLock::new(),
         };
         let job = making.job(plan.n, false);
-        asked_as_priced(maker, &job, &model).map_err(Fault::refusal)?;
-        maker.drops(&job).iter().for_each(|field| call.dropped.add(field));
+        asked_as_priced(maker, provider, &job, &model).map_err(Fault::refusal)?;
+        maker.drops(provider, &job).iter().for_each(|field| call.dropped.add(field));
         // Events pass as they come, so a report that is not for clients would pass with them.
         let shows_all = provider.settings.quirks.hidden_costs().is_none();
-        if plan.asked.stream && model.image.streams && maker.streams() && shows_all {
+        if plan.asked.stream && model.image.streams && maker.streams(provider) && shows_all {
             return making.stream(call).await;
         }
         let begun = making.begun(call).await;
@@ -193,7 +193,7 @@ impl Making<'_> {
         let text = |name: &str| self.plan.asked.others.get(name).and_then(|value| value.as_str()).map(str::to_owned);
         let facts = PictureFacts {
             size: shape.map(|shape| shape.text.clone()),
-            quality: self.plan.quality.clone().filter(|_| self.maker.takes_quality()),
+            quality: self.plan.quality.clone().filter(|_| self.maker.takes_quality(self.provider)),
             output_format: text("output_format"),
             background: text("background"),
         };

@@ -11,7 +11,7 @@ mod links;
 pub mod store;
 mod stream;
 
-pub use ask::{ENDPOINT_TYPE, ImageAsk};
+pub use ask::ImageAsk;
 
 use super::long_replies::LongReplies;
 use crate::door::bodies::BodyShare;

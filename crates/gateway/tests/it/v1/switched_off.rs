@@ -12,7 +12,7 @@ route = [{ provider = "sim", upstream_model = "sim-plain" }]
 "#;
 
 /// As the command line does it: a row in the store, found by the round of every replica.
-async fn switch(house: &House, kind: PauseKind, name: &str, paused: bool) {
+pub async fn switch(house: &House, kind: PauseKind, name: &str, paused: bool) {
     let app = &house.running().app;
     let (name, actor, reason) = (name.to_owned(), "ada".to_owned(), "secret reason".to_owned());
     let change = PauseChange { kind, name, paused, at: app.world.now_ms(), actor, reason };

@@ -1,11 +1,13 @@
 //! Seedream at Ark: nearly OpenAI's form, one picture a request, entries that may be errors.
 
 use super::video::CODES;
-use crate::image::{ImageJob, ImageMaker, PictureReply, class_or_pixels, data_links, dropped, json_with_files, usage};
+use crate::image::{
+    ImageJob, ImageMaker, PictureLimits, PictureReply, class_or_pixels, data_links, dropped, json_with_files, usage,
+};
 use crate::makers::openai::LAYOUT;
 use crate::video::Asking;
 use crate::video::judge::ProviderError;
-use crate::{Fault, Outgoing, WholeReply, making};
+use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use http::Method;
 use serde_json::{Value, json};
 use tollgate_media::image::{Layout, PictureFormat};
@@ -16,15 +18,10 @@ use tollgate_wire::Problem;
 pub(crate) struct Seedream;
 
 /// What it knows besides.
-const KNOWN: &[&str] = &[
-    "seed",
-    "guidance_scale",
-    "watermark",
-    "output_format",
-    "optimize_prompt",
-    "optimize_prompt_options",
-    "sequential_image_generation",
-];
+const KNOWN: &[&str] =
+    &["seed", "guidance_scale", "watermark", "output_format", "optimize_prompt", "optimize_prompt_options", SERIES];
+/// Several pictures that belong together: as many as the model likes.
+const SERIES: &str = "sequential_image_generation";
 /// Part of every code for content.
 const CONTENT: &[&str] = &["SensitiveContent"];
 
@@ -41,7 +38,12 @@ impl ImageMaker for Seedream {
             "model": job.model, "prompt": asked.prompt, "response_format": format, "watermark": false,
             "sequential_image_generation": "disabled",
         });
-        for name in KNOWN {
+        let series = asked.others.get(SERIES).and_then(Value::as_str);
+        if asked.others.contains_key(SERIES) && !series.is_some_and(|word| word.eq_ignore_ascii_case("disabled")) {
+            let text = format!("`{SERIES}` is not taken: pictures are made one by one here, as many as `n` says.");
+            return Err(Problem::unsupported(SERIES, text));
+        }
+        for name in KNOWN.iter().filter(|name| **name != SERIES) {
             if let Some(value) = asked.others.get(*name) {
                 body[*name] = value.clone();
             }
@@ -59,8 +61,12 @@ impl ImageMaker for Seedream {
         Ok(request)
     }
 
-    fn drops(&self, job: &ImageJob<'_>) -> Vec<String> {
+    fn drops(&self, _: &Provider, job: &ImageJob<'_>) -> Vec<String> {
         dropped(job, KNOWN, &["quality"])
+    }
+
+    fn limits(&self, _: &Provider, _: &str) -> PictureLimits {
+        PictureLimits { most: u64::MAX, sources: 14, masks: false }
     }
 
     fn repeats(&self, _: &str) -> bool {

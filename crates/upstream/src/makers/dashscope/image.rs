@@ -2,11 +2,13 @@
 //! begin a task that is asked for.
 
 use super::video::CODES;
-use crate::image::{ImageJob, ImageMaker, PictureReply, class_or_pixels, data_links, dropped, json_with_files, usage};
+use crate::image::{
+    ImageJob, ImageMaker, PictureLimits, PictureReply, class_or_pixels, data_links, dropped, json_with_files, usage,
+};
 use crate::video::Asking;
 use crate::video::judge::ProviderError;
 use crate::video::read::{id, path_part};
-use crate::{Fault, Outgoing, WholeReply, making};
+use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use http::{HeaderValue, Method};
 use serde_json::{Value, json};
 use tollgate_wire::Problem;
@@ -73,8 +75,16 @@ impl ImageMaker for QwenImages {
         Ok(request)
     }
 
-    fn drops(&self, job: &ImageJob<'_>) -> Vec<String> {
+    fn drops(&self, _: &Provider, job: &ImageJob<'_>) -> Vec<String> {
         dropped(job, KNOWN, &["quality"])
+    }
+
+    fn ways(&self) -> &'static [&'static str] {
+        &["", TASKS]
+    }
+
+    fn limits(&self, _: &Provider, _: &str) -> PictureLimits {
+        PictureLimits { most: 6, sources: 9, masks: false }
     }
 
     /// Every picture of every choice: all of them may stand in one list, or each in a choice of its

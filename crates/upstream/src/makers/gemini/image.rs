@@ -3,9 +3,9 @@
 
 use super::chat::in_a_path;
 use crate::chat::{key_in, post};
-use crate::image::{ImageJob, ImageMaker, PictureReply, data_links, dropped, json_with_files};
+use crate::image::{ImageJob, ImageMaker, PictureLimits, PictureReply, data_links, dropped, json_with_files};
 use crate::video::Asking;
-use crate::{Fault, Outgoing, WholeReply, making};
+use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tollgate_media::image::{Layout, imagen_parameters};
@@ -66,10 +66,21 @@ impl ImageMaker for GeminiImages {
         Ok(request)
     }
 
-    fn drops(&self, job: &ImageJob<'_>) -> Vec<String> {
+    fn drops(&self, _: &Provider, job: &ImageJob<'_>) -> Vec<String> {
         match job.api {
             IMAGEN => dropped(job, IMAGEN_KNOWS, &["quality"]),
             _ => dropped(job, &[], &["quality"]),
+        }
+    }
+
+    fn ways(&self) -> &'static [&'static str] {
+        &["", IMAGEN]
+    }
+
+    fn limits(&self, _: &Provider, api: &str) -> PictureLimits {
+        match api {
+            IMAGEN => PictureLimits { most: 4, sources: 0, masks: false },
+            _ => PictureLimits { masks: false, ..PictureLimits::NONE },
         }
     }
 

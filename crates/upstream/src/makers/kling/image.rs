@@ -1,12 +1,12 @@
 //! Kling's pictures: a task for one to nine of them, asked for by its id.
 
 use super::{CODES, Kling};
-use crate::image::{ImageJob, ImageMaker, PictureReply, dropped, json_with_files};
+use crate::image::{ImageJob, ImageMaker, PictureLimits, PictureReply, dropped, json_with_files};
 use crate::image::{data_links, usage};
 use crate::video::Asking;
 use crate::video::judge::ProviderError;
 use crate::video::read::{id, path_part};
-use crate::{Fault, Outgoing, WholeReply, making};
+use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use http::Method;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -60,8 +60,12 @@ impl ImageMaker for KlingImages {
         Ok(request)
     }
 
-    fn drops(&self, job: &ImageJob<'_>) -> Vec<String> {
+    fn drops(&self, _: &Provider, job: &ImageJob<'_>) -> Vec<String> {
         dropped(job, KNOWN, &["quality"])
+    }
+
+    fn limits(&self, _: &Provider, _: &str) -> PictureLimits {
+        PictureLimits { most: 9, sources: 1, masks: false }
     }
 
     fn read(&self, _: &str, reply: &Value) -> Result<PictureReply, Fault> {

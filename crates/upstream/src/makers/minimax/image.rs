@@ -1,10 +1,10 @@
 //! MiniMax's pictures: an answer of 200 to everything, counts as texts, base64 under another name.
 
 use super::video::{CODES, base_code};
-use crate::image::{ImageJob, ImageMaker, PictureReply, data_links, dropped, json_with_files};
+use crate::image::{ImageJob, ImageMaker, PictureLimits, PictureReply, data_links, dropped, json_with_files};
 use crate::video::Asking;
 use crate::video::judge::ProviderError;
-use crate::{Fault, Outgoing, WholeReply, making};
+use crate::{Fault, Outgoing, Provider, WholeReply, making};
 use http::Method;
 use serde_json::{Value, json};
 use tollgate_media::image::{Layout, PictureFormat, SizeClass};
@@ -51,8 +51,16 @@ impl ImageMaker for MiniMaxImages {
         Ok(request)
     }
 
-    fn drops(&self, job: &ImageJob<'_>) -> Vec<String> {
+    fn drops(&self, _: &Provider, job: &ImageJob<'_>) -> Vec<String> {
         dropped(job, KNOWN, &["quality"])
+    }
+
+    fn ways(&self) -> &'static [&'static str] {
+        &["", LIVE]
+    }
+
+    fn limits(&self, _: &Provider, _: &str) -> PictureLimits {
+        PictureLimits { most: 9, sources: 1, masks: false }
     }
 
     fn layout(&self, _: &str) -> &'static Layout {

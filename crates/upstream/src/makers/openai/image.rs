@@ -1,10 +1,13 @@
 //! Pictures as OpenAI makes them, and everybody who copied it: all of a request passes, files as a
-//! form of our own.
+//! form of our own. Who takes less says so in its quirks.
 
 use crate::chat::{bearer, post};
-use crate::image::{ImageJob, ImageMaker, PictureFile, PictureReply, data_links, json_with_files, put_size, usage};
+use crate::image::{
+    ImageJob, ImageMaker, PictureFile, PictureLimits, PictureReply, data_links, dropped, json_with_files, put_size,
+    usage,
+};
 use crate::video::Asking;
-use crate::{Fault, FormPayload, Outgoing, WholeReply, making};
+use crate::{Fault, FormPayload, Outgoing, Provider, WholeReply, making};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
@@ -23,9 +26,16 @@ impl ImageMaker for OpenAiImages {
     fn create(&self, asking: &Asking<'_>, job: &ImageJob<'_>) -> Result<Outgoing, Problem> {
         let path = if job.plan.asked.edit { "/images/edits" } else { "/images/generations" };
         let uri = asking.provider.base_url.join(path).map_err(|_| Problem::wrong("model", "reachable"))?;
+        let quirks = &asking.provider.settings.quirks;
+        if job.plan.asked.mask.is_some() && !quirks.takes_for_pictures("mask") {
+            return Err(Problem::unsupported("mask", "The model's provider takes no `mask`."));
+        }
         let mut fields = fields(asking, job)?;
         let mut request = post(uri, Bytes::new(), job.external_id);
-        if let Some(files) = all_files(job) {
+        if quirks.picture_links {
+            put_urls(&mut fields, job);
+            *request.body_mut() = json_with_files(&Value::Object(fields), job);
+        } else if let Some(files) = all_files(job) {
             let form = form(&fields, &files, job.drawn);
             request.headers_mut().insert(CONTENT_TYPE, form.content_type());
             *request.body_mut() = form.payload();
@@ -38,16 +48,23 @@ impl ImageMaker for OpenAiImages {
     }
 
     /// Whoever copies OpenAI may know what we do not.
-    fn drops(&self, job: &ImageJob<'_>) -> Vec<String> {
-        job.plan.asked.imagen.keys().cloned().collect()
+    fn drops(&self, provider: &Provider, job: &ImageJob<'_>) -> Vec<String> {
+        let quirks = &provider.settings.quirks;
+        let taken = job.plan.asked.others.keys().map(String::as_str).filter(|name| quirks.takes_for_pictures(name));
+        let without: &[&str] = if self.takes_quality(provider) { &[] } else { &["quality"] };
+        dropped(job, &taken.collect::<Vec<_>>(), without)
     }
 
-    fn takes_quality(&self) -> bool {
-        true
+    fn takes_quality(&self, provider: &Provider) -> bool {
+        provider.settings.quirks.takes_for_pictures("quality")
     }
 
-    fn streams(&self) -> bool {
-        true
+    fn limits(&self, provider: &Provider, _: &str) -> PictureLimits {
+        PictureLimits { masks: provider.settings.quirks.takes_for_pictures("mask"), ..PictureLimits::NONE }
+    }
+
+    fn streams(&self, provider: &Provider) -> bool {
+        provider.settings.quirks.takes_for_pictures("stream")
     }
 
     fn layout(&self, _: &str) -> &'static Layout {
@@ -76,12 +93,14 @@ impl ImageMaker for OpenAiImages {
 /// What is said of the pictures, whichever form it has.
 fn fields(asking: &Asking<'_>, job: &ImageJob<'_>) -> Result<Map<String, Value>, Problem> {
     let asked = &job.plan.asked;
+    let quirks = &asking.provider.settings.quirks;
     let mut body = asked.others.clone();
+    body.retain(|name, _| quirks.takes_for_pictures(name));
     body.insert("model".to_owned(), json!(job.model));
     body.insert("prompt".to_owned(), json!(asked.prompt));
     body.insert("n".to_owned(), json!(job.n));
-    put_size(&mut body, job, asking.provider.settings.quirks.picture_size)?;
-    if let Some(quality) = &job.plan.quality {
+    put_size(&mut body, job, quirks.picture_size)?;
+    if let Some(quality) = job.plan.quality.as_ref().filter(|_| quirks.takes_for_pictures("quality")) {
         body.insert("quality".to_owned(), json!(quality));
     }
     if job.sends_format {
@@ -119,6 +138,19 @@ fn put_links(body: &mut Map<String, Value>, job: &ImageJob<'_>) {
     }
     let mask = links(job.plan.asked.mask.as_slice()).pop();
     body.extend(mask.map(|mask| ("mask".to_owned(), mask)));
+}
+
+/// The same for who has a word of its own for one picture, and a list for several.
+fn put_urls(body: &mut Map<String, Value>, job: &ImageJob<'_>) {
+    let link = |link: String| json!({ "url": link, "type": "image_url" });
+    let mut links: Vec<Value> = data_links(job, &job.plan.asked.images).into_iter().map(link).collect();
+    match links.len() {
+        0 => {}
+        1 => body.extend(links.pop().map(|one| ("image".to_owned(), one))),
+        _ => body.extend([("images".to_owned(), Value::from(links))]),
+    }
+    let mask = data_links(job, job.plan.asked.mask.as_slice()).pop();
+    body.extend(mask.map(|mask| ("mask".to_owned(), link(mask))));
 }
 
 fn form(fields: &Map<String, Value>, files: &[(&str, &PictureFile)], drawn: [u8; 16]) -> FormPayload {

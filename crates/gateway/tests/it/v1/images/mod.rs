@@ -1,5 +1,6 @@
 //! Pictures: POST /v1/images/generations, POST /v1/images/edits, and Imagen's `:predict`.
 
+mod checks;
 mod edits;
 mod faults;
 mod generations;
@@ -92,6 +93,45 @@ image = { base64_only = true, edit_images = 16, masks = true }
 route = [
   { provider = "nobody", upstream_model = "sim-image-new", priority = 0 },
   { provider = "sim", upstream_model = "sim-image-new", priority = 1 },
+]
+
+[model."sized-pictures"]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { base64_only = true, default_size = "1024x1024", sizes = ["1024x1024", "1536x1024", "2048x2048"] }
+route = [{ provider = "sim", upstream_model = "sim-image-new" }]
+[[model."sized-pictures".tier]]
+name = "wide"
+when = [{ dim = "request_attr", path = "size", equals = "1536x1024" }]
+price = { per_call = 60_000 }
+
+[model."edited-pictures"]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { base64_only = true, edit_images = 3 }
+route = [{ provider = "sim", upstream_model = "sim-image-new" }]
+[[model."edited-pictures".tier]]
+name = "three"
+when = [{ dim = "request_attr", path = "images", equals = 3 }]
+price = { per_call = 90_000 }
+[[model."edited-pictures".tier]]
+name = "edit"
+when = [{ dim = "request_attr", path = "edit", equals = "true" }]
+price = { per_call = 70_000 }
+
+[model."unlike-routes"]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { prompt_characters = 1_500 }
+route = [
+  { provider = "minimax", upstream_model = "image-01", priority = 0 },
+  { provider = "ark", upstream_model = "seedream-4", priority = 1 },
 ]
 
 [model."minimax-pictures"]

@@ -2,6 +2,8 @@
 //! more.
 
 use super::*;
+use crate::v1::switched_off::switch;
+use tollgate_store::PauseKind;
 
 async fn quoted(house: &House, body: &Value) -> Value {
     let url = house.url("/v1/quote?endpoint=/v1/images/generations");
@@ -104,6 +106,12 @@ async fn a_quality_that_the_provider_does_not_take_is_neither_sold_nor_said() {
     // Where no price goes by it, it is left out and reported.
     let (result, _) = made(&house, "minimax-pictures", "a cat", json!({ "quality": "high" })).await;
     assert_eq!(result.get("quality"), None, "{result}");
+    // Whoever names none, or leaves it to us, has lost nothing.
+    for more in [json!({}), json!({ "quality": "auto" })] {
+        let reply = make(&house, "minimax-tiered", "a cat", more.clone()).await;
+        assert_eq!(reply.status(), 200, "{more}");
+        assert_eq!(reply.headers().get("x-tollgate-dropped"), None, "{more}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,4 +131,114 @@ async fn without_money_nothing_is_sent() {
     assert_eq!(crate::house::error_of(reply).await.0, 402);
     assert_eq!(house.sim.received().len(), 0);
     made(&house, "pictures", "cats", json!({ "n": 2 })).await;
+}
+
+/// B3: whoever copies OpenAI reads sizes and numbers in words of its own, and would make what is
+/// not priced.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_passes_beside_the_price() {
+    let house = house().await;
+    for model in MAKERS {
+        for (more, field) in [
+            (json!({ "size": "1024x1024", "width": 4096 }), "width"),
+            (json!({ "size": "1024x1024", "image_size": "4096x4096" }), "image_size"),
+            (json!({ "num_images": 4 }), "num_images"),
+            (json!({ "N": 4 }), "N"),
+            (json!({ "batch_size": 4 }), "batch_size"),
+            (
+                json!({ "sequential_image_generation_options": { "max_images": 15 } }),
+                "sequential_image_generation_options",
+            ),
+            (json!({ "parameters": { "size": "4096*4096" } }), "parameters"),
+            (json!({ "extra_body": { "n": 4 } }), "extra_body"),
+            (json!({ "metadata": { "imageConfig": { "imageSize": "4K" } } }), "metadata.imageConfig"),
+            (json!({ "image_url": "https://media.example/1.png" }), "image_url"),
+        ] {
+            let reply = make(&house, model, "a cat", more.clone()).await;
+            let (status, error) = crate::house::error_of(reply).await;
+            let said = (status, error["code"].as_str(), error["param"].as_str());
+            assert_eq!(said, (400, Some("unknown_parameter"), Some(field)), "{model} {more}: {error}");
+        }
+    }
+    assert_eq!((house.sim.received().len(), house.all_rows().await.len()), (0, 0), "nothing was sent or held");
+}
+
+/// R6: a ratio is another word for a size that is sold.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ratio_is_sold_as_the_size_that_has_it() {
+    let house = house().await;
+    for (more, size, each) in [
+        (json!({ "aspect_ratio": "1:1" }), "1024x1024", EACH),
+        (json!({ "size": "1:1" }), "1024x1024", EACH),
+        (json!({ "aspect_ratio": "3:2" }), "1536x1024", 60_000_000),
+        (json!({ "aspect_ratio": "1:1", "resolution": "2K" }), "2048x2048", EACH),
+    ] {
+        let (_, row) = made(&house, "sized-pictures", "a cat", more.clone()).await;
+        let sent = house.sim.received().pop().expect("sent").json();
+        assert_eq!((&sent["size"], sent.get("aspect_ratio")), (&json!(size), None), "{more}");
+        assert_eq!((row.charge.nano(), row.hold.nano()), (each, each), "{more}");
+    }
+    let (status, error) =
+        crate::house::error_of(make(&house, "sized-pictures", "a cat", json!({ "aspect_ratio": "16:9" })).await).await;
+    assert_eq!((status, &error["param"]), (400, &json!("aspect_ratio")), "{error}");
+}
+
+/// B6: a price goes by whether pictures are changed, and by how many.
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_and_the_number_of_their_pictures_have_prices() {
+    let house = house().await;
+    let letters = BASE64_STANDARD
+        .encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\0\0\0\0IEND\xaeB`\x82");
+    let link = format!("data:image/png;base64,{letters}");
+    for (path, pictures, each) in [
+        ("/v1/images/generations", 0, EACH),
+        ("/v1/images/edits", 1, 70_000_000),
+        ("/v1/images/edits", 2, 70_000_000),
+        ("/v1/images/edits", 3, 90_000_000),
+    ] {
+        let mut body = asked("edited-pictures", "a hat", &json!({ "n": 2 }));
+        if pictures > 0 {
+            body["image"] = json!(vec![&link; pictures]);
+        }
+        let url = house.url(&format!("/v1/quote?endpoint={path}"));
+        let quote: Value = house
+            .http
+            .post(url)
+            .bearer_auth(&house.key)
+            .json(&body)
+            .send()
+            .await
+            .expect("a reply")
+            .json()
+            .await
+            .expect("JSON");
+        let reply = post(&house, path, &body).send().await.expect("a reply");
+        let (status, call) = (reply.status(), call_id(&reply));
+        assert_eq!(status, 200, "{pictures}: {}", reply.text().await.unwrap_or_default());
+        let row = house.row(call).await;
+        assert_eq!(
+            (row.charge.nano(), quote["hold_nano_usd"].as_i64()),
+            (2 * each, Some(2 * each)),
+            "{path} {pictures}"
+        );
+    }
+}
+
+/// R5: what one provider cannot do another one can, which is out of service: that is no mistake of
+/// the caller.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_route_that_is_out_of_service_could_have_taken_it() {
+    let house = house().await;
+    // MiniMax makes no such size, and Ark does.
+    let large = json!({ "size": "2K" });
+    made(&house, "unlike-routes", "a cat", large.clone()).await;
+    switch(&house, PauseKind::Provider, "ark", true).await;
+    let reply = make(&house, "unlike-routes", "a cat", large.clone()).await;
+    assert!(reply.headers().contains_key("retry-after"), "{:?}", reply.headers());
+    let (status, error) = free(&house, reply).await;
+    assert_eq!((status, &error["code"]), (503, &json!("no_route_available")), "{error}");
+    made(&house, "unlike-routes", "a cat", json!({ "size": "1024x1024" })).await;
+    // What none of them makes is one, whatever is out of service.
+    let reply = make(&house, "unlike-routes", "a cat", json!({ "size": "2K", "aspect_ratio": "16:9" })).await;
+    assert_eq!(crate::house::error_of(reply).await.0, 400);
 }
