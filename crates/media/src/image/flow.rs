@@ -4,6 +4,7 @@
 //! A picture that turns out to be broken is taken back as long as its entry has not left. One that
 //! has left already stays in the result, is reported, and is not counted.
 
+use super::escapes::PlainLetters;
 use super::letters::{HEAD, PictureCheck};
 use super::result::{PictureTally, ResultWriter};
 use bytes::Bytes;
@@ -52,6 +53,7 @@ struct Pass {
     rest: Vec<u8>,
     too_long: bool,
     letters: Letters,
+    plain: PlainLetters,
     /// The entry of the writer that is open, and where it begins in `out` while it is there.
     entry: Option<Option<usize>>,
     prompt: Option<Vec<u8>>,
@@ -101,6 +103,7 @@ impl PictureFlow {
             rest: Vec::new(),
             too_long: false,
             letters: Letters::None,
+            plain: PlainLetters::default(),
             entry: None,
             prompt: None,
             draft: false,
@@ -266,13 +269,9 @@ impl Pass {
     /// Letters of a picture, without the quote they begin with.
     fn picture(&mut self, last: bool, text: &[u8]) -> Result<(), BrokenJson> {
         let text = if last { text.strip_suffix(b"\"").unwrap_or(text) } else { text };
-        if memchr::memchr(b'\\', text).is_some() {
-            // A slash may be written so.
-            let plain: Vec<u8> = text.iter().copied().filter(|byte| *byte != b'\\').collect();
-            self.letters(&plain);
-        } else {
-            self.letters(text);
-        }
+        let mut plain = std::mem::take(&mut self.plain);
+        self.letters(&plain.read(text));
+        self.plain = plain;
         if last {
             self.end_letters();
         }
@@ -514,14 +513,19 @@ mod tests {
     fn pictures_pass_in_any_pieces() {
         let reply = json!({"created": 1, "background": "opaque", "data": [
             {"revised_prompt": "a \"cat\"", "b64_json": png(1), "x": {"y": [1]}},
-            {"b64_json": png(2), "revised_prompt": "two"},
+            {"b64_json": png(0xfb), "revised_prompt": "two"},
         ], "usage": {"total_tokens": 5}});
-        for text in [reply.to_string(), reply.to_string().replace('/', "\\/")] {
-            for piece in [1, 7, 100, 10_000] {
+        let plain = reply.to_string();
+        let escapes = [("/", "\\/"), ("+", "\\u002b"), ("AAA", "AA\\r\\nA")];
+        let escaped = escapes.map(|(from, to)| plain.replace(from, to));
+        assert!(escaped.iter().all(|text| *text != plain));
+        let all = escapes.iter().fold(plain.clone(), |text, (from, to)| text.replace(from, to));
+        for text in [plain, all].into_iter().chain(escaped) {
+            for piece in [1, 2, 3, 5, 7, 100, 10_000] {
                 for hurry in [false, true] {
                     let (ours, tally, rest) = passed(&OPENAI, &text, 2, piece, hurry);
                     assert_eq!(ours["data"][0], json!({"b64_json": png(1), "url": "", "revised_prompt": "a \"cat\""}));
-                    assert_eq!(ours["data"][1], json!({"b64_json": png(2), "url": "", "revised_prompt": "two"}));
+                    assert_eq!(ours["data"][1], json!({"b64_json": png(0xfb), "url": "", "revised_prompt": "two"}));
                     assert_eq!(ours["metadata"], json!({"success_count": "2", "failed_count": "0"}));
                     assert_eq!((tally.delivered, &rest["usage"]["total_tokens"]), (2, &json!(5)));
                     assert_eq!(ours["background"], "opaque");

@@ -1,6 +1,7 @@
 //! Pictures: what a request for them may say, which size is which, what a provider's answer holds,
 //! and how it becomes our result while it passes.
 
+mod escapes;
 mod events;
 mod flow;
 mod letters;

@@ -126,6 +126,7 @@ pub(crate) async fn answer(
         Answer::Made(job, value) => (job, value.to_string(), "application/json"),
         Answer::Events(job, text) => (job, text, "text/event-stream"),
     };
+    let body = if job.choice.is("escaped") { escaped(&body) } else { body };
     received.status = 200;
     received.accepted = true;
     received.scenario = job.choice.name.to_string();
@@ -184,6 +185,11 @@ fn much(body: &str, mib: u64) -> Vec<Step> {
     vec![piece(begin), Step::Repeat(Bytes::from_static(&LETTERS), mib << 4), piece(end)]
 }
 
+/// The same JSON as others write it.
+fn escaped(body: &str) -> String {
+    body.replace('/', "\\/").replace('+', "\\u002b")
+}
+
 /// What the letters of a picture stand behind.
 const LETTERS_BEGIN: &str = "\"b64_json\":\"";
 
@@ -221,7 +227,12 @@ impl Job {
     }
 
     pub fn picture(&self, at: u64) -> Vec<u8> {
-        let kilobytes = if self.choice.is("cut") { 64 } else { self.choice.number("kb", 0) };
+        let usual = match self.choice.name {
+            "cut" => 64,
+            "escaped" => 1,
+            _ => 0,
+        };
+        let kilobytes = self.choice.number("kb", usual);
         match self.choice.name {
             "foreign" => b"This is a text, and no picture at all, whatever it is called.".to_vec(),
             "jpeg" => png::jpeg(self.seed(at)),

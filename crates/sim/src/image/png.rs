@@ -6,7 +6,8 @@ pub(super) fn png(seed: u64, kilobytes: usize) -> Vec<u8> {
     chunk(&mut out, b"IHDR", &[0, 0, 0, 1, 0, 0, 0, 1, 8, 2, 0, 0, 0]);
     if kilobytes > 0 {
         let mut text = b"Comment\0".to_vec();
-        text.resize(8 + kilobytes * 1024, b'x');
+        // Among its letters are those that some escape.
+        text.extend([[0xfb; 32], [b'x'; 32]].concat().repeat(kilobytes * 16));
         chunk(&mut out, b"tEXt", &text);
     }
     let pixel = seed.to_be_bytes();

@@ -26,6 +26,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("huge", "`mib` MiB of letters, the same ones again and again inside the first picture"),
     ("jpeg", "pictures of another kind than their names say"),
     ("link", "links that answer as `code` says: 404, 403, html, huge"),
+    ("escaped", "base64 in JSON with its slashes and pluses escaped, as some write them"),
     ("one_choice", "DashScope: all pictures in one list of one choice"),
     ("draft", "Gemini: a draft before the picture, marked behind it"),
     ("ended", "a task that ends with the status `code` and without a picture"),

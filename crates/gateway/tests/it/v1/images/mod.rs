@@ -5,6 +5,7 @@ mod edits;
 mod faults;
 mod generations;
 mod kept;
+mod letters;
 mod makers;
 mod own_links;
 mod predict;
