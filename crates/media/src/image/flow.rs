@@ -366,8 +366,8 @@ impl Pass {
             }
             _ if self.writer.spoil(&mut self.out) => {}
             _ => {
-                let field = format!("data[{}]", self.writer.entries().saturating_sub(1));
-                self.tally.warn(field, "The provider's picture cannot be decoded; it is not charged.");
+                let place = self.writer.entries().saturating_sub(1);
+                self.tally.warn(place, "The provider's picture cannot be decoded; it is not charged.");
             }
         }
     }

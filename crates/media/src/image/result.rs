@@ -39,8 +39,8 @@ pub struct PictureTally {
     pub surplus: u64,
     /// Entries without a picture that can be decoded.
     pub broken: u64,
-    /// Field and text, for the caller.
-    pub warnings: Vec<(String, String)>,
+    /// Place in the list of pictures and text, for the caller.
+    pub warnings: Vec<(u64, String)>,
     /// A provider's words for a picture that it did not make.
     pub refused: Option<(String, String)>,
     /// Its report of what was used, as JSON.
@@ -55,9 +55,10 @@ impl PictureTally {
         self.asked.saturating_sub(self.delivered)
     }
 
-    pub fn warn(&mut self, field: String, text: &str) {
+    /// Of the picture at this place.
+    pub fn warn(&mut self, place: u64, text: &str) {
         if self.warnings.len() < MOST_WARNINGS {
-            self.warnings.push((field, text.to_owned()));
+            self.warnings.push((place, text.to_owned()));
         }
     }
 }
@@ -198,9 +199,9 @@ impl ResultWriter {
         more.maybe_raw("usage", tally.usage.as_deref());
         if !tally.warnings.is_empty() {
             more.array("warnings", |list| {
-                for (field, message) in &tally.warnings {
+                for (place, message) in &tally.warnings {
                     list.object(|one| {
-                        one.text("field", field);
+                        one.text("field", &format!("data[{place}]"));
                         one.text("message", message);
                     });
                 }

@@ -135,8 +135,8 @@ fn ark(call: &Call<'_>) -> Answer {
     let none = job.choice.is("moderated") || (job.choice.is("partial") && job.made() == 0);
     let entry = match job.format == "b64_json" {
         _ if none => failed,
-        true => json!({"b64_json": job.letters(0), "size": "2048x2048"}),
-        false => json!({"url": job.link(call.host, 0), "size": "2048x2048"}),
+        true if !job.choice.is("link") => json!({"b64_json": job.letters(0), "size": "2048x2048"}),
+        _ => json!({"url": job.link(call.host, 0), "size": "2048x2048"}),
     };
     let data = if job.choice.is("none") { json!([]) } else { json!([entry]) };
     let reply = json!({"model": job.model, "created": 1_767_225_600, "data": data, "usage": {"generated_images": u64::from(!none), "output_tokens": 16_384, "total_tokens": 16_384}});

@@ -25,7 +25,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("cut", "the connection breaks inside the answer, behind `kb` kilobytes; with `cut=fin` it is closed, not reset"),
     ("huge", "`mib` MiB of letters, the same ones again and again inside the first picture"),
     ("jpeg", "pictures of another kind than their names say"),
-    ("link", "links that answer as `code` says: 404, 403, html, huge"),
+    ("link", "links that answer as `code` says: 404, 403, html, huge; Ark has them then, whatever was asked for"),
     ("escaped", "base64 in JSON with its slashes and pluses escaped, as some write them"),
     ("one_choice", "DashScope: all pictures in one list of one choice"),
     ("draft", "Gemini: a draft before the picture, marked behind it"),

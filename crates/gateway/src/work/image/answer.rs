@@ -16,18 +16,35 @@ pub(super) struct Gathered {
     pub tally: PictureTally,
     /// Texts of entries, each of one or several with commas between them.
     pub entries: Vec<SpooledFile>,
+    /// How many entries these are.
+    pub places: u64,
 }
 
 impl Gathered {
     pub fn new(writer: ResultWriter, tally: PictureTally, entries: Bytes) -> Gathered {
-        let entries = if entries.is_empty() { Vec::new() } else { vec![SpooledFile::in_memory(entries)] };
-        Gathered { writer, tally, entries }
+        let mut gathered = Gathered { writer, tally, entries: Vec::new(), places: 0 };
+        gathered.add(SpooledFile::in_memory(entries), gathered.writer.entries());
+        gathered
     }
 
-    pub fn add(&mut self, entries: SpooledFile) {
+    /// So many more entries.
+    pub fn add(&mut self, entries: SpooledFile, places: u64) {
         if entries.length() > 0 {
             self.entries.push(entries);
+            self.places += places;
         }
+    }
+
+    /// What another request for the same call brought: its pictures stand behind these.
+    pub fn append(&mut self, part: Gathered) {
+        self.tally.delivered += part.tally.delivered;
+        self.tally.broken += part.tally.broken;
+        self.tally.surplus += part.tally.surplus;
+        for (place, text) in part.tally.warnings {
+            self.tally.warn(self.places + place, &text);
+        }
+        self.entries.extend(part.entries);
+        self.places += part.places;
     }
 }
 
@@ -39,7 +56,7 @@ impl Making<'_> {
 
     /// All pictures are there and counted.
     pub fn answer(&self, call: &mut Call, gathered: Gathered) -> Result<Begun, Fault> {
-        let Gathered { writer, tally, entries } = gathered;
+        let Gathered { writer, tally, entries, .. } = gathered;
         if tally.delivered == 0 {
             return Err(no_picture());
         }

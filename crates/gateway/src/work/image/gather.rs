@@ -35,13 +35,9 @@ impl Making<'_> {
         let (mut worst, mut reports): (Option<Fault>, _) = (None, Vec::new());
         for part in parts {
             match part {
-                Ok(PicturesPart { gathered, failure }) => {
-                    whole.tally.delivered += gathered.tally.delivered;
-                    whole.tally.broken += gathered.tally.broken;
-                    whole.tally.surplus += gathered.tally.surplus;
-                    whole.tally.warnings.extend(gathered.tally.warnings);
-                    reports.extend(gathered.tally.usage);
-                    gathered.entries.into_iter().for_each(|entry| whole.add(entry));
+                Ok(PicturesPart { mut gathered, failure }) => {
+                    reports.extend(gathered.tally.usage.take());
+                    whole.append(gathered);
                     worst = worse(worst, failure);
                 }
                 Err(fault) => worst = worse(worst, Some(fault)),
@@ -86,7 +82,7 @@ impl Making<'_> {
         spool.push(&out.into()).await.map_err(no_room)?;
         let file = spool.finish().await.map_err(no_room)?.file;
         let mut gathered = Gathered::new(writer, tally, Bytes::new());
-        gathered.add(file);
+        gathered.add(file, gathered.writer.entries());
         let found = self.found(&rest).await;
         Ok(self.part(gathered, found).await)
     }
@@ -176,7 +172,7 @@ impl Making<'_> {
         if self.plan.format == PictureFormat::Base64 {
             match self.fetched(&mut writer, url, prompt).await {
                 Ok(entry) => {
-                    gathered.add(entry);
+                    gathered.add(entry, 1);
                     gathered.tally.delivered += 1;
                     return None;
                 }
@@ -186,15 +182,14 @@ impl Making<'_> {
                     return if let NotFetched::NoRoom(fault) = why { Some(fault) } else { None };
                 }
                 Err(_) => {
-                    let field = format!("data[{}]", gathered.tally.delivered);
-                    gathered.tally.warn(field, "The picture could not be fetched: it is at its `url`.");
+                    gathered.tally.warn(gathered.places, "The picture could not be fetched: it is at its `url`.");
                 }
             }
             writer = self.writer();
         }
         let mut out = Vec::new();
         writer.link(&mut out, url, prompt);
-        gathered.add(SpooledFile::in_memory(out.into()));
+        gathered.add(SpooledFile::in_memory(out.into()), 1);
         gathered.tally.delivered += 1;
         None
     }

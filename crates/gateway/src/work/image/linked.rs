@@ -90,8 +90,9 @@ impl Making<'_> {
         let mut gathered = Gathered::new(writer, tally, Bytes::new());
         let mut lost = None;
         for picture in taking.all {
-            match self.entry(links, picture, &mut gathered.tally).await {
-                Ok(entry) => gathered.add(entry),
+            let place = gathered.places;
+            match self.entry(links, picture, place, &mut gathered.tally).await {
+                Ok(entry) => gathered.add(entry, 1),
                 // Those before it are stored already, and are handed over.
                 Err(fault) => {
                     gathered.tally.delivered = gathered.tally.delivered.saturating_sub(1);
@@ -131,34 +132,23 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// The entry of a picture: a link of ours, or the picture itself.
+    /// The entry of a picture, which stands at this place: a link of ours, or the picture itself.
     async fn entry(
         &self,
         links: &OwnLinks<'_>,
         picture: TakenPicture,
+        place: u64,
         tally: &mut PictureTally,
     ) -> Result<SpooledFile, Fault> {
-        let place = links.made.fetch_add(1, Ordering::Relaxed);
-        let TakenPicture { file, kind, prompt } = picture;
-        let now = self.till.world.now_ms();
-        let until = self.deadline.min(Instant::now() + LONGEST);
-        let cut = async {
-            tokio::time::sleep_until(until).await;
-            Uncopied::TooSlow
-        };
-        let put = links.store.put((&self.call_id, place), self.account, (file.clone(), kind), now, cut).await;
+        let kind = picture.kind;
         let mut writer = self.writer();
-        match put {
-            Ok(name) => {
-                let mut out = Vec::new();
-                writer.open(&mut out, Some(kind));
-                let url = links.store.link(&self.desk.secrets, links.base, &name, now);
-                writer.close(&mut out, &url, Some(prompt.as_bytes()));
-                return Ok(SpooledFile::in_memory(out.into()));
-            }
-            Err(NotStored::Full) => tracing::info!(call = %self.call_id, "there is no room to keep a picture"),
-            Err(NotStored::Trouble(why)) => tracing::warn!(call = %self.call_id, %why, "a picture could not be stored"),
+        if let Some(url) = self.link(links, &picture).await {
+            let mut out = Vec::new();
+            writer.open(&mut out, Some(kind));
+            writer.close(&mut out, &url, Some(picture.prompt.as_bytes()));
+            return Ok(SpooledFile::in_memory(out.into()));
         }
+        let TakenPicture { file, prompt, .. } = picture;
         let mut spool = self.spooling().await?;
         let (mut out, mut encoder) = (Vec::new(), Base64Encoder::default());
         writer.open(&mut out, Some(kind));
@@ -171,7 +161,25 @@ impl Making<'_> {
         writer.close(&mut out, "", Some(prompt.as_bytes()));
         spool.push(&out.into()).await.map_err(no_room)?;
         let file = spool.finish().await.map_err(no_room)?.file;
-        tally.warn("data".to_owned(), "The gateway could not keep a picture: it is in `b64_json`.");
+        tally.warn(place, "The gateway could not keep the picture: it is in `b64_json`.");
         Ok(file)
+    }
+
+    /// A link to a picture that is stored now; none where that cannot be.
+    async fn link(&self, links: &OwnLinks<'_>, picture: &TakenPicture) -> Option<String> {
+        let number = links.made.fetch_add(1, Ordering::Relaxed);
+        let now = self.till.world.now_ms();
+        let until = self.deadline.min(Instant::now() + LONGEST);
+        let cut = async {
+            tokio::time::sleep_until(until).await;
+            Uncopied::TooSlow
+        };
+        let stored = (picture.file.clone(), picture.kind);
+        match links.store.put((&self.call_id, number), self.account, stored, now, cut).await {
+            Ok(name) => return Some(links.store.link(&self.desk.secrets, links.base, &name, now)),
+            Err(NotStored::Full) => tracing::info!(call = %self.call_id, "there is no room to keep a picture"),
+            Err(NotStored::Trouble(why)) => tracing::warn!(call = %self.call_id, %why, "a picture could not be stored"),
+        }
+        None
     }
 }

@@ -86,10 +86,16 @@ async fn a_picture_that_finds_no_room_is_handed_over_as_data() {
         let entry = &second["data"][0];
         assert!(entry["url"] == "" && entry["b64_json"].as_str().is_some_and(|letters| letters.len() > 100_000));
         let warning = &second["warnings"][0];
+        assert_eq!(warning["field"], "data[0]", "{warning}");
         assert!(warning["message"].as_str().is_some_and(|text| text.contains("b64_json")), "{warning}");
         assert_eq!(row.charge.nano(), EACH, "it was made");
         house.restart().await;
     }
+    // Each of several says for itself that it found none.
+    let (third, row) = made(&house, "pictures", "[[sim:kb=30]]", json!({ "n": 3, "response_format": "url" })).await;
+    assert!(!link(&third, 0).is_empty() && row.charge.nano() == 3 * EACH, "{}", third["warnings"]);
+    let fields = third["warnings"].as_array().expect("warnings").iter().map(|warning| warning["field"].clone());
+    assert_eq!(fields.collect::<Vec<_>>(), ["data[1]", "data[2]"]);
     // Neither do all of them together.
     let (_, key) = house.stranger("10").await;
     let body = asked("pictures", "[[sim:kb=120]]", &more());

@@ -130,6 +130,21 @@ async fn a_repeated_key_makes_nothing_again_that_may_have_been_made() {
     }
 }
 
+/// A warning names its picture among all of them, whichever request it came with.
+#[tokio::test(flavor = "multi_thread")]
+async fn warnings_name_their_pictures_in_the_whole_answer() {
+    let house = house().await;
+    let more = json!({ "n": 4, "response_format": "b64_json" });
+    let (result, row) = made(&house, "ark-pictures", "[[sim:turns of=link,ok,link,ok code=404]]", more).await;
+    assert_eq!((row.charge.nano(), row.counters.calls), (4 * EACH, 4), "all of them are handed over");
+    let entries = result["data"].as_array().expect("a list").iter().enumerate();
+    let at_links: Vec<String> =
+        entries.filter(|(_, entry)| entry["url"] != "").map(|(at, _)| format!("data[{at}]")).collect();
+    let warnings = result["warnings"].as_array().expect("a list").iter();
+    let named: Vec<&str> = warnings.map(|warning| warning["field"].as_str().expect("a field")).collect();
+    assert_eq!((at_links.len(), named), (2, at_links.iter().map(String::as_str).collect()), "{}", result["warnings"]);
+}
+
 /// Pictures that another route may make are made there, unless some of them may be made already.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_route_is_asked_only_where_nothing_was_begun() {
