@@ -5,7 +5,7 @@
 //! has left already stays in the result, is reported, and is not counted.
 
 use super::escapes::PlainLetters;
-use super::letters::{HEAD, PictureCheck};
+use super::letters::{PictureCheck, is_enough, own_letters};
 use super::result::{PictureTally, ResultWriter};
 use bytes::Bytes;
 use serde_json::Value;
@@ -28,8 +28,6 @@ const MAX_REST: usize = 1 << 20;
 const LONGEST_NAME: usize = 64;
 /// The longest prompt that is shown.
 const LONGEST_PROMPT: usize = 128 << 10;
-/// What some put before the letters.
-const PREFIX: &[u8] = b"data:image/";
 
 /// Why an answer cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,7 +253,7 @@ impl Pass {
         if matches!(self.letters, Letters::None) {
             let begins = text.first() == Some(&b'"');
             if begins && self.is_at(self.layout.picture) {
-                self.letters = Letters::Head(Vec::with_capacity(HEAD + PREFIX.len()));
+                self.letters = Letters::Head(Vec::new());
                 self.keep(b"\"\"")?;
                 return self.picture(last, &text[1..]);
             }
@@ -282,7 +280,7 @@ impl Pass {
         match &mut self.letters {
             Letters::Head(head) => {
                 head.extend_from_slice(text);
-                if head.len() >= HEAD + PREFIX.len() + 24 {
+                if is_enough(head) {
                     self.decide();
                 }
             }
@@ -297,10 +295,7 @@ impl Pass {
     /// Enough is here to tell what it is.
     fn decide(&mut self) {
         let Letters::Head(head) = std::mem::replace(&mut self.letters, Letters::Skipped) else { return };
-        let own = match head.starts_with(PREFIX) {
-            true => head.iter().position(|byte| *byte == b',').map_or(&head[..0], |at| &head[at + 1..]),
-            false => &head[..],
-        };
+        let own = own_letters(&head);
         // One that came before in the same entry is closed.
         self.close_entry();
         let Some(kind) = PictureCheck::begins(own) else {

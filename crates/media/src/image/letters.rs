@@ -1,7 +1,7 @@
 //! Base64 in pieces: a picture that passes as text is checked on the way, and one that comes as
 //! bytes is made text, each without ever being held as a whole.
 
-use super::sniff::{ENOUGH, PictureKind, picture_kind};
+use super::sniff::{ENOUGH, ENOUGH_OF_TEXT, PictureKind, begins_as_text, made_kind};
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -11,10 +11,18 @@ use std::slice::ChunksExact;
 
 /// Letters that are enough to tell what a picture is: whole groups of four.
 pub(super) const HEAD: usize = ENOUGH.div_ceil(3) * 4;
+/// The same of a drawing.
+const TEXT_HEAD: usize = ENOUGH_OF_TEXT.div_ceil(3) * 4;
+/// What some put before the letters.
+const PREFIX: &[u8] = b"data:image/";
+/// The longest that stands between it and them.
+const AFTER_PREFIX: usize = 24;
 /// Letters at the end that are buffered: enough for the last chunk of a PNG.
 const TAIL: usize = 32;
 /// The end of every PNG.
 const PNG_END: &[u8] = b"IEND\xaeB`\x82";
+/// The end of every drawing, whatever stands before its name.
+const SVG_END: &[u8] = b"svg>";
 
 /// Takes letters with and without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -107,12 +115,36 @@ pub struct PictureCheck {
     tail: Vec<u8>,
 }
 
+/// The letters of a text that begins so, without what some put before them.
+pub(super) fn own_letters(head: &[u8]) -> &[u8] {
+    match head.starts_with(PREFIX) {
+        true => {
+            let comma = head.iter().take(PREFIX.len() + AFTER_PREFIX).position(|byte| *byte == b',');
+            comma.map_or(&head[..0], |at| &head[at + 1..])
+        }
+        false => head,
+    }
+}
+
+/// Whether the beginning of a text is enough to tell what picture it is.
+pub(super) fn is_enough(head: &[u8]) -> bool {
+    let letters = HEAD + PREFIX.len() + AFTER_PREFIX;
+    head.len() >= letters
+        && (head.len() >= letters + TEXT_HEAD
+            || !first_bytes(own_letters(head), HEAD).is_some_and(|text| begins_as_text(&text)))
+}
+
+/// The bytes of so many first letters.
+fn first_bytes(head: &[u8], letters: usize) -> Option<Vec<u8>> {
+    let whole = &head[..head.len().min(letters)];
+    LENIENT.decode(&whole[..whole.len() / 4 * 4]).ok()
+}
+
 impl PictureCheck {
     /// What a picture with these first letters is.
     pub fn begins(head: &[u8]) -> Option<PictureKind> {
-        let whole = &head[..head.len().min(HEAD)];
-        let whole = &whole[..whole.len() / 4 * 4];
-        picture_kind(&LENIENT.decode(whole).ok()?)
+        let first = first_bytes(head, HEAD)?;
+        if begins_as_text(&first) { made_kind(&first_bytes(head, TEXT_HEAD)?) } else { made_kind(&first) }
     }
 
     pub fn new(kind: PictureKind) -> PictureCheck {
@@ -160,15 +192,21 @@ impl PictureCheck {
         !self.foreign && groups && self.letters > 0 && self.ends_well()
     }
 
-    /// A PNG says where it ends; what was cut at a group of letters shows there.
+    /// A PNG says where it ends, and so does a drawing; what was cut at a group of letters shows
+    /// there.
     fn ends_well(&self) -> bool {
-        if self.kind != Some(PictureKind::Png) {
-            return true;
-        }
+        let is_drawing = match self.kind {
+            Some(PictureKind::Png) => false,
+            Some(PictureKind::Svg) => true,
+            _ => return true,
+        };
         // Groups are counted from the beginning.
         let skip = (4 - (self.letters - self.tail.len() as u64) % 4) % 4;
         let tail = self.tail.get(usize::try_from(skip).unwrap_or(0)..).unwrap_or_default();
-        LENIENT.decode(tail).is_ok_and(|bytes| bytes.ends_with(PNG_END))
+        LENIENT.decode(tail).is_ok_and(|bytes| match is_drawing {
+            true => bytes.trim_ascii_end().ends_with(SVG_END),
+            false => bytes.ends_with(PNG_END),
+        })
     }
 }
 
@@ -282,6 +320,37 @@ mod tests {
         for broken in [text.replace('A', "*"), format!("{text}AAAA"), format!("={text}"), String::new()] {
             assert!(!whole(&broken));
         }
+    }
+
+    #[test]
+    fn a_drawing_is_whole_with_its_end() {
+        let long = format!("<?xml version=\"1.0\"?><!--{}--><svg xmlns='x'><path d='M0 0'/></svg>\n", "x".repeat(900));
+        for drawing in ["<svg xmlns='http://www.w3.org/2000/svg'><path d='M0 0h9'/></svg>", &long] {
+            let text = BASE64_STANDARD.encode(drawing);
+            assert_eq!(PictureCheck::begins(text.as_bytes()), Some(PictureKind::Svg));
+            for end in 1..text.len() {
+                let mut check = PictureCheck::new(PictureKind::Svg);
+                check.feed(&text.as_bytes()[..end]);
+                let so_far = &drawing[..drawing.len().min(end * 3 / 4)];
+                assert!(!check.is_whole() || so_far.trim_end().ends_with("</svg>"), "{end} of {drawing}");
+            }
+            let mut check = PictureCheck::new(PictureKind::Svg);
+            check.feed(text.as_bytes());
+            assert!(check.is_whole(), "{drawing}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_looked_at_for_longer_than_a_picture() {
+        let drawing = BASE64_STANDARD.encode(format!("<?xml version=\"1.0\"?>{}<svg xmlns='x'>", " ".repeat(600)));
+        let picture = BASE64_STANDARD.encode(png(900));
+        for (letters, enough) in [(&picture, 79), (&drawing, 1_443)] {
+            let text = format!("data:image/any;base64,{letters}{letters}");
+            assert_eq!(own_letters(text.as_bytes()), format!("{letters}{letters}").as_bytes());
+            let first = (1..text.len()).find(|end| is_enough(&text.as_bytes()[..*end]));
+            assert_eq!(first, Some(enough), "{letters}");
+        }
+        assert_eq!(own_letters(b"data:image/png"), b"");
     }
 
     #[test]

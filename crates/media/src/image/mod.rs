@@ -24,5 +24,5 @@ pub use records::{PicturePart, PictureRecords};
 pub use request::{ImageRequest, PictureFormat, PictureSource};
 pub use result::{PictureFacts, PictureTally, ResultStyle, ResultWriter};
 pub use size::{Ratio, Shape, SizeClass};
-pub use sniff::{PictureKind, picture_kind};
+pub use sniff::{ENOUGH_OF_TEXT, PictureKind, begins_as_text, made_kind, picture_kind};
 pub use usage::added_usage;

@@ -10,10 +10,14 @@ pub enum PictureKind {
     Gif,
     Avif,
     Heic,
+    /// A drawing. Some make it; it is no source of an edit, and never stored under links of ours,
+    /// because whoever opens it may run what is written in it.
+    Svg,
 }
 
 impl PictureKind {
-    pub const ALL: [PictureKind; 6] = [
+    /// All but drawings.
+    pub const OF_PIXELS: [PictureKind; 6] = [
         PictureKind::Png,
         PictureKind::Jpeg,
         PictureKind::Webp,
@@ -30,6 +34,7 @@ impl PictureKind {
             PictureKind::Gif => "image/gif",
             PictureKind::Avif => "image/avif",
             PictureKind::Heic => "image/heic",
+            PictureKind::Svg => "image/svg+xml",
         }
     }
 
@@ -42,14 +47,48 @@ impl PictureKind {
             PictureKind::Gif => "gif",
             PictureKind::Avif => "avif",
             PictureKind::Heic => "heic",
+            PictureKind::Svg => "svg",
         }
     }
 }
 
 /// Bytes that are enough to tell.
 pub(super) const ENOUGH: usize = 32;
+/// The same where they begin as a text: words about it may stand before a drawing.
+pub const ENOUGH_OF_TEXT: usize = 1_023;
 
-/// The kind of the picture that begins with these bytes.
+/// The kind of what a maker has made, which may be a drawing.
+pub fn made_kind(bytes: &[u8]) -> Option<PictureKind> {
+    picture_kind(bytes).or_else(|| is_drawing(bytes).then_some(PictureKind::Svg))
+}
+
+/// Whether more than [`ENOUGH`] bytes may be needed to tell.
+pub fn begins_as_text(bytes: &[u8]) -> bool {
+    own_text(bytes).starts_with(b"<")
+}
+
+fn own_text(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start()
+}
+
+/// SVG, behind what XML lets stand before it.
+fn is_drawing(bytes: &[u8]) -> bool {
+    let mut text = own_text(bytes);
+    loop {
+        let end: &[u8] = match text {
+            [b'<', b'?', ..] => b"?>",
+            [b'<', b'!', b'-', b'-', ..] => b"-->",
+            _ if text.starts_with(b"<!DOCTYPE svg") => return true,
+            _ => break,
+        };
+        let Some(at) = memchr::memmem::find(text, end) else { return false };
+        text = text[at + end.len()..].trim_ascii_start();
+    }
+    let named = text.strip_prefix(b"<svg");
+    named.and_then(<[u8]>::first).is_some_and(|next| next.is_ascii_whitespace() || matches!(next, b'>' | b':'))
+}
+
+/// The kind of the picture that begins with these bytes. Drawings are none of them.
 pub fn picture_kind(bytes: &[u8]) -> Option<PictureKind> {
     let at = |from: usize, to: usize| bytes.get(from..to).unwrap_or_default();
     let number = |from: usize| at(from, from + 4).try_into().map(u32::from_be_bytes).unwrap_or(0);
@@ -90,10 +129,35 @@ mod tests {
             (b"RIFF\x24\0\0\0WEBPVP8 ", Some(PictureKind::Webp)),
             (b"RIFF\x24\0\0\0WAVEfmt ", None),
             (b"\0\0\0\x1cftypavif\0\0\0\0", Some(PictureKind::Avif)),
+            (b"<svg xmlns='http://www.w3.org/2000/svg'></svg>", None),
             (b"<html>", None),
             (b"", None),
         ] {
             assert_eq!(picture_kind(bytes), kind, "{}", String::from_utf8_lossy(bytes));
         }
+    }
+
+    #[test]
+    fn drawings_are_known_as_what_a_maker_has_made() {
+        for (text, is_one) in [
+            ("<svg xmlns='http://www.w3.org/2000/svg'>", true),
+            ("\u{feff}\n<svg:svg>", true),
+            ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- by hand -->\n<svg viewBox='0 0 1 1'>", true),
+            ("<?xml version=\"1.0\"?><!DOCTYPE svg PUBLIC", true),
+            ("<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error><Code>AccessDenied</Code></Error>", false),
+            ("<?xml version=\"1.0\" <svg>", false),
+            ("<html><svg>", false),
+            ("<svgs>", false),
+            ("<svg", false),
+            ("a text with <svg>", false),
+        ] {
+            let kind = made_kind(text.as_bytes());
+            assert_eq!(kind, is_one.then_some(PictureKind::Svg), "{text}");
+            assert_eq!(
+                begins_as_text(text.as_bytes()),
+                text.trim_start_matches('\u{feff}').trim_start().starts_with('<')
+            );
+        }
+        assert_eq!(made_kind(b"GIF89a\x01\0\x01\0"), Some(PictureKind::Gif));
     }
 }

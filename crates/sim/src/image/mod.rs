@@ -234,6 +234,7 @@ impl Job {
         };
         let kilobytes = self.choice.number("kb", usual);
         match self.choice.name {
+            "svg" => svg(self.seed(at), usize::try_from(kilobytes).unwrap_or(0)),
             "foreign" => b"This is a text, and no picture at all, whatever it is called.".to_vec(),
             "jpeg" => png::jpeg(self.seed(at)),
             _ => png::png(self.seed(at), usize::try_from(kilobytes).unwrap_or(0)),
@@ -250,10 +251,21 @@ impl Job {
 
     /// The link of a picture; what it answers is in its name.
     pub fn link(&self, host: &str, at: u64) -> String {
-        let mode = if self.choice.is("link") { self.choice.raw("code") } else { "ok" };
+        let mode = match self.choice.name {
+            "link" => self.choice.raw("code"),
+            "svg" => "svg",
+            _ => "ok",
+        };
         let kilobytes = self.choice.number("kb", 0);
         format!("http://{host}/image/files/{mode}-{}-{kilobytes}.png?Expires=4000000000", self.seed(at))
     }
+}
+
+/// A drawing of its own, so many kilobytes longer.
+fn svg(seed: u64, kilobytes: usize) -> Vec<u8> {
+    let more = " ".repeat(kilobytes * 1024);
+    format!("<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><path d=\"M0 {seed}h9\"/>{more}</svg>\n")
+        .into_bytes()
 }
 
 /// What a link leads to.
@@ -272,6 +284,7 @@ fn file(name: &str) -> Response<Bytes> {
             Bytes::from_static(b"<html>This picture has moved, please come again later.</html>"),
         ),
         "huge" => response(200, "image/png", png::png(0, 66 << 10).into()),
+        "svg" => response(200, "image/svg+xml", svg(number(seed), 0).into()),
         _ => {
             let kilobytes = usize::try_from(number(kilobytes)).unwrap_or(0);
             response(200, "image/png", png::png(number(seed), kilobytes).into())

@@ -27,6 +27,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("jpeg", "pictures of another kind than their names say"),
     ("link", "links that answer as `code` says: 404, 403, html, huge; Ark has them then, whatever was asked for"),
     ("escaped", "base64 in JSON with its slashes and pluses escaped, as some write them"),
+    ("svg", "drawings"),
     ("one_choice", "DashScope: all pictures in one list of one choice"),
     ("draft", "Gemini: a draft before the picture, marked behind it"),
     ("ended", "a task that ends with the status `code` and without a picture"),

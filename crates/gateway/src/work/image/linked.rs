@@ -1,6 +1,7 @@
 //! Pictures whose maker hands over base64 and whose caller wants links: taken out of the answer as
 //! bytes while it arrives, put into our own store, and handed over by links of ours. A picture that
-//! finds no room there is handed over as `b64_json` after all: it is made, and paid.
+//! finds no room there is handed over as `b64_json` after all: it is made, and paid. So is a
+//! drawing, because a browser runs what is written in one: none is served at an address of ours.
 
 use super::answer::Gathered;
 use super::call::{Making, broke};
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 use tollgate_media::image::{
-    Base64Encoder, PictureKind, PicturePart, PictureRecords, PictureTally, ResultStyle, picture_kind,
+    Base64Encoder, ENOUGH_OF_TEXT, PictureKind, PicturePart, PictureRecords, PictureTally, ResultStyle, made_kind,
 };
 use tollgate_upstream::{Fault, ReplyBody, SpooledFile};
 
@@ -37,7 +38,7 @@ struct Beginning(Vec<u8>);
 
 impl FileWatch for Beginning {
     fn piece(&mut self, bytes: &[u8]) {
-        let room = 64usize.saturating_sub(self.0.len());
+        let room = ENOUGH_OF_TEXT.saturating_sub(self.0.len());
         self.0.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 }
@@ -123,7 +124,7 @@ impl Making<'_> {
                 PicturePart::End { whole, prompt } => {
                     let Some(file) = taking.open.take().filter(|_| whole) else { continue };
                     let file = file.finish().await.map_err(no_room)?;
-                    if let Some(kind) = picture_kind(&file.watch.0) {
+                    if let Some(kind) = made_kind(&file.watch.0) {
                         taking.all.push(TakenPicture { file: file.file, kind, prompt });
                     }
                 }
@@ -142,7 +143,9 @@ impl Making<'_> {
     ) -> Result<SpooledFile, Fault> {
         let kind = picture.kind;
         let mut writer = self.writer();
-        if let Some(url) = self.link(links, &picture).await {
+        if kind != PictureKind::Svg
+            && let Some(url) = self.link(links, &picture).await
+        {
             let mut out = Vec::new();
             writer.open(&mut out, Some(kind));
             writer.close(&mut out, &url, Some(picture.prompt.as_bytes()));
@@ -161,7 +164,11 @@ impl Making<'_> {
         writer.close(&mut out, "", Some(prompt.as_bytes()));
         spool.push(&out.into()).await.map_err(no_room)?;
         let file = spool.finish().await.map_err(no_room)?.file;
-        tally.warn(place, "The gateway could not keep the picture: it is in `b64_json`.");
+        let why = match kind {
+            PictureKind::Svg => "The gateway has no links to drawings: it is in `b64_json`.",
+            _ => "The gateway could not keep the picture: it is in `b64_json`.",
+        };
+        tally.warn(place, why);
         Ok(file)
     }
 

@@ -8,7 +8,7 @@ use crate::work::spooled_answer::no_room;
 use bytes::Bytes;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
-use tollgate_media::image::{Base64Encoder, ResultWriter, picture_kind};
+use tollgate_media::image::{Base64Encoder, ENOUGH_OF_TEXT, ResultWriter, begins_as_text, made_kind};
 use tollgate_upstream::{Fault, SpooledFile, open_link};
 
 /// The largest picture that is fetched.
@@ -78,10 +78,11 @@ impl Making<'_> {
             }
             if !known {
                 head.extend_from_slice(&piece);
-                if head.len() < 64 && !ended {
+                let enough = if begins_as_text(&head) { ENOUGH_OF_TEXT } else { 64 };
+                if head.len() < enough && !ended {
                     continue;
                 }
-                let kind = picture_kind(&head).ok_or(NotFetched::Foreign)?;
+                let kind = made_kind(&head).ok_or(NotFetched::Foreign)?;
                 known = true;
                 writer.open(&mut out, Some(kind));
                 encoder.feed(&std::mem::take(&mut head), &mut out);

@@ -62,7 +62,7 @@ fn is_call(text: &str) -> bool {
 /// Owner and kind of a picture that has a name of ours.
 fn read_name(name: &str) -> Option<(&str, PictureKind)> {
     let (stem, end) = name.rsplit_once('.')?;
-    let kind = PictureKind::ALL.into_iter().find(|kind| kind.extension() == end)?;
+    let kind = PictureKind::OF_PIXELS.into_iter().find(|kind| kind.extension() == end)?;
     let (stem, owner) = stem.rsplit_once('-')?;
     let (call, place) = stem.rsplit_once('-')?;
     let placed = !place.is_empty() && place.len() <= 4 && place.bytes().all(|byte| byte.is_ascii_digit());

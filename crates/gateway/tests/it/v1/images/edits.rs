@@ -4,6 +4,8 @@ use super::*;
 use crate::house::error_of;
 
 const PATH: &str = "/v1/images/edits";
+/// What makers may draw, and no maker changes.
+const DRAWING: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1 1\"><path d=\"M0 0h1\"/></svg>";
 
 /// A picture that opens, so many bytes longer.
 fn picture(tag: u8, more: usize) -> Vec<u8> {
@@ -210,6 +212,9 @@ async fn what_is_wrong_with_an_edit_is_named() {
     for (form, field) in [
         (form("pictures", "p"), "image"),
         (form("pictures", "p").file("image", b"a text, and no picture"), "image"),
+        (form("pictures", "p").file("image", DRAWING.as_bytes()), "image"),
+        (form("pictures", "p").file("image", &picture(1, 0)).file("image[]", DRAWING.as_bytes()), "image[]"),
+        (form("pictures", "p").file("image", &picture(1, 0)).file("mask", DRAWING.as_bytes()), "mask"),
         (form("pictures", "p").file("file", &picture(1, 0)), "file"),
         (form("old-pictures", "p").file("image", &picture(1, 0)), "model"),
         (form("google-pictures", "p").file("image", &picture(1, 0)).file("mask", &picture(1, 0)), "mask"),
@@ -220,9 +225,13 @@ async fn what_is_wrong_with_an_edit_is_named() {
         assert!(status == 400 || status == 413, "{error}");
         assert_eq!(error["param"], field, "{error}");
     }
+    let drawing = format!("data:image/svg+xml;base64,{}", BASE64_STANDARD.encode(DRAWING));
     for (body, field) in [
         (json!({ "image": "http://127.0.0.1/1.png" }), "image[0]"),
         (json!({ "image": "data:image/png;base64,AAAA" }), "image[0]"),
+        (json!({ "image": drawing }), "image[0]"),
+        (json!({ "image": ["https://media.example/1.png", drawing] }), "image[1]"),
+        (json!({ "image": "https://media.example/1.png", "mask": drawing }), "mask"),
         (json!({ "images": [{ "file_id": "file-1" }] }), "images[0].file_id"),
     ] {
         let body = asked("pictures", "p", &body);
