@@ -2,6 +2,7 @@
 //! and how it becomes our result while it passes.
 
 mod escapes;
+mod event_pictures;
 mod events;
 mod flow;
 mod letters;

@@ -1,6 +1,7 @@
 //! Letters as other writers of JSON have them, and drawings, which are text inside.
 
 use super::*;
+use crate::house::events;
 
 /// Pictures with letters that can be escaped.
 fn escaped_ones(letters: &[&str]) {
@@ -31,6 +32,15 @@ async fn escaped_letters_are_read_shown_and_counted() {
     let reply = house.http.get(house.url(&link[link.find("/v1/").expect("a path")..])).send().await.expect("a reply");
     escaped_ones(&[&BASE64_STANDARD.encode(reply.bytes().await.expect("a picture"))]);
     assert_eq!(row.charge.nano(), EACH);
+    // As events, which pass as they are.
+    let body = asked("pictures", "[[sim:escaped kb=300]]", &json!({ "n": 2, "stream": true }));
+    let reply = post(&house, "/v1/images/generations", &body).send().await.expect("a reply");
+    let call = call_id(&reply);
+    let text = reply.text().await.expect("events");
+    assert!(text.contains("\\/") && text.contains("\\u002b"), "as they came");
+    let shown = events(&text);
+    escaped_ones(&shown.iter().map(|event| event["b64_json"].as_str().expect("letters")).collect::<Vec<_>>());
+    assert_eq!((shown.len(), house.row(call).await.charge.nano()), (2, 2 * EACH));
 }
 
 /// A maker that draws has made what it was asked for.

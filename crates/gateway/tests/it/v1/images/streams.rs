@@ -139,3 +139,82 @@ async fn a_stream_that_fails_says_so_and_what_was_finished_is_paid() {
     let reply = post(&house, "/v1/images/generations", &body).send().await.expect("a reply");
     assert_eq!(free(&house, reply).await.0, 400);
 }
+
+const COPIED: &str = r#"
+[model."scripted-stream"]
+type = "image"
+supported_endpoint_types = ["image-generation"]
+billing_unit = "per_call"
+price = { per_call = 40_000 }
+image = { base64_only = true, streams = true, most = 4 }
+route = [{ provider = "script", upstream_model = "any" }]
+"#;
+
+/// Letters of a small picture, some of which can be escaped.
+fn letters() -> String {
+    let picture = [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01", &[0xfb; 900][..], b"\0\0\0\0IEND\xaeB`\x82"];
+    BASE64_STANDARD.encode(picture.concat())
+}
+
+fn data(event: &Value) -> String {
+    format!("data: {event}\n\n")
+}
+
+/// Whoever copies OpenAI's events calls them as he likes: what is handed over is counted and paid.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_picture_of_a_copied_stream_is_free() {
+    let (own, kind) = (letters(), "image_generation.completed");
+    let one = data(&json!({ "type": kind, "b64_json": own }));
+    let escaped = one.replace('/', "\\/").replace('+', "\\u002b");
+    let cut = data(&json!({ "type": kind, "b64_json": &own[..800] }));
+    let preview = data(&json!({ "type": "image_generation.partial_image", "b64_json": own }));
+    let same = |text: String, asked: u64, paid: i64| (text.clone(), asked, paid, text, false);
+    // What came, for how many, how many are paid, what leaves of it, and whether an error follows.
+    let cases = [
+        same(data(&json!({ "type": "image_edit.completed", "b64_json": own })), 1, 1),
+        same(data(&json!({ "type": "image.done", "b64_json": own })), 1, 1),
+        same(data(&json!({ "b64_json": own })), 1, 1),
+        same(format!("event: {kind}\n{}", data(&json!({ "b64_json": own }))), 1, 1),
+        same(data(&json!({ "type": kind, "data": [{ "b64_json": own }, { "b64_json": own }] })), 2, 2),
+        same(data(&json!({ "type": kind, "url": "https://media.example/1.png" })), 1, 1),
+        same(format!("{one}{}", data(&json!({ "type": "over", "usage": { "total_tokens": 7 } }))), 1, 1),
+        same(one.replace('\n', "\r\n"), 1, 1),
+        same(one.replacen("data: ", "data:", 1), 1, 1),
+        same(escaped, 1, 1),
+        (one.trim_end().to_owned(), 1, 1, one.clone(), false),
+        (one.repeat(3), 2, 2, one.repeat(2), false),
+        (format!("{one}data: <html>\n\n"), 1, 1, one.clone(), false),
+        (format!("{one}data: <html>\n\n"), 2, 1, one.clone(), true),
+        (one[..500].to_owned(), 1, 0, format!("{}\n\n\n", &one[..500]), true),
+        (cut.clone(), 1, 0, cut, true),
+        (preview.clone(), 1, 0, preview, true),
+    ];
+    let answers = cases.iter().map(|case| Written::events(case.0.as_str())).collect();
+    let config = Scripted::start(answers).await.config("openai");
+    let house = House::with(Plan { catalog: COPIED, config, ..Plan::default() }).await;
+    for (came, asked, paid, leaves, fails) in cases {
+        let (text, row) = stream(&house, "scripted-stream", "cats", json!({ "n": asked })).await;
+        let what = came.replace(&own, "…");
+        let rest = text.strip_prefix(leaves.as_str()).unwrap_or_else(|| panic!("{what}: {}", text.replace(&own, "…")));
+        assert_eq!((rest.starts_with("event: error\ndata: {"), rest.is_empty()), (fails, !fails), "{what}: {rest}");
+        assert_eq!((row.charge.nano(), row.counters.calls), (paid * EACH, paid as u64), "{what}");
+    }
+}
+
+/// Whoever leaves in the middle of such a stream pays for all of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copied_stream_that_is_left_is_read_to_its_end_and_paid() {
+    let one = data(&json!({ "type": "image.done", "b64_json": letters() }));
+    let late = Arc::new(Notify::new());
+    let answer = Written::events(one.repeat(3)).waits_after("\n\n", late.clone());
+    let config = Scripted::start(vec![answer]).await.config("openai");
+    let house = House::with(Plan { catalog: COPIED, config, ..Plan::default() }).await;
+    let body = asked("scripted-stream", "cats", &json!({ "n": 3, "stream": true }));
+    let mut reply = post(&house, "/v1/images/generations", &body).send().await.expect("a reply");
+    let call = call_id(&reply);
+    assert!(reply.chunk().await.expect("a piece").is_some());
+    drop(reply);
+    late.notify_one();
+    let row = house.row(call).await;
+    assert_eq!((row.charge.nano(), row.counters.calls), (3 * EACH, 3), "{row:?}");
+}
