@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use crate::fault::response;
 use crate::record::Received;
@@ -113,6 +114,8 @@ pub(crate) async fn answer(
     let shelf = &world.pictures;
     let call = Call { method: parts.method.as_str(), path, headers: &parts.headers, body: &body, host, shelf };
     if let Some(name) = path.strip_prefix("/image/files/") {
+        world.gate.pass(path).await;
+        tokio::time::sleep(wait_of(name)).await;
         return file(name).map(|body| Either::Left(Full::new(body)));
     }
     let mut received = Received::new(parts, body.clone());
@@ -141,6 +144,16 @@ pub(crate) async fn answer(
         "hang" => return std::future::pending().await,
         "huge" => much(&body, job.choice.number("mib", 20)),
         "lost" => vec![Step::Cut { reset: true }],
+        "slow" => {
+            let (wait, middle) = (Step::Wait(job.wait()), job.choice.raw("at") == "middle");
+            let (begin, end) = body.split_at(if middle { body.len() / 2 } else { 0 });
+            if !middle {
+                // The head of the answer waits too.
+                tokio::time::sleep(job.wait()).await;
+            }
+            let piece = |text: &str| Step::Send(Bytes::copy_from_slice(text.as_bytes()));
+            if middle { vec![piece(begin), wait, piece(end)] } else { vec![piece(end)] }
+        }
         "cut" => {
             let most = usize::try_from(job.choice.number("kb", 1)).unwrap_or(0) * 1024;
             let begin = Bytes::copy_from_slice(&body.as_bytes()[..most.min(body.len() / 2)]);
@@ -249,6 +262,11 @@ impl Job {
         letters
     }
 
+    /// How long a slow one takes.
+    fn wait(&self) -> Duration {
+        Duration::from_millis(self.choice.number("ms", 1_000))
+    }
+
     /// The link of a picture; what it answers is in its name.
     pub fn link(&self, host: &str, at: u64) -> String {
         let mode = match self.choice.name {
@@ -257,7 +275,8 @@ impl Job {
             _ => "ok",
         };
         let kilobytes = self.choice.number("kb", 0);
-        format!("http://{host}/image/files/{mode}-{}-{kilobytes}.png?Expires=4000000000", self.seed(at))
+        let ms = if self.choice.is("slow") { self.choice.number("ms", 1_000) } else { 0 };
+        format!("http://{host}/image/files/{mode}-{}-{kilobytes}-{ms}.png?Expires=4000000000", self.seed(at))
     }
 }
 
@@ -266,6 +285,12 @@ fn svg(seed: u64, kilobytes: usize) -> Vec<u8> {
     let more = " ".repeat(kilobytes * 1024);
     format!("<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><path d=\"M0 {seed}h9\"/>{more}</svg>\n")
         .into_bytes()
+}
+
+/// How long what a link leads to takes.
+fn wait_of(name: &str) -> Duration {
+    let ms = name.trim_end_matches(".png").split('-').nth(3).and_then(|text| text.parse().ok());
+    Duration::from_millis(ms.unwrap_or(0))
 }
 
 /// What a link leads to.

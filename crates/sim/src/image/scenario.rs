@@ -28,6 +28,10 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("link", "links that answer as `code` says: 404, 403, html, huge; Ark has them then, whatever was asked for"),
     ("escaped", "base64 in JSON with its slashes and pluses escaped, as some write them"),
     ("svg", "drawings"),
+    (
+        "slow",
+        "the answer comes behind `ms` milliseconds, and so does what a link of it leads to; with `at=middle` its second half does",
+    ),
     ("one_choice", "DashScope: all pictures in one list of one choice"),
     ("draft", "Gemini: a draft before the picture, marked behind it"),
     ("ended", "a task that ends with the status `code` and without a picture"),
@@ -40,7 +44,7 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("turns", "each request of this prompt plays the next scenario of the list `of`, over and over"),
 ];
 
-const KEYS: &str = "fail code made kb mib n of cut";
+const KEYS: &str = "fail code made kb mib n of cut ms at";
 
 /// A scenario with its options.
 #[derive(Clone, Debug)]

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::house::error_of;
-use std::time::Duration;
 
 /// MM14, MM15: a 200 that cannot be read, or has no picture, was billed and asked again elsewhere.
 #[tokio::test(flavor = "multi_thread")]
@@ -232,41 +231,6 @@ async fn framing_headers_are_ours() {
     assert!(headers.get("content-encoding").is_none() && headers.get("openai-processing-ms").is_none(), "{headers:?}");
     let result: Value = reply.json().await.expect("JSON");
     assert_eq!(pictures(&result), 1);
-    tokio::time::sleep(Duration::ZERO).await;
     let (status, _) = error_of(make(&house, "pictures", "[[sim:packed]]", json!({})).await).await;
     assert_eq!(status, 502);
-}
-
-/// A model that draws long is waited for, however impatient its provider is set.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_slow_model_has_a_time_of_its_own() {
-    const SLOW: &str = r#"
-[model."slow-pictures"]
-type = "image"
-supported_endpoint_types = ["image-generation"]
-billing_unit = "per_call"
-price = { per_call = 40_000 }
-image = { base64_only = true, time = "60s" }
-route = [{ provider = "sim", upstream_model = "sim-image-new" }]
-[model."hasty-pictures"]
-type = "image"
-supported_endpoint_types = ["image-generation"]
-billing_unit = "per_call"
-price = { per_call = 40_000 }
-image = { base64_only = true }
-route = [{ provider = "sim", upstream_model = "sim-image-new" }]
-"#;
-    let house = House::with(Plan { catalog: SLOW, patience: "100ms", ..Plan::default() }).await;
-    house.sim.shut("/v1/images/generations");
-    let reply = make(&house, "hasty-pictures", "a cat", json!({})).await;
-    assert_eq!(free(&house, reply).await.0, 504);
-    let body = asked("slow-pictures", "a cat", &json!({}));
-    let slow = tokio::task::JoinSet::from_iter([post(&house, "/v1/images/generations", &body).send()]);
-    while house.sim.waited() < 2 {
-        tokio::task::yield_now().await;
-    }
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-    house.sim.open();
-    let reply = slow.join_all().await.remove(0).expect("a reply");
-    assert_eq!(reply.status(), 200);
 }

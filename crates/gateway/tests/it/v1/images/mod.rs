@@ -11,6 +11,7 @@ mod own_links;
 mod predict;
 mod prices;
 mod repeated;
+mod slow;
 mod streams;
 
 use crate::house::{House, Plan, call_id};
