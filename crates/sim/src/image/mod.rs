@@ -240,12 +240,12 @@ impl Job {
     }
 
     pub fn picture(&self, at: u64) -> Vec<u8> {
-        let usual = match self.choice.name {
+        let kilobytes = match self.choice.name {
+            // There its `kb` says how much comes before the cut.
             "cut" => 64,
-            "escaped" => 1,
-            _ => 0,
+            "escaped" => self.choice.number("kb", 1),
+            _ => self.choice.number("kb", 0),
         };
-        let kilobytes = self.choice.number("kb", usual);
         match self.choice.name {
             "svg" => svg(self.seed(at), usize::try_from(kilobytes).unwrap_or(0)),
             "foreign" => b"This is a text, and no picture at all, whatever it is called.".to_vec(),

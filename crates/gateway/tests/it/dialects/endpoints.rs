@@ -66,7 +66,10 @@ async fn a_format_the_model_does_not_accept_is_refused_with_those_it_does() {
         let (status, error) = error_of(client.ask(&house, "plain", "hello", false).await).await;
         assert_eq!((status, code_of(&error)), (400, "unsupported_value"), "{client:?}");
         let text = error["message"].as_str().expect("a message");
-        assert!(text.contains(client.0.word()) && text.contains("its endpoint types are: openai."), "{text}");
+        assert!(
+            text.contains(client.0.word()) && text.contains("ask it at `POST /v1/chat/completions` (`openai`)."),
+            "{text}"
+        );
     }
     assert!(house.sim.received().is_empty());
 }

@@ -133,7 +133,7 @@ pub async fn a_picture_cannot_be_stored() {
     let result: Value = reply.json().await.expect("JSON");
     let entry = &result["data"][0];
     assert!(status == 200 && entry["url"] == "" && entry["b64_json"] != "", "{status}: {result}");
-    assert_eq!(result["warnings"][0]["field"], "data");
+    assert_eq!(result["warnings"][0]["field"], "data[0]");
     assert_eq!(house.row(call).await.charge.nano(), EACH);
 }
 
