@@ -3,6 +3,7 @@
 
 use super::records::SPOILED;
 use super::sniff::PictureKind;
+use super::usage::with_known_counts;
 use serde_json::Value;
 use tollgate_wire::json::{Object, quoted, write_str};
 
@@ -196,7 +197,7 @@ impl ResultWriter {
             metadata.text("failed_count", &tally.failed().to_string());
         });
         self.facts.named().for_each(|(name, value)| more.text(name, value));
-        more.maybe_raw("usage", tally.usage.as_deref());
+        more.maybe_raw("usage", tally.usage.as_deref().map(with_known_counts).as_deref());
         if !tally.warnings.is_empty() {
             more.array("warnings", |list| {
                 for (place, message) in &tally.warnings {

@@ -1,7 +1,8 @@
 //! Reports of usage of several requests that were made for one: their sum, in the provider's own
-//! words.
+//! words. For a client the counts stand beside them that its SDK expects.
 
-use serde_json::{Number, Value};
+use serde_json::{Number, Value, json};
+use std::borrow::Cow;
 
 /// The longest report that is read, and the longest sum. Lists are compared entry by entry, so a
 /// long one would take long.
@@ -16,6 +17,40 @@ pub fn added_usage(reports: &[String]) -> Option<String> {
     let mut read = short.filter_map(|report| serde_json::from_str(report).ok());
     let sum = read.try_fold(Value::Null, |sum, report| Some(added(sum, report)).filter(fits))?;
     (!sum.is_null()).then(|| sum.to_string())
+}
+
+/// A report with `input_tokens` and the other counts of OpenAI's clients, which take a report
+/// without them for a broken answer; as it is where it has them, or where they cannot be told.
+pub(super) fn with_known_counts(report: &str) -> Cow<'_, str> {
+    let Ok(usage) = serde_json::from_str::<Value>(report) else { return Cow::Borrowed(report) };
+    let known = if usage["input_tokens"].is_null() { known_counts(&usage) } else { None };
+    let (Value::Object(mut usage), Some(known)) = (usage, known) else { return Cow::Borrowed(report) };
+    for (name, count) in known {
+        usage.entry(name).or_insert(count);
+    }
+    Cow::Owned(Value::Object(usage).to_string())
+}
+
+/// The counts of a report of Gemini's or of Ark's.
+fn known_counts(usage: &Value) -> Option<[(&'static str, Value); 4]> {
+    let count = |name: &str| usage[name].as_u64();
+    let (input, output, total) = match (count("totalTokenCount"), count("output_tokens"), count("total_tokens")) {
+        (Some(total), ..) => {
+            let made = ["candidatesTokenCount", "thoughtsTokenCount"].map(|name| count(name).unwrap_or(0));
+            (count("promptTokenCount").unwrap_or(0), made[0].saturating_add(made[1]), total)
+        }
+        (None, Some(output), Some(total)) => (total.saturating_sub(output), output, total),
+        _ => return None,
+    };
+    let of_pictures = |part: &Value| part["tokenCount"].as_u64().filter(|_| part["modality"] == "IMAGE");
+    let parts = usage["promptTokensDetails"].as_array().into_iter().flatten().filter_map(of_pictures);
+    let pictures = parts.fold(0, u64::saturating_add).min(input);
+    Some([
+        ("input_tokens", input.into()),
+        ("input_tokens_details", json!({ "image_tokens": pictures, "text_tokens": input - pictures })),
+        ("output_tokens", output.into()),
+        ("total_tokens", total.into()),
+    ])
 }
 
 fn fits(sum: &Value) -> bool {
@@ -148,6 +183,42 @@ mod tests {
         assert_eq!(of(&[json!({ "a": null }), json!({ "a": 2 })]), json!({ "a": 2 }));
         assert_eq!(added_usage(&[]), None);
         assert_eq!(added_usage(&["{".into(), "{}".into()]).as_deref(), Some("{}"));
+    }
+
+    #[test]
+    fn what_sdks_count_stands_beside_what_a_provider_says() {
+        let known = |input: u64, pictures: u64, output: u64, total: u64| {
+            json!({
+                "input_tokens": input, "output_tokens": output, "total_tokens": total,
+                "input_tokens_details": { "image_tokens": pictures, "text_tokens": input - pictures },
+            })
+        };
+        let parts = json!([{ "modality": "TEXT", "tokenCount": 5 }, { "modality": "IMAGE", "tokenCount": 258 }]);
+        for (report, more) in [
+            (
+                json!({ "promptTokenCount": 5, "candidatesTokenCount": 1_290, "totalTokenCount": 1_295 }),
+                known(5, 0, 1_290, 1_295),
+            ),
+            (
+                json!({ "promptTokenCount": 263, "thoughtsTokenCount": 7, "totalTokenCount": 270, "promptTokensDetails": parts }),
+                known(263, 258, 7, 270),
+            ),
+            (
+                json!({ "generated_images": 1, "output_tokens": 16_384, "total_tokens": 16_384 }),
+                known(0, 0, 16_384, 16_384),
+            ),
+            // A part that is more than the whole.
+            (json!({ "promptTokenCount": 1, "totalTokenCount": 1, "promptTokensDetails": parts }), known(1, 1, 0, 1)),
+        ] {
+            let mut all = report.as_object().expect("an object").clone();
+            all.extend(more.as_object().expect("an object").clone());
+            let shown: Value = serde_json::from_str(&with_known_counts(&report.to_string())).expect("JSON");
+            assert_eq!(shown, Value::Object(all));
+        }
+        let openai = json!({ "input_tokens": 1, "output_tokens": 2, "total_tokens": 3 });
+        for report in [openai, json!({ "image_count": 1 }), json!({ "totalTokenCount": "many" }), json!([1])] {
+            assert_eq!(with_known_counts(&report.to_string()), report.to_string(), "nothing can be told");
+        }
     }
 
     #[test]
