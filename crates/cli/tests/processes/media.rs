@@ -9,6 +9,8 @@ use crate::process::HANG;
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -169,19 +171,27 @@ pub async fn killed_while_an_upload_passes() {
         house.key,
         start.len() + recording.len() + end.len()
     );
+    // It is read all the time: whoever writes waits for that once the system's buffers are full.
+    let came = Arc::new(AtomicUsize::new(0));
+    let counted = came.clone();
+    let provider = tokio::spawn(async move {
+        let (mut provider, _) = listener.accept().await.expect("the gateway");
+        let mut piece = vec![0; 64 << 10];
+        // What was under way when the gateway died may still come; then it breaks off.
+        while let Ok(count @ 1..) = provider.read(&mut piece).await {
+            counted.fetch_add(count, Ordering::Relaxed);
+        }
+    });
     client.write_all(head.as_bytes()).await.expect("sent");
     client.write_all(&recording).await.expect("sent");
-    let (mut provider, _) = listener.accept().await.expect("the gateway");
-    let (mut piece, mut came) = (vec![0; 64 << 10], 0);
-    while came < recording.len() / 2 {
-        came += provider.read(&mut piece).await.expect("a part");
+    while came.load(Ordering::Relaxed) < recording.len() / 2 {
+        assert!(!provider.is_finished(), "the gateway broke off");
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!((nameless(&house), names(&house)), (0, before.clone()), "nothing of it is put down");
     killed(&mut house).await;
-    // What was under way may still come; then it breaks off.
-    while let Ok(count @ 1..) = provider.read(&mut piece).await {
-        came += count;
-    }
+    provider.await.expect("a provider");
+    let came = came.load(Ordering::Relaxed);
     assert!(came < recording.len(), "the end was withheld");
     let mut rest = Vec::new();
     let _ = client.read_to_end(&mut rest).await;
