@@ -174,7 +174,8 @@ pub async fn killed_while_an_upload_passes() {
     // It is read all the time: whoever writes waits for that once the system's buffers are full.
     let came = Arc::new(AtomicUsize::new(0));
     let counted = came.clone();
-    let provider = tokio::spawn(async move {
+    let mut provider = JoinSet::new();
+    provider.spawn(async move {
         let (mut provider, _) = listener.accept().await.expect("the gateway");
         let mut piece = vec![0; 64 << 10];
         // What was under way when the gateway died may still come; then it breaks off.
@@ -185,12 +186,12 @@ pub async fn killed_while_an_upload_passes() {
     client.write_all(head.as_bytes()).await.expect("sent");
     client.write_all(&recording).await.expect("sent");
     while came.load(Ordering::Relaxed) < recording.len() / 2 {
-        assert!(!provider.is_finished(), "the gateway broke off");
+        assert!(provider.try_join_next().is_none(), "the gateway broke off");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!((nameless(&house), names(&house)), (0, before.clone()), "nothing of it is put down");
     killed(&mut house).await;
-    provider.await.expect("a provider");
+    provider.join_all().await;
     let came = came.load(Ordering::Relaxed);
     assert!(came < recording.len(), "the end was withheld");
     let mut rest = Vec::new();
