@@ -190,34 +190,82 @@ static NAMES: LazyLock<HashMap<String, Known>> = LazyLock::new(|| {
     costly.chain(foreign).collect()
 });
 
+/// The most options of a request, those inside of others included.
+const MOST: usize = 1_000;
+/// The longest name of one.
+const LONGEST_NAME: usize = 128;
+/// The longest text that is read as JSON.
+const LONGEST_TEXT: usize = 16 << 10;
+
 /// What costs more has a price, and what a price goes by is said in its own field; or it is refused
 /// by its name.
 pub(super) fn check(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
-    members(&asked.others, "", rules)
+    Look { rules, left: MOST }.members(&asked.others, "")
 }
 
-/// The members of an object and, at any depth, of those in them.
-fn members(object: &Map<String, Value>, within: &str, rules: &ImageRules) -> Result<(), Problem> {
-    for (name, value) in object {
-        let place = if within.is_empty() { name.clone() } else { format!("{within}.{name}") };
-        // A form spells what lies inside in brackets: `tools[0][type]`.
-        let mut parts = name.split(['.', '[', ']']).filter(|part| !part.is_empty());
-        // What is said of the outermost holds for all of it.
-        let top = place.split(['.', '[']).next().unwrap_or_default();
-        let meant = HARMLESS.contains(&name.as_str()) || rules.one_price.iter().any(|own| own == top);
-        if meant && own(top).is_none() {
-            continue;
+/// A look at all options. What it takes is bounded, because nobody has paid for it yet.
+struct Look<'r> {
+    rules: &'r ImageRules,
+    /// Options that there may still be.
+    left: usize,
+}
+
+impl Look<'_> {
+    /// The members of an object and, at any depth, of those in them.
+    fn members(&mut self, object: &Map<String, Value>, within: &str) -> Result<(), Problem> {
+        for (name, value) in object {
+            if name.len() > LONGEST_NAME {
+                return Err(unknown(name, &format!("its name is longer than {LONGEST_NAME} bytes")));
+            }
+            let place = if within.is_empty() { name.clone() } else { format!("{within}.{name}") };
+            self.count(&place)?;
+            // A form spells what lies inside in brackets: `tools[0][type]`.
+            let mut parts = name.split(['.', '[', ']']).filter(|part| !part.is_empty());
+            // What is said of the outermost holds for all of it.
+            let top = place.split(['.', '[']).next().unwrap_or_default();
+            let meant = HARMLESS.contains(&name.as_str()) || self.rules.one_price.iter().any(|own| own == top);
+            if meant && own(top).is_none() {
+                continue;
+            }
+            if fold(name).is_empty() {
+                return Err(unknown(&place, "it has no name"));
+            }
+            parts.try_for_each(|part| {
+                let costs = costly(part, value) && !self.rules.prices(&place, value);
+                member(&place, part, costs, self.rules)
+            })?;
+            self.inside(value, &place)?;
         }
-        if fold(name).is_empty() {
-            return Err(unknown(&place, "it has no name"));
-        }
-        parts.try_for_each(|part| {
-            let costs = costly(part, value) && !rules.prices(&place, value);
-            member(&place, part, costs, rules)
-        })?;
-        inside(value, &place, rules)?;
+        Ok(())
     }
-    Ok(())
+
+    fn count(&mut self, place: &str) -> Result<(), Problem> {
+        let many = || unknown(place, &format!("there are more than {MOST} options before it"));
+        self.left = self.left.checked_sub(1).ok_or_else(many)?;
+        Ok(())
+    }
+
+    fn inside(&mut self, value: &Value, place: &str) -> Result<(), Problem> {
+        match value {
+            Value::Object(object) => self.members(object, place),
+            Value::Array(list) => list.iter().try_for_each(|one| {
+                self.count(place)?;
+                self.inside(one, place)
+            }),
+            // An object may be written as a text, as it is in forms.
+            Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
+                if text.len() > LONGEST_TEXT {
+                    let most = LONGEST_TEXT >> 10;
+                    return Err(unknown(place, &format!("a text that begins as JSON has at most {most} KiB")));
+                }
+                match serde_json::from_str(text) {
+                    Ok(Value::String(_)) | Err(_) => Ok(()),
+                    Ok(value) => self.inside(&value, place),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 fn member(place: &str, name: &str, costs: bool, rules: &ImageRules) -> Result<(), Problem> {
@@ -232,19 +280,6 @@ fn member(place: &str, name: &str, costs: bool, rules: &ImageRules) -> Result<()
         Some(instead) if !rules.tiers.iter().any(|(own, _)| own == place) => {
             Err(unknown(place, &format!("write {instead}")))
         }
-        _ => Ok(()),
-    }
-}
-
-fn inside(value: &Value, place: &str, rules: &ImageRules) -> Result<(), Problem> {
-    match value {
-        Value::Object(object) => members(object, place, rules),
-        Value::Array(list) => list.iter().try_for_each(|one| inside(one, place, rules)),
-        // An object may be written as a text, as it is in forms.
-        Value::String(text) if text.trim_start().starts_with(['{', '[']) => match serde_json::from_str(text) {
-            Ok(Value::String(_)) | Err(_) => Ok(()),
-            Ok(value) => inside(&value, place, rules),
-        },
         _ => Ok(()),
     }
 }
@@ -285,7 +320,7 @@ fn foreign(name: &str) -> Option<&'static str> {
 
 fn unknown(place: &str, instead: &str) -> Problem {
     let shown = tollgate_wire::cut(place, tollgate_wire::NAME);
-    Problem::new(Code::UnknownParameter, place, format!("`{shown}` is not taken for pictures: {instead}."))
+    Problem::new(Code::UnknownParameter, &shown, format!("`{shown}` is not taken for pictures: {instead}."))
 }
 
 /// A name as it is read by whoever is not strict: some take `ſ` for an `s`, and the sign of Kelvin
@@ -376,6 +411,26 @@ mod tests {
             "color_palette": [{"hex": "#fff", "ratio": "50%"}], "negative_prompt": "[size]",
         });
         assert!(plan(harmless, false).is_ok());
+    }
+
+    /// Nobody has paid for the look: what it takes, and what is said of it, is bounded.
+    #[test]
+    fn many_options_long_names_and_long_texts_are_refused_at_once() {
+        let many = |count: usize| (0..count).map(|at| (format!("k{at}"), json!(1))).collect::<Map<_, _>>();
+        let long = "z".repeat(2_000_000);
+        for (asked, why) in [
+            (json!({"metadata": many(1_000)}), "more than 1000 options"),
+            (json!({"metadata": vec![1; 1_000]}), "more than 1000 options"),
+            (json!({"metadata": json!(vec![1; 2_000]).to_string()}), "more than 1000 options"),
+            (json!({"metadata": {long.clone(): many(9)}}), "longer than 128 bytes"),
+            (json!({long: 1}), "longer than 128 bytes"),
+            (json!({"metadata": format!("[{}0]", "0,".repeat(100_000))}), "at most 16 KiB"),
+        ] {
+            let problem = plan(asked, false).expect_err("refused");
+            assert!(problem.message.contains(why) && problem.message.len() < 500, "{}", problem.message);
+            assert!(problem.param.is_some_and(|param| param.len() <= 256));
+        }
+        assert!(plan(json!({"metadata": many(900)}), false).is_ok());
     }
 
     #[test]
