@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use tokio::time::Instant;
 
 use self::old_holds::OldHolds;
 use super::books::leases::Since;
@@ -116,7 +115,7 @@ impl SqliteEngine {
             old: OldHolds::new(options.old_after, old),
             ends: IdMap::default(),
             refused: IdMap::default(),
-            watermark_at: Instant::now(),
+            watermark_at: None,
             #[cfg(feature = "testing")]
             wal: dir.join(format!("{FILE}-wal")),
         };

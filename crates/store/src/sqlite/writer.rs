@@ -57,7 +57,9 @@ pub(super) struct SqliteWriter {
     /// Calls that are in the books and not in the database, because it refused their hold or a part
     /// of it.
     pub refused: IdMap<CallId, RefusedCall>,
-    pub watermark_at: Instant,
+    /// When the mark was last moved. The first group moves it: a process that does not live for long
+    /// must not leave the same to be read by the next.
+    pub watermark_at: Option<Instant>,
     #[cfg(feature = "testing")]
     pub wal: std::path::PathBuf,
 }
@@ -211,7 +213,8 @@ impl SqliteWriter {
     }
 
     fn commit(&mut self, batch: &Batch, isolate: bool) -> rusqlite::Result<Committed> {
-        let moved = (self.watermark_at.elapsed() >= WATERMARK).then(|| self.old.look(&self.open, self.next_seq));
+        let due = self.watermark_at.is_none_or(|at| at.elapsed() >= WATERMARK);
+        let moved = due.then(|| self.old.look(&self.open, self.next_seq));
         let tx = self.conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let mut apply = Apply::new(&tx, &self.shared.known_prices, &self.ends, self.next_seq, self.bounds)?;
         let mut outcomes = Vec::with_capacity(batch.ops.len());
@@ -249,7 +252,7 @@ impl SqliteWriter {
         crate::testing::disk_is_full(&self.wal)?;
         tx.commit()?;
         if let Some(moved) = moved {
-            self.watermark_at = Instant::now();
+            self.watermark_at = Some(Instant::now());
             self.old.moved(moved);
         }
         Ok(Committed { outcomes, failed, refused, new_prices, holds, ends, next_seq })

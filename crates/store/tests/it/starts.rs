@@ -83,6 +83,29 @@ async fn a_start_reads_no_more_of_the_ledger_for_a_hold_that_stays_open() {
     copy.close().await;
 }
 
+/// A process that ends in its first second leaves no more to be read than it found: it lists what is
+/// old with its first group.
+#[tokio::test]
+async fn the_first_group_after_a_start_lists_what_is_old() {
+    const RECENT: u64 = 20;
+    let h = House::open_with("sqlite", Options { old_after: RECENT, ..options() }).await;
+    let c = h.customer(0, 1_000).await;
+    let new = NewTask { plan: "{}".into(), webhook_url: None, lease_ms: 60_000 };
+    h.store.begin_task(h.wish(&c, 300), new).await.expect("a task");
+    others_until(&h, &c, "the video is listed", |file| listed(file) == 1).await;
+    let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
+    file.execute_batch("DELETE FROM old_hold; UPDATE meta SET value = 0 WHERE name = 'oldest_open_seq'").expect("nothing");
+    let h = h.reopen().await;
+    assert_eq!((listed(&file), mark(&file)), (0, 0), "it has written nothing yet");
+    let call = h.held(&c, 1).await;
+    h.store.close(h.ending(&c, call, 0)).await.expect("closed");
+    let h = h.reopen().await;
+    assert_eq!(listed(&file), 1);
+    assert!(mark(&file) > i64::try_from(RECENT).expect("a few"), "{}", mark(&file));
+    assert_eq!(h.pots(&c).await, (0, 700, 0, 300), "the video goes on");
+    h.close().await;
+}
+
 /// Lets other calls come and go, free of charge, until the file says so.
 async fn others_until(h: &House, c: &Customer, what: &str, is: impl Fn(&rusqlite::Connection) -> bool) {
     let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
