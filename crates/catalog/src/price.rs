@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::video::plain;
 use crate::{BillingUnit, Face, Faces, Fraction, Line, Money, Quantities};
 
 /// The price of one call. Built once per catalog snapshot and shared; the ledger keeps it by its
@@ -141,6 +142,12 @@ impl Price {
         }
         self.id.copy_from_slice(&hash.finalize()[..16]);
         self
+    }
+
+    /// Whether its tier goes by this parameter of a request.
+    pub fn goes_by(&self, parameter: &str) -> bool {
+        let paths = self.when.iter().filter_map(|condition| condition["path"].as_str());
+        paths.into_iter().any(|path| plain(path) == parameter)
     }
 
     /// A hash of the whole content: two prices with one id charge the same and say the same.

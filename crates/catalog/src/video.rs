@@ -42,6 +42,6 @@ impl Book {
 }
 
 /// `metadata.mode` and `mode` are the same parameter.
-fn plain(path: &str) -> &str {
+pub(crate) fn plain(path: &str) -> &str {
     path.strip_prefix("metadata.").unwrap_or(path)
 }

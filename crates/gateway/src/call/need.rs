@@ -22,6 +22,10 @@ pub trait Priced: Send + Sync {
     fn fits(&self, _: &Fetcher, _: &Serving, _: &Model) -> Result<(), Refusal> {
         Ok(())
     }
+    /// Whether it can be sold at the price that was found for it.
+    fn sold_at(&self, _: &Price) -> Result<(), Refusal> {
+        Ok(())
+    }
     /// Fields of the request that a provider of the model does not get, though it takes the call.
     fn drops(&self, _: &Fetcher, _: &Serving, _: &Model) -> Dropped {
         Dropped::default()

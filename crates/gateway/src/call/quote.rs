@@ -142,6 +142,7 @@ pub fn quote(terms: Terms<'_>, model: &Model, work: &(impl Priced + ?Sized)) -> 
     };
     let bound = model.bound(&facts, |price| need.bound(price)).map_err(|why| refuse_unpriced(model, &need, why))?;
     let ChargeBound { amount, price, most, candidates } = bound;
+    work.sold_at(&price)?;
     Ok(Quote { amount, price, most, settled: candidates == 1, need, at, topped_up, attributes })
 }
 

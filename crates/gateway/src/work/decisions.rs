@@ -1,6 +1,7 @@
 //! Decisions as work: a model reads something once and answers questions about it with
 //! probabilities. Client and provider may each speak either of two formats.
 
+use super::priced_fields::priced_is_sent;
 use super::texts;
 use crate::call::{Begun, Call, HELD, Meter, Need, Priced, WholeAnswer, Work};
 use crate::door::bodies::BodyShare;
@@ -46,7 +47,7 @@ impl DecisionCall {
         for route in &model.routes {
             let Some(provider) = serving.providers.get(&route.provider) else { continue };
             let Some(decides) = &provider.kind.decides else { continue };
-            let unsaid = || texts::priced_is_sent(model, &self.asked.unsaid(decides.form)?);
+            let unsaid = || priced_is_sent(model, &self.asked.unsaid(decides.form)?);
             match self.asked.fits(decides.form).and_then(|()| unsaid()) {
                 Ok(()) => return Ok(()),
                 Err(problem) => first = first.or(Some(problem)),
@@ -147,7 +148,7 @@ impl Work for DecisionCall {
         self.asked.fits(decides.form).map_err(Fault::refusal)?;
         let body = self.asked.body(decides.form, &route.upstream_model).map_err(Fault::refusal)?;
         call.dropped = self.asked.unsaid(decides.form).map_err(Fault::refusal)?;
-        texts::priced_is_sent(&call.model, &call.dropped).map_err(Fault::refusal)?;
+        priced_is_sent(&call.model, &call.dropped).map_err(Fault::refusal)?;
         let request = decides.request(provider, &call.id.to_string(), body, &self.files);
         let request = request.ok_or_else(texts::unable)?;
         let reply = texts::ask(call, provider, request, |reply| decides.fault(reply)).await;

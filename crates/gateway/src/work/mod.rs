@@ -10,6 +10,7 @@ pub mod given;
 pub mod image;
 pub mod long_replies;
 pub mod music;
+mod priced_fields;
 pub mod realtime;
 pub mod rerank;
 pub mod run_files;

@@ -1,6 +1,7 @@
 //! Rerank as work: documents are put into order by how well they answer a question. Sold by tokens,
 //! or by the call, where each hundred documents are one.
 
+use super::priced_fields::priced_is_sent;
 use super::texts;
 use crate::call::{Begun, Call, HELD, Meter, Need, Priced, WholeAnswer, Work};
 use crate::fetcher::Fetcher;
@@ -29,7 +30,7 @@ impl RerankCall {
             let maker = serving.providers.get(&route.provider).and_then(|provider| provider.kind.rerank);
             let Some(maker) = maker.filter(|_| model.tier_parameters().next().is_some()) else { return Ok(()) };
             let sent = maker.body(&self.0, &route.upstream_model);
-            match sent.and_then(|sent| texts::priced_is_sent(model, &sent.dropped)) {
+            match sent.and_then(|sent| priced_is_sent(model, &sent.dropped)) {
                 Ok(()) => return Ok(()),
                 Err(problem) => first = first.or(Some(problem)),
             }
@@ -112,7 +113,7 @@ impl Work for RerankCall {
         let maker = provider.kind.rerank.ok_or_else(texts::unable)?;
         let sent = maker.body(&self.0, &route.upstream_model).map_err(Fault::refusal)?;
         call.dropped = sent.dropped;
-        texts::priced_is_sent(&call.model, &call.dropped).map_err(Fault::refusal)?;
+        priced_is_sent(&call.model, &call.dropped).map_err(Fault::refusal)?;
         let id = call.id.to_string();
         let request = maker.request(provider, &id, sent.body).ok_or_else(texts::unable)?;
         let reply = texts::ask(call, provider, request, |reply| maker.fault(reply)).await?;

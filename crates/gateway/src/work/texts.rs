@@ -9,7 +9,6 @@ use tollgate_media::TextTally;
 use tollgate_store::Counters;
 use tollgate_upstream::{Blame, Fault, Outgoing, Provider, ReplyBody, WholeReply, is_encoded};
 use tollgate_wire::error::Code;
-use tollgate_wire::{Dropped, Problem};
 
 const DEPENDS_ON: &[(Face, &str)] = &[(Face::Input, "tokens as the provider counts them")];
 
@@ -55,16 +54,6 @@ pub fn meter(
         None if !reports => Meter::Counted(counted),
         None => Meter::Known { used: counted, estimated: true, raw_usage: raw_usage.map(str::to_owned) },
     }
-}
-
-/// What a price of the model goes by is not left out on the way: it would be charged for, or not,
-/// and not be had.
-pub fn priced_is_sent(model: &Model, dropped: &Dropped) -> Result<(), Problem> {
-    let lost = model.tier_parameters().find(|(name, _)| dropped.fields().iter().any(|field| field == name));
-    lost.map_or(Ok(()), |(name, _)| {
-        let text = format!("`{name}`: the price goes by it, and the provider of this model has nothing like it.");
-        Err(Problem::unsupported(name, text))
-    })
 }
 
 /// Sends a request and waits for a reply of status 200.

@@ -198,9 +198,11 @@ const LONGEST_NAME: usize = 128;
 const LONGEST_TEXT: usize = 16 << 10;
 
 /// What costs more has a price, and what a price goes by is said in its own field; or it is refused
-/// by its name.
-pub(super) fn check(asked: &ImageRequest, rules: &ImageRules) -> Result<(), Problem> {
-    Look { rules, left: MOST }.members(&asked.others, "")
+/// by its name. Gives the options that cost more and have a tier.
+pub(super) fn check(asked: &ImageRequest, rules: &ImageRules) -> Result<Vec<String>, Problem> {
+    let mut look = Look { rules, left: MOST, charged_extra: Vec::new() };
+    look.members(&asked.others, "")?;
+    Ok(look.charged_extra)
 }
 
 /// A look at all options. What it takes is bounded, because nobody has paid for it yet.
@@ -208,6 +210,7 @@ struct Look<'r> {
     rules: &'r ImageRules,
     /// Options that there may still be.
     left: usize,
+    charged_extra: Vec<String>,
 }
 
 impl Look<'_> {
@@ -231,8 +234,12 @@ impl Look<'_> {
                 return Err(unknown(&place, "it has no name"));
             }
             parts.try_for_each(|part| {
-                let costs = costly(part, value) && !self.rules.prices(&place, value);
-                member(&place, part, costs, self.rules)
+                let costly = costly(part, value);
+                let priced = costly && self.rules.prices(&place, value);
+                if priced {
+                    self.charged_extra.push(place.clone());
+                }
+                member(&place, part, costly && !priced, self.rules)
             })?;
             self.inside(value, &place)?;
         }

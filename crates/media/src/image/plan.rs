@@ -55,6 +55,8 @@ pub struct ImagePlan {
     pub quality: Option<String>,
     pub format: PictureFormat,
     pub partials: u64,
+    /// Options that cost more at the provider: the tier that is taken must go by each.
+    pub charged_extra: Vec<String>,
 }
 
 /// Facts of every request that a price can go by; besides, it can go by parameters that providers
@@ -73,7 +75,7 @@ impl ImagePlan {
             return Err(Problem::wrong("prompt", &format!("at most {} characters long for this model", rules.prompt)));
         }
         sources(&asked, rules)?;
-        options::check(&asked, rules)?;
+        let charged_extra = options::check(&asked, rules)?;
         as_priced(&mut asked, rules);
         let shape = shape(&asked, rules)?;
         let quality = quality(&asked, rules)?;
@@ -90,7 +92,7 @@ impl ImagePlan {
             let text = "Previews are not on sale for this model, or `stream` is not true.";
             return Err(Problem::new(Code::UnsupportedValue, "partial_images", text));
         }
-        Ok(ImagePlan { asked, n, shape, quality, format, partials })
+        Ok(ImagePlan { asked, n, shape, quality, format, partials, charged_extra })
     }
 
     /// The effective value of a parameter, which tiers go by.

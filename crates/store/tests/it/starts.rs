@@ -94,7 +94,8 @@ async fn the_first_group_after_a_start_lists_what_is_old() {
     h.store.begin_task(h.wish(&c, 300), new).await.expect("a task");
     others_until(&h, &c, "the video is listed", |file| listed(file) == 1).await;
     let file = rusqlite::Connection::open(h.place.data_dir.join("tollgate.db")).expect("the file");
-    file.execute_batch("DELETE FROM old_hold; UPDATE meta SET value = 0 WHERE name = 'oldest_open_seq'").expect("nothing");
+    file.execute_batch("DELETE FROM old_hold; UPDATE meta SET value = 0 WHERE name = 'oldest_open_seq'")
+        .expect("nothing");
     let h = h.reopen().await;
     assert_eq!((listed(&file), mark(&file)), (0, 0), "it has written nothing yet");
     let call = h.held(&c, 1).await;

@@ -2,7 +2,8 @@
 //! over it.
 
 use super::Conversation;
-use super::target::{BETA, priced_is_sent};
+use super::target::BETA;
+use crate::work::priced_fields::priced_is_sent;
 use bytes::Bytes;
 use tollgate_catalog::Model;
 use tollgate_upstream::Provider;

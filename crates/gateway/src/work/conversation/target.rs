@@ -4,9 +4,10 @@ use super::{Conversation, quirks};
 use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
+use crate::work::priced_fields::priced_is_sent;
 use bytes::Bytes;
 use std::sync::{Arc, PoisonError};
-use tollgate_catalog::{Condition, Model, Route};
+use tollgate_catalog::{Model, Route};
 use tollgate_dialects::responses::without_storing;
 use tollgate_dialects::{
     CheckedRequest, Dropped, Hosted, ModelRules, SealNeeds, Sent, Target, ToolNames, hosted_names, limit_uses,
@@ -188,32 +189,6 @@ impl Conversation {
 fn limited(request: &CheckedRequest, model: &Model, dialect: Dialect, body: Bytes) -> Bytes {
     let runs = !request.reads.hosted.is_empty();
     if runs { limit_uses(dialect, body, model.chat.tool_uses) } else { body }
-}
-
-/// What a price of the model goes by is not left out on the way: it would be charged for and not be
-/// had, or the other way round.
-pub(super) fn priced_is_sent(model: &Model, dropped: &Dropped) -> Result<(), Problem> {
-    let conditions = model.books().flat_map(|book| &book.tiers).flat_map(|tier| &tier.when);
-    let lost = conditions.filter_map(|one| match one {
-        Condition::Attribute { path, .. } if path == Condition::THINKING => {
-            dropped.fields().iter().find(|name| is_about_thinking(name))
-        }
-        Condition::Attribute { path, .. } => dropped.fields().iter().find(|name| *name == path),
-        _ => None,
-    });
-    lost.map(|name| {
-        let message =
-            format!("`{name}`: the price goes by it, and the provider of this model has nothing like this value.");
-        Err(Problem { code: Code::UnsupportedValue, param: Some(name.to_owned()), message })
-    })
-    .next()
-    .unwrap_or(Ok(()))
-}
-
-/// Whether to think at all was left out, not only how thoughts are shown.
-fn is_about_thinking(dropped: &str) -> bool {
-    let words = ["reasoning", "reasoning_effort", "reasoning.effort", "thinking", "enable_thinking"];
-    words.contains(&dropped) || dropped.starts_with("thinking.") || dropped.ends_with("thinkingConfig")
 }
 
 fn thinks(model: &Model) -> bool {

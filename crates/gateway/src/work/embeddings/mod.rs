@@ -7,6 +7,7 @@ mod pass;
 mod send;
 
 use super::long_replies::LongReplies;
+use super::priced_fields::priced_is_sent;
 use super::texts;
 use crate::call::{Call, Meter, Need, Priced, StoredPieces, Work};
 use crate::door::spool::SpoolDisk;
@@ -43,7 +44,7 @@ impl Embedding {
         for route in &model.routes {
             let Some(provider) = serving.providers.get(&route.provider) else { continue };
             let Some(maker) = provider.kind.embeddings else { continue };
-            match maker.takes(&self.0).and_then(|()| self.priced_is_sent(maker, model, route)) {
+            match maker.takes(&self.0).and_then(|()| self.sends_priced(maker, model, route)) {
                 Ok(()) => return Ok(()),
                 Err(problem) => first = first.or(Some(problem)),
             }
@@ -52,11 +53,11 @@ impl Embedding {
     }
 
     /// Nothing is read for a model whose price goes by nothing of the request.
-    fn priced_is_sent(&self, maker: &dyn Embeddings, model: &Model, route: &Route) -> Result<(), Problem> {
+    fn sends_priced(&self, maker: &dyn Embeddings, model: &Model, route: &Route) -> Result<(), Problem> {
         if model.tier_parameters().next().is_none() {
             return Ok(());
         }
-        texts::priced_is_sent(model, &self.sent(maker, model, route)?.dropped)
+        priced_is_sent(model, &self.sent(maker, model, route)?.dropped)
     }
 
     /// What a provider would be sent, were it all at once.

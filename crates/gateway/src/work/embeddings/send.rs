@@ -4,6 +4,7 @@ use super::pass::VectorRewrite;
 use super::{Embedding, EmbeddingCall};
 use crate::call::{Begun, Call, HELD, Meter, Passed, WholeAnswer, note};
 use crate::door::spool::SpoolDisk;
+use crate::work::priced_fields::priced_is_sent;
 use crate::work::spooled_answer::SpooledAnswer;
 use crate::work::texts;
 use bytes::Bytes;
@@ -70,7 +71,7 @@ impl Way<'_> {
             true => call.dropped = sent.dropped,
             false => call.dropped.extend(&sent.dropped),
         }
-        texts::priced_is_sent(&call.model, &call.dropped).map_err(Fault::refusal)?;
+        priced_is_sent(&call.model, &call.dropped).map_err(Fault::refusal)?;
         let id = call.id.to_string();
         let request = self.maker.request(self.provider, model, &id, sent.body).ok_or_else(texts::unable)?;
         texts::ask(call, self.provider, request, |reply| self.maker.fault(reply)).await

@@ -5,8 +5,9 @@ use crate::fetcher::Fetcher;
 use crate::refusal::Refusal;
 use crate::sale::Serving;
 use crate::sale::pictures::ENDPOINT_TYPE;
+use crate::work::priced_fields::priced_is_sent;
 use std::borrow::Cow;
-use tollgate_catalog::{Face, ImageTable, Model, Route};
+use tollgate_catalog::{Face, ImageTable, Model, Price, Route};
 use tollgate_media::image::{ImagePlan, ImageRequest, ImageRules, PictureFormat, predicted_name};
 use tollgate_store::Counters;
 use tollgate_upstream::video::Asking;
@@ -70,12 +71,9 @@ pub(super) fn asked_as_priced(
     if job.plan.asked.images.len() as u64 > limits.sources {
         return Err(Problem::wrong("image", &format!("at most {} images at the model's provider", limits.sources)));
     }
-    let dropped = maker.drops(provider, job);
-    let Some((field, _)) = model.tier_parameters().find(|(name, _)| dropped.iter().any(|field| field == name)) else {
-        return Ok(());
-    };
-    let text = format!("The model's provider takes no `{field}`; leave it out.");
-    Err(Problem::new(Code::UnsupportedValue, field, text))
+    let mut dropped = Dropped::default();
+    maker.drops(provider, job).iter().for_each(|field| dropped.add(field));
+    priced_is_sent(model, &dropped)
 }
 
 /// What a route would be asked.
@@ -125,6 +123,18 @@ impl Priced for ImageAsk {
             depends_on: &[(Face::PerCall, "how many of the pictures come out well")],
             ..Need::default()
         })
+    }
+
+    /// What costs more at the provider is in the price, whatever else the request asks for: the
+    /// first tier that applies may go by something else.
+    fn sold_at(&self, price: &Price) -> Result<(), Refusal> {
+        let Some(option) = self.plan()?.charged_extra.iter().find(|option| !price.goes_by(option)) else {
+            return Ok(());
+        };
+        let text = format!(
+            "`{option}` is charged extra by the provider and has no price for this model beside the rest of the request."
+        );
+        Err(Refusal::about(Code::UnsupportedValue, option, text))
     }
 
     fn drops(&self, _: &Fetcher, serving: &Serving, model: &Model) -> Dropped {

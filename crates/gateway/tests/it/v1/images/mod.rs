@@ -66,6 +66,10 @@ price = { per_call = 160_000 }
 name = "wide"
 when = [{ dim = "request_attr", path = "size", equals = "1536x1024" }]
 price = { per_call = 60_000 }
+[[model."tiered-pictures".tier]]
+name = "moving"
+when = [{ dim = "request_attr", path = "output_format", equals = "gif" }]
+price = { per_call = 90_000 }
 
 [model."minimax-tiered"]
 type = "image"

@@ -93,6 +93,32 @@ async fn what_the_price_does_not_know_is_not_sold_at_the_base_price() {
     assert_eq!(house.sim.received().len(), sent, "nothing was sent");
 }
 
+/// The first tier that applies is taken. Where it does not go by an option that costs more at the
+/// provider, that option would be had for nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_option_that_costs_more_is_not_sold_beside_a_tier_that_does_not_know_it() {
+    let house = house().await;
+    let moving = json!({ "output_format": "GIF" });
+    let (_, row) = made(&house, "tiered-pictures", "a cat", moving.clone()).await;
+    assert_eq!(row.charge.nano(), 90_000_000);
+    assert_eq!(house.sim.received().pop().expect("sent").json()["output_format"], "gif");
+    let sent = house.sim.received().len();
+    for more in [json!({ "quality": "high" }), json!({ "size": "1536x1024" })] {
+        let (_, row) = made(&house, "tiered-pictures", "a cat", more.clone()).await;
+        assert!([160_000_000, 60_000_000].contains(&row.charge.nano()), "{more} alone");
+        let mut both = moving.clone();
+        both.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        let (status, error) =
+            crate::house::error_of(make(&house, "tiered-pictures", "a cat", both.clone()).await).await;
+        assert_eq!((status, &error["param"]), (400, &json!("output_format")), "{both}: {error}");
+        let url = house.url("/v1/quote?endpoint=/v1/images/generations");
+        let body = asked("tiered-pictures", "a cat", &both);
+        let reply = house.http.post(url).bearer_auth(&house.key).json(&body).send().await.expect("a reply");
+        assert_eq!(reply.status(), 400, "a quote says so too");
+    }
+    assert_eq!(house.sim.received().len(), sent + 2, "only what has a price was sent");
+}
+
 /// What is asked of the provider is what is priced: one that takes no quality sells none.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quality_that_the_provider_does_not_take_is_neither_sold_nor_said() {
