@@ -57,8 +57,8 @@ pub(super) struct SqliteWriter {
     /// Calls that are in the books and not in the database, because it refused their hold or a part
     /// of it.
     pub refused: IdMap<CallId, RefusedCall>,
-    /// When the mark was last moved. The first group moves it: a process that does not live for long
-    /// must not leave the same to be read by the next.
+    /// When the mark was last moved. The first group moves it: a process that does not live for
+    /// long must not leave the same to be read by the next.
     pub watermark_at: Option<Instant>,
     #[cfg(feature = "testing")]
     pub wal: std::path::PathBuf,

@@ -83,8 +83,8 @@ async fn a_start_reads_no_more_of_the_ledger_for_a_hold_that_stays_open() {
     copy.close().await;
 }
 
-/// A process that ends in its first second leaves no more to be read than it found: it lists what is
-/// old with its first group.
+/// A process that ends in its first second leaves no more to be read than it found: it lists what
+/// is old with its first group.
 #[tokio::test]
 async fn the_first_group_after_a_start_lists_what_is_old() {
     const RECENT: u64 = 20;
