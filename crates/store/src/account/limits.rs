@@ -101,6 +101,15 @@ impl Used {
     /// One that lies ahead by more than clocks may differ was counted by a clock that was wrong: it
     /// is this one.
     pub fn at(self, at: i64) -> Self {
+        // Nearly always: what was counted up to this day is in this day's month, too.
+        if self.day_number == day_of(at) && self.month_number != 0 {
+            return self;
+        }
+        self.turned(at)
+    }
+
+    /// The same for any day.
+    fn turned(self, at: i64) -> Self {
         let (day, month) = (day_of(at), month_of(at));
         let latest = at.saturating_add(BOUND_MS);
         let mut used = self;
@@ -385,6 +394,20 @@ mod tests {
         used.add(DAY_MS * 100, 10);
         used.add(DAY_MS * 100 - BOUND_MS, 5);
         assert_eq!((used.day_number, used.day.nano()), (100, 15));
+    }
+
+    proptest::proptest! {
+        /// Whatever clocks said before: a day that is the same has the same month.
+        #[test]
+        fn the_same_day_needs_no_look_at_the_month(times in proptest::collection::vec((0..40_000_i64, 0..DAY_MS, 1..9_i64), 1..20)) {
+            let mut used = Used::default();
+            for (day, moment, amount) in times {
+                for at in [day * DAY_MS + moment, day * DAY_MS + moment + BOUND_MS / 2] {
+                    proptest::prop_assert_eq!(used.at(at), used.turned(at));
+                    used.add(at, amount);
+                }
+            }
+        }
     }
 
     #[test]

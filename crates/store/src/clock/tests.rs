@@ -188,3 +188,27 @@ fn an_operator_confirms_a_clock() {
     clock.accept();
     assert_eq!(clock.now(), hands.truth() + 3 * HOUR);
 }
+
+proptest::proptest! {
+    /// The short way through a look leaves the clock as the long one does, and is not taken where
+    /// it would not.
+    #[test]
+    fn the_short_way_of_a_look_is_the_long_one(steps in proptest::collection::vec((0..3 * HOUR, -3..=3_i64, 0..4_u8), 1..40)) {
+        let confirm = 6 * HOUR;
+        let saved = Saved { now: START, sure: START, ran: 0 };
+        let mut short = State::start(START, 0, confirm, saved);
+        let mut long = short;
+        let mut steady = 0;
+        proptest::prop_assert!(short.follows(START, 0), "a clock that agrees");
+        long.look(START, 0, confirm);
+        for (run, ahead, scale) in steps {
+            steady += run;
+            let wall = START + steady + ahead * [0, 1_000, HOUR / 2, DAY][usize::from(scale)];
+            long.look(wall, steady, confirm);
+            if !short.follows(wall, steady) {
+                short.look(wall, steady, confirm);
+            }
+            proptest::prop_assert_eq!(format!("{:?}", short), format!("{:?}", long));
+        }
+    }
+}
