@@ -13,6 +13,7 @@ pub(super) mod pace;
 pub(super) mod records;
 pub(super) mod refused;
 pub(super) mod row_hashes;
+pub(super) mod row_statement;
 #[cfg(feature = "testing")]
 pub(crate) mod stepping;
 pub(super) mod whole;

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use rusqlite::types::Null;
-use rusqlite::{CachedStatement, Connection, ToSql, params};
+use rusqlite::{CachedStatement, Connection, params};
 
 use crate::account::limits::Used;
 use crate::account::lots::{self, CreditKey};
@@ -18,9 +17,10 @@ use crate::ids::{AccountId, CallId, IdMap, KeyId};
 use crate::ledger::chain::{ChainLink, Content, Hash};
 use crate::ledger::{self, EntryKind, Pots, op_id};
 use crate::sqlite::payments::MoneyDone;
-use crate::sqlite::writer::entries::ENTRY;
+use crate::sqlite::writer::entries::{ENTRY, ENTRY_COLUMNS};
 use crate::sqlite::writer::ops::{CloseOp, CreditDone, HoldOp, Op, RefusalOp};
 use crate::sqlite::writer::row_hashes::RowHashes;
+use crate::sqlite::writer::row_statement::{RowStatement, RowValue};
 use crate::sqlite::writer::whole::WholeCalls;
 use crate::sums::SummedUntil;
 use crate::sums::pending::PendingSums;
@@ -76,8 +76,8 @@ pub(in crate::sqlite) struct Apply<'a> {
     pub(in crate::sqlite) conn: &'a Connection,
     known: &'a KnownPrices,
     /// The statements of every call, looked up once per group.
-    pub(in crate::sqlite) entry: CachedStatement<'a>,
-    usage: CachedStatement<'a>,
+    pub(in crate::sqlite) entry: RowStatement<'a, ENTRY_COLUMNS>,
+    usage: RowStatement<'a, { USAGE_COLUMNS + Counter::COUNT }>,
     next_seq: i64,
     /// Calls that begin and end in this group.
     pub whole: WholeCalls<'a>,
@@ -114,8 +114,8 @@ impl<'a> Apply<'a> {
         Ok(Self {
             conn,
             known,
-            entry: conn.prepare_cached(ENTRY)?,
-            usage: conn.prepare_cached(&INSERT_USAGE)?,
+            entry: RowStatement::new(conn.prepare_cached(ENTRY)?),
+            usage: RowStatement::new(conn.prepare_cached(&INSERT_USAGE)?),
             next_seq,
             whole: WholeCalls::default(),
             hashes: RowHashes::default(),
@@ -219,28 +219,36 @@ impl<'a> Apply<'a> {
     }
 
     pub fn flush(&mut self) -> rusqlite::Result<()> {
-        let mut statement = self.statement(ACCOUNT)?;
+        let mut statement = RowStatement::new(self.statement(ACCOUNT)?);
         for (id, d) in self.accounts.drain() {
             let [day, day_used, month, month_used] = used_columns(d.used);
-            statement.execute(params![
-                id.0,
-                d.available.trial,
-                d.available.paid,
-                d.held.trial,
-                d.held.paid,
-                day,
-                day_used,
-                month,
-                month_used,
-                d.end.map(|end| end.number),
-                d.end.map(|end| end.hash),
-                d.last_at,
+            statement.write(&[
+                (&id.0).into(),
+                d.available.trial.into(),
+                d.available.paid.into(),
+                d.held.trial.into(),
+                d.held.paid.into(),
+                day.into(),
+                day_used.into(),
+                month.into(),
+                month_used.into(),
+                d.end.map(|end| end.number).into(),
+                d.end.as_ref().map(|end| &end.hash).into(),
+                d.last_at.into(),
             ])?;
         }
-        let mut statement = self.statement(KEY)?;
+        let mut statement = RowStatement::new(self.statement(KEY)?);
         for (id, d) in self.keys.drain() {
             let [day, day_used, month, month_used] = used_columns(d.used);
-            statement.execute(params![id.0, d.spent, d.held, day, day_used, month, month_used])?;
+            statement.write(&[
+                (&id.0).into(),
+                d.spent.into(),
+                d.held.into(),
+                day.into(),
+                day_used.into(),
+                month.into(),
+                month_used.into(),
+            ])?;
         }
         self.flush_lots()?;
         self.flush_sums()
@@ -394,39 +402,39 @@ impl<'a> Apply<'a> {
 
     fn usage(&mut self, u: &UsageInsert<'_>, hash: &Hash) -> rusqlite::Result<()> {
         let facts = u.facts();
-        let columns: [&dyn ToSql; USAGE_COLUMNS] = [
-            &u.account.0,
-            &u.call.0,
-            &u.key.0,
-            &facts.at,
-            &facts.ended_at,
-            &facts.endpoint,
-            &facts.model,
-            &facts.provider,
-            &facts.upstream_model,
-            &facts.ending,
-            &facts.reason,
-            &facts.status,
-            &facts.estimated,
-            &u.hold,
-            &u.charge,
-            &u.write_off,
-            &u.price_id,
-            &facts.raw_usage,
-            &facts.attempts,
-            &facts.first_byte_ms,
-            &facts.tier,
-            &facts.dropped,
-            hash,
-            &facts.tools,
-            &facts.cost,
+        let columns: [RowValue<'_>; USAGE_COLUMNS] = [
+            facts.account.into(),
+            facts.call.into(),
+            (&u.key.0).into(),
+            facts.at.into(),
+            facts.ended_at.into(),
+            facts.endpoint.into(),
+            facts.model.into(),
+            facts.provider.into(),
+            facts.upstream_model.into(),
+            facts.ending.into(),
+            facts.reason.into(),
+            facts.status.into(),
+            facts.estimated.into(),
+            u.hold.into(),
+            u.charge.into(),
+            u.write_off.into(),
+            u.price_id.into(),
+            facts.raw_usage.into(),
+            facts.attempts.into(),
+            facts.first_byte_ms.into(),
+            facts.tier.into(),
+            facts.dropped.into(),
+            hash.into(),
+            facts.tools.as_deref().into(),
+            facts.cost.into(),
         ];
-        let mut all: [&dyn ToSql; USAGE_COLUMNS + Counter::COUNT] = [&Null; USAGE_COLUMNS + Counter::COUNT];
+        let mut all = [RowValue::Null; USAGE_COLUMNS + Counter::COUNT];
         all[..USAGE_COLUMNS].copy_from_slice(&columns);
-        for (place, counter) in all[USAGE_COLUMNS..].iter_mut().zip(&facts.counters) {
-            *place = counter;
+        for (place, counter) in all[USAGE_COLUMNS..].iter_mut().zip(facts.counters) {
+            *place = counter.into();
         }
-        self.usage.execute(&all[..])?;
+        self.usage.write(&all)?;
         self.sum_row((u.account, u.call, u.key), &facts, (u.charge, u.write_off))
     }
 }

@@ -7,6 +7,7 @@ use crate::ids::AccountId;
 use crate::ledger::chain::{ChainLink, Content};
 use crate::sqlite::writer::apply::Apply;
 
+pub(in crate::sqlite) const ENTRY_COLUMNS: usize = 21;
 pub(in crate::sqlite) const ENTRY: &str = "INSERT INTO entry (seq, op_id, kind, account_id, key_id, trial, paid, take_trial, take_paid, at, \
      price_id, model, endpoint, expires_at, paid_only, reference, actor, reason, lots, link, hash) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
@@ -17,28 +18,28 @@ impl Apply<'_> {
         let e = Content { account: &account.0, ..*e };
         let end = e.after(&self.end_of(account)?);
         let seq = self.seq();
-        self.entry.execute(params![
-            seq,
-            e.op_id,
-            e.kind,
-            e.account,
-            e.key,
-            e.trial,
-            e.paid,
-            e.take_trial,
-            e.take_paid,
-            e.at,
-            e.price_id,
-            e.model,
-            e.endpoint,
-            e.expires_at,
-            e.paid_only,
-            e.reference,
-            e.actor,
-            e.reason,
-            e.lots,
-            end.number,
-            end.hash,
+        self.entry.write(&[
+            seq.into(),
+            e.op_id.into(),
+            e.kind.into(),
+            e.account.into(),
+            e.key.into(),
+            e.trial.into(),
+            e.paid.into(),
+            e.take_trial.into(),
+            e.take_paid.into(),
+            e.at.into(),
+            e.price_id.into(),
+            e.model.into(),
+            e.endpoint.into(),
+            e.expires_at.into(),
+            e.paid_only.into(),
+            e.reference.into(),
+            e.actor.into(),
+            e.reason.into(),
+            e.lots.into(),
+            end.number.into(),
+            (&end.hash).into(),
         ])?;
         self.ends.insert(account, end);
         let delta = self.accounts.entry(account).or_default();
