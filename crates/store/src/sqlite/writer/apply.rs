@@ -87,7 +87,7 @@ pub(in crate::sqlite) struct Apply<'a> {
     pub(in crate::sqlite) reply_bytes: u64,
     /// How many sums wait at most to be merged.
     pub(in crate::sqlite) sums_apart: u32,
-    /// Ends of hash chains: as earlier groups left them, and as this one has moved them on.
+    /// Ends of hash chains: as earlier groups left them, and as this one has flushed them.
     pub(in crate::sqlite) known_ends: &'a IdMap<AccountId, ChainLink>,
     pub ends: IdMap<AccountId, ChainLink>,
     pub(in crate::sqlite) accounts: IdMap<AccountId, AccountDelta>,
@@ -221,6 +221,7 @@ impl<'a> Apply<'a> {
     pub fn flush(&mut self) -> rusqlite::Result<()> {
         let mut statement = RowStatement::new(self.statement(ACCOUNT)?);
         for (id, d) in self.accounts.drain() {
+            self.ends.extend(d.end.map(|end| (id, end)));
             let [day, day_used, month, month_used] = used_columns(d.used);
             statement.write(&[
                 (&id.0).into(),

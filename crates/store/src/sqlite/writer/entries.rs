@@ -41,7 +41,6 @@ impl Apply<'_> {
             end.number.into(),
             (&end.hash).into(),
         ])?;
-        self.ends.insert(account, end);
         let delta = self.accounts.entry(account).or_default();
         (delta.end, delta.last_at) = (Some(end), Some(e.at));
         Ok(seq)
@@ -49,6 +48,9 @@ impl Apply<'_> {
 
     /// The last link of an account: of this group, of an earlier one, or as the database has it.
     fn end_of(&self, account: AccountId) -> rusqlite::Result<ChainLink> {
+        if let Some(end) = self.accounts.get(&account).and_then(|delta| delta.end) {
+            return Ok(end);
+        }
         if let Some(end) = self.ends.get(&account).or_else(|| self.known_ends.get(&account)) {
             return Ok(*end);
         }
