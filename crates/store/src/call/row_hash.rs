@@ -148,13 +148,12 @@ impl Decided<'_> {
 /// The reference of the entry that ends a call.
 pub(crate) fn reference(hash: &Hash) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(REFERENCE.len() + 2 * hash.len());
-    text.push_str(REFERENCE);
-    for byte in hash {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    let mut digits = [[0; 2]; size_of::<Hash>()];
+    for (two, byte) in digits.iter_mut().zip(hash) {
+        *two = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
     }
-    text
+    // Digits are text, so the default never is.
+    [REFERENCE, str::from_utf8(digits.as_flattened()).unwrap_or_default()].concat()
 }
 
 /// The hash that a reference carries.
