@@ -80,10 +80,11 @@ pub(crate) trait HashText {
     }
 
     /// Its length and then itself; all ones when there is nothing, which no length is.
+    #[inline]
     fn bytes(&mut self, bytes: Option<&[u8]>) {
-        let length = bytes.map_or(u32::MAX, |bytes| u32::try_from(bytes.len()).unwrap_or(u32::MAX - 1));
-        self.raw(&length.to_be_bytes());
-        self.raw(bytes.unwrap_or_default());
+        let Some(bytes) = bytes else { return self.raw(&u32::MAX.to_be_bytes()) };
+        self.raw(&u32::try_from(bytes.len()).unwrap_or(u32::MAX - 1).to_be_bytes());
+        self.raw(bytes);
     }
 }
 
@@ -124,6 +125,7 @@ impl Packed {
 }
 
 impl HashText for Packed {
+    #[inline]
     fn raw(&mut self, bytes: &[u8]) {
         if let Some(space) = self.buffer.get_mut(self.len..self.len + bytes.len()) {
             space.copy_from_slice(bytes);
