@@ -38,8 +38,11 @@ impl Uses {
 
     /// `tool:web_search=3,tool:maps=1`; nothing where nothing was used.
     pub fn text(&self) -> Option<String> {
+        if self.is_empty() {
+            return None;
+        }
         let parts: Vec<String> = self.iter().map(|(face, uses)| format!("{}={uses}", face.name())).collect();
-        (!parts.is_empty()).then(|| parts.join(","))
+        Some(parts.join(","))
     }
 
     /// Reads what [`Uses::text`] wrote; what cannot be read was not used.
