@@ -11,11 +11,13 @@
 //! | per_second | `seconds`; `calls` where the price has `per_call` | the rest |
 
 use std::collections::HashSet;
+use std::hash::BuildHasherDefault;
 use std::sync::RwLock;
 
 use tollgate_catalog::{BillingUnit, Face, Money, Price, Quantities, Uncharged};
 
 use crate::call::counters::{Counter, Counters};
+use crate::ids::LastBytes;
 
 impl Counters {
     /// The charge at this price: the only sum there is. The gateway charges with it and the audit
@@ -63,8 +65,9 @@ impl Counters {
 }
 
 /// Prices known to be in the database, so that each is written once and journalled only until then.
+/// Their ids are halves of hashes, so the last bytes of these are as random as those of other ids.
 #[derive(Default)]
-pub(crate) struct KnownPrices(RwLock<HashSet<[u8; 16]>>);
+pub(crate) struct KnownPrices(RwLock<HashSet<[u8; 16], BuildHasherDefault<LastBytes>>>);
 
 impl KnownPrices {
     pub fn has(&self, id: &[u8; 16]) -> bool {
