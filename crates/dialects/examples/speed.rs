@@ -1,11 +1,14 @@
 //! Measures the hot paths of this crate:
 //! `cargo run --release -p tollgate-dialects --example speed`.
+//!
+//! With a number (`--example speed -- 10000`) it only reads an ordinary call that often, request
+//! and reply, so that a profiler counts the instructions of one call.
 
 use bytes::Bytes;
 use std::hint::black_box;
 use std::time::Instant;
 use tollgate_dialects::chat::{StreamSetup, read_reply};
-use tollgate_dialects::{CheckedRequest, ReplyStream, Setup, Target, ToolNames, Voice, convert};
+use tollgate_dialects::{CheckedRequest, ReplyStream, SealNeeds, Setup, Target, ToolNames, Voice, convert, own_seals};
 use tollgate_wire::{Dialect, Problem, count};
 
 fn read_request(body: Bytes) -> Result<CheckedRequest, Problem> {
@@ -41,7 +44,27 @@ fn stream(rename: bool) -> ReplyStream {
     })
 }
 
+/// A request and its reply as the benchmark sends them.
+const ASKED: &[u8] = br#"{"max_tokens":256,"messages":[{"content":"You are a careful assistant of a toll company. Answer in one short sentence.","role":"system"},{"content":"How much does a truck with three axles pay for the northern bridge on a Sunday morning?","role":"user"}],"model":"bench-0-0","stream":false,"temperature":0.2}"#;
+const ANSWERED: &[u8] = br#"{"choices":[{"finish_reason":"stop","index":0,"logprobs":null,"message":{"content":"A truck with three axles pays 14.50 on the northern bridge on Sundays before noon.","refusal":null,"role":"assistant"}}],"created":1767225600,"id":"chatcmpl-bench0123456789","model":"bench-0-0","object":"chat.completion","usage":{"completion_tokens":17,"prompt_tokens":38,"total_tokens":55}}"#;
+
+/// All that is read of one call, and its reply under another name of the model.
+fn call() {
+    let request = read_request(black_box(Bytes::from_static(ASKED))).unwrap();
+    assert!(request.given().unwrap().is_empty());
+    let body = request.own_body("bench-0-0");
+    assert!(own_seals(Dialect::Chat, &body, SealNeeds::default()).is_none());
+    let answered = black_box(Bytes::from_static(ANSWERED));
+    let reply = read_reply(&answered).unwrap();
+    black_box(reply.with_model(answered, "public-name"));
+    black_box((&request, &reply));
+}
+
 fn main() {
+    if let Some(calls) = std::env::args().nth(1) {
+        (0..calls.parse::<u64>().expect("how many calls to read")).for_each(|_| call());
+        return;
+    }
     let small = Bytes::from_static(
         br#"{"model":"gpt-4o-mini","messages":[{"role":"system","content":"You are a helpful assistant."},{"role":"user","content":"What is the capital of France?"}],"max_tokens":64,"temperature":0.7,"stream":true}"#,
     );
@@ -97,6 +120,7 @@ fn main() {
     measure("count::tokens", prose.len(), || {
         black_box(count::tokens(black_box(&prose)));
     });
+    measure("read a call, request and reply", ASKED.len() + ANSWERED.len(), call);
     pairs(&small);
 }
 
