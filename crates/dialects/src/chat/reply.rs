@@ -48,7 +48,7 @@ pub fn read_reply(body: &Bytes) -> Result<ChatReply, NotAReply> {
     reply.has_answer = tally.choice;
     reply.usage = usage.read.as_ref().and_then(UsageReport::usage);
     if let Some(place) = usage.place.filter(|p| p.len() <= MOST_RAW_USAGE) {
-        reply.raw_usage = Some(String::from_utf8_lossy(&body[place]).into_owned());
+        reply.raw_usage = Some(json::lossy(&body[place]).into_owned());
     }
     if reply.has_output && reply.usage.is_none_or(|u| u.output_total() == 0) {
         reply.counted_output = count_output(body);
