@@ -160,11 +160,13 @@ impl<'a> Scan<'a> {
         BrokenJson::Syntax { at: self.at }
     }
 
-    #[inline]
-    fn space(&mut self) {
+    /// First byte of the next value or mark where blanks may stand, or nothing more.
+    #[inline(never)]
+    fn peek_behind_blanks(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.bytes.get(self.at) {
             self.at += 1;
         }
+        self.bytes.get(self.at).copied()
     }
 
     /// What lies ahead, to be looked at before it is read.
@@ -176,8 +178,11 @@ impl<'a> Scan<'a> {
     /// First byte of the next value or mark, blanks skipped.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {
-        self.space();
-        self.bytes.get(self.at).copied()
+        match self.bytes.get(self.at) {
+            // Above all blanks, and nearly always so.
+            Some(byte) if *byte > b' ' => Some(*byte),
+            _ => self.peek_behind_blanks(),
+        }
     }
 
     /// Nothing but blanks may be left.
@@ -198,7 +203,10 @@ impl<'a> Scan<'a> {
             return Ok(());
         }
         loop {
-            let key = self.string()?;
+            if self.peek() != Some(b'"') {
+                return Err(self.broken().into());
+            }
+            let key = self.string_here()?;
             if self.peek() != Some(b':') {
                 return Err(self.broken().into());
             }
@@ -264,11 +272,31 @@ impl<'a> Scan<'a> {
         if self.peek() != Some(b'"') {
             return Err(self.broken());
         }
+        self.string_here()
+    }
+
+    /// Reads the string whose quote is at the cursor. Most are names, which end within two words:
+    /// in line, they need no call.
+    #[inline(always)]
+    fn string_here(&mut self) -> Result<Text<'a>, BrokenJson> {
+        if let Some(head) = self.bytes[self.at + 1..].first_chunk::<16>() {
+            let length = plain_run(head);
+            if head.get(length) == Some(&b'"') {
+                self.at += length + 2;
+                return Ok(Text { raw: &head[..length], escaped: false });
+            }
+        }
+        self.long_string()
+    }
+
+    /// The same, however long it is.
+    #[inline(never)]
+    fn long_string(&mut self) -> Result<Text<'a>, BrokenJson> {
         let start = self.at + 1;
         let mut at = start;
         let mut escaped = false;
         loop {
-            at += plain_run(&self.bytes[at..]);
+            at += long_plain_run(&self.bytes[at..]);
             match self.bytes.get(at) {
                 Some(b'"') => break,
                 Some(b'\\') => {
@@ -304,19 +332,26 @@ impl<'a> Scan<'a> {
     /// Passes over any value, checking it.
     pub fn skip(&mut self) -> Result<(), BrokenJson> {
         match self.peek() {
-            Some(b'"') => self.string().map(drop),
-            Some(b'{') => self.object(|_, scan| scan.skip()),
-            // Vectors are lists of thousands of numbers.
-            Some(b'[') => self.array(|scan| match scan.peek() {
-                Some(b'-' | b'0'..=b'9') => scan.number(),
-                _ => scan.skip(),
-            }),
+            Some(b'"') => self.string_here().map(drop),
+            Some(b'{' | b'[') => self.skip_nested(),
             Some(b't') => self.word(b"true"),
             Some(b'f') => self.word(b"false"),
             Some(b'n') => self.word(b"null"),
             Some(b'-' | b'0'..=b'9') => self.number(),
             _ => Err(self.broken()),
         }
+    }
+
+    #[inline(never)]
+    fn skip_nested(&mut self) -> Result<(), BrokenJson> {
+        if self.peek() == Some(b'{') {
+            return self.object(|_, scan| scan.skip());
+        }
+        // Vectors are lists of thousands of numbers.
+        self.array(|scan| match scan.peek() {
+            Some(b'-' | b'0'..=b'9') => scan.number(),
+            _ => scan.skip(),
+        })
     }
 
     /// Passes over any value and gives its exact text.
@@ -329,7 +364,7 @@ impl<'a> Scan<'a> {
     /// Passes over any value and gives its place.
     #[inline]
     pub fn span(&mut self) -> Result<Range<usize>, BrokenJson> {
-        self.space();
+        self.peek();
         let start = self.at;
         self.skip()?;
         Ok(start..self.at)
@@ -404,6 +439,21 @@ fn digit_run(bytes: &[u8]) -> usize {
 #[inline]
 fn plain_run(bytes: &[u8]) -> usize {
     run_without(bytes, [b'"', b'\\'], true)
+}
+
+/// The same of a run that is long, most likely: sixteen bytes at a time. All of them are looked at
+/// without a branch, which is one step on a wide register.
+#[inline]
+fn long_plain_run(bytes: &[u8]) -> usize {
+    let is_mark = |byte: &u8| (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\');
+    let mut at = 0;
+    while let Some(block) = bytes[at..].first_chunk::<16>() {
+        if block.iter().fold(false, |any, byte| any | is_mark(byte)) {
+            break;
+        }
+        at += 16;
+    }
+    at + plain_run(&bytes[at..])
 }
 
 /// Length of the run without these bytes nor, if so, control characters; eight bytes at a time.

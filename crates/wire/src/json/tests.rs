@@ -35,11 +35,37 @@ proptest! {
     #[test]
     fn runs_end_at_the_first_mark(bytes in prop::collection::vec(prop_oneof![Just(b'a'), Just(0xC3), any::<u8>()], 0..40)) {
         let first = |is: &dyn Fn(u8) -> bool| bytes.iter().position(|&byte| is(byte)).unwrap_or(bytes.len());
-        prop_assert_eq!(plain_run(&bytes), first(&|byte| byte < 0x20 || byte == b'"' || byte == b'\\'));
+        let plain = first(&|byte| byte < 0x20 || byte == b'"' || byte == b'\\');
+        prop_assert_eq!((plain_run(&bytes), long_plain_run(&bytes)), (plain, plain));
         prop_assert_eq!(run_without(&bytes, [b'\n', 0xE2], false), first(&|byte| byte == b'\n' || byte == 0xE2));
     }
 
-    /// So do the words of digits.
+    /// A string that is read in line is what the way of long ones reads.
+    #[test]
+    fn short_strings_are_read_like_long_ones(
+        text in prop::collection::vec(prop_oneof![12 => Just(b'a'), 2 => Just(b'"'), 1 => Just(b'\\'), 1 => any::<u8>()], 0..60)
+    ) {
+        let text = [&b"\""[..], &text].concat();
+        let (mut short, mut long) = (Scan::new(&text), Scan::new(&text));
+        let parts = |read: Result<Text<'_>, BrokenJson>| read.map(|text| (text.raw.to_vec(), text.escaped));
+        prop_assert_eq!(parts(short.string()), parts(long.long_string()));
+        prop_assert_eq!(short.at, long.at);
+    }
+
+    #[test]
+    fn blanks_are_passed_over_and_nothing_else(bytes in prop::collection::vec(prop_oneof![4 => Just(b' '), 4 => Just(b'\n'), 1 => 0..0x30_u8], 0..8)) {
+        let blanks = bytes.iter().take_while(|byte| b" \n\r\t".contains(byte)).count();
+        let mut scan = Scan::new(&bytes);
+        prop_assert_eq!((scan.peek(), scan.at()), (bytes.get(blanks).copied(), blanks));
+    }
+
+    #[test]
+    fn whole_numbers_are_those_of_the_standard_library(text in r"[0-9]{0,3}|[0-9]{18,22}|[-+0-9_ .é]{0,4}") {
+        let plain = text.starts_with(|letter: char| letter.is_ascii_digit()).then(|| text.parse::<u64>().ok());
+        prop_assert_eq!(whole_number(text.as_bytes()), plain.flatten());
+    }
+
+    /// Words of digits end where a look at every byte ends.
     #[test]
     fn digits_end_at_the_first_other_byte(bytes in prop::collection::vec(prop_oneof![9 => b'0'..=b'9', 1 => any::<u8>()], 0..40)) {
         let end = bytes.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(bytes.len());
