@@ -491,12 +491,15 @@ fn run_without<const N: usize>(bytes: &[u8], marks: [u8; N], controls: bool) -> 
     }
 }
 
-/// A number written as plain digits.
+/// A number written as plain digits, if it is not beyond 64 bits.
 pub fn whole_number(text: &[u8]) -> Option<u64> {
-    if !text.first()?.is_ascii_digit() {
+    if text.is_empty() {
         return None;
     }
-    std::str::from_utf8(text).ok()?.parse().ok()
+    text.iter().try_fold(0_u64, |number, letter| {
+        let digit = letter.wrapping_sub(b'0');
+        if digit > 9 { None } else { number.checked_mul(10)?.checked_add(u64::from(digit)) }
+    })
 }
 
 #[cfg(test)]
