@@ -13,13 +13,40 @@ use crate::json::{BrokenJson, Scan, whole_number};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsageReport {
     shape: UsageShape,
-    numbers: [Option<u64>; SLOTS],
+    numbers: Numbers,
+}
+
+/// Numbers by slot. A report is copied often, and no number is above [`MOST`]: so they are narrow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Numbers {
+    /// A bit for each slot that has one.
+    given: u32,
+    /// Zero where there is none.
+    counts: [u32; SLOTS],
+}
+
+const _: () = assert!(SLOTS <= u32::BITS as usize && MOST <= u32::MAX as u64);
+
+impl Numbers {
+    fn has(&self, slot: usize) -> bool {
+        self.given >> slot & 1 == 1
+    }
+
+    fn set(&mut self, slot: usize, count: u32) {
+        self.given |= 1 << slot;
+        self.counts[slot] = count;
+    }
+
+    /// The slots that have a number, and the numbers.
+    fn each(&self) -> impl Iterator<Item = (usize, u32)> {
+        self.counts.iter().copied().enumerate().filter(|(slot, _)| self.has(*slot))
+    }
 }
 
 impl UsageReport {
     /// Nothing reported yet.
     pub fn new(shape: UsageShape) -> UsageReport {
-        UsageReport { shape, numbers: [None; SLOTS] }
+        UsageReport { shape, numbers: Numbers::default() }
     }
 
     /// Reads the JSON text of a usage object; `None` when its shape is odd.
@@ -42,18 +69,19 @@ impl UsageReport {
         if later.all_zero() && !self.all_zero() {
             return false;
         }
-        for (old, new) in self.numbers.iter_mut().zip(later.numbers) {
-            *old = new.or(*old);
+        for (slot, count) in later.numbers.each() {
+            self.numbers.set(slot, count);
         }
         true
     }
 
     pub(super) fn get(&self, slot: Slot) -> Option<u64> {
-        self.numbers[slot as usize]
+        let slot = slot as usize;
+        self.numbers.has(slot).then(|| u64::from(self.numbers.counts[slot]))
     }
 
     fn all_zero(&self) -> bool {
-        self.numbers.iter().all(|number| number.unwrap_or(0) == 0)
+        self.numbers.counts == [0; SLOTS]
     }
 
     /// Reads the object the scan stands on. `Ok(None)`: valid JSON, odd shape.
@@ -62,19 +90,17 @@ impl UsageReport {
             scan.skip()?;
             return Ok(None);
         }
-        let mut reading = Reading { standard: [None; SLOTS], other: [None; SLOTS], odd: false };
+        let mut reading = Reading::default();
         reading.object(shape.names(), scan)?;
-        let mut numbers = reading.standard;
-        for (number, other) in numbers.iter_mut().zip(reading.other) {
-            *number = number.or(other);
-        }
-        Ok((!reading.odd).then_some(UsageReport { shape, numbers }))
+        Ok((!reading.odd).then_some(UsageReport { shape, numbers: reading.numbers }))
     }
 }
 
+#[derive(Default)]
 struct Reading {
-    standard: [Option<u64>; SLOTS],
-    other: [Option<u64>; SLOTS],
+    numbers: Numbers,
+    /// A bit for each slot whose number came under its standard name, which wins.
+    standard: u32,
     odd: bool,
 }
 
@@ -90,12 +116,14 @@ impl Reading {
         match name {
             Name::Number(_, slot) => {
                 if let Some(number) = self.number(scan)? {
-                    self.standard[*slot as usize] = Some(number);
+                    self.set_standard(*slot as usize, number);
                 }
             }
             Name::Also(_, slot) => {
-                if let Some(number) = self.number(scan)? {
-                    self.other[*slot as usize] = Some(number);
+                if let Some(number) = self.number(scan)?
+                    && !self.is_standard(*slot as usize)
+                {
+                    self.numbers.set(*slot as usize, number);
                 }
             }
             Name::Aside(_) | Name::Other(..) => scan.skip()?,
@@ -112,11 +140,20 @@ impl Reading {
         Ok(())
     }
 
-    fn number(&mut self, scan: &mut Scan<'_>) -> Result<Option<u64>, BrokenJson> {
+    fn number(&mut self, scan: &mut Scan<'_>) -> Result<Option<u32>, BrokenJson> {
         let text = scan.value()?;
-        let number = whole_number(text).filter(|number| *number <= MOST);
+        let number = whole_number(text).filter(|number| *number <= MOST).and_then(|number| u32::try_from(number).ok());
         self.odd |= number.is_none() && text != b"null";
         Ok(number)
+    }
+
+    fn is_standard(&self, slot: usize) -> bool {
+        self.standard >> slot & 1 == 1
+    }
+
+    fn set_standard(&mut self, slot: usize, count: u32) {
+        self.standard |= 1 << slot;
+        self.numbers.set(slot, count);
     }
 
     /// One `{modality, tokenCount}`; several of the same kind add up.
@@ -143,7 +180,7 @@ impl Reading {
             _ => scan.skip(),
         })?;
         if let (Some(slot), Some(count)) = (slot, count) {
-            self.add(slot, count);
+            self.add(slot as usize, count);
         }
         Ok(())
     }
@@ -167,22 +204,58 @@ impl Reading {
         if !beside {
             return Ok(());
         }
-        let mut one = Reading { standard: [None; SLOTS], other: [None; SLOTS], odd: false };
+        let mut one = Reading::default();
         one.object(names, &mut Scan::new(text))?;
         self.odd |= one.odd;
-        for (at, number) in one.standard.into_iter().enumerate() {
-            if let Some(number) = number {
-                let sum = self.standard[at].unwrap_or(0).saturating_add(number);
-                self.odd |= sum > MOST;
-                self.standard[at] = Some(sum);
-            }
-        }
+        one.numbers.each().for_each(|(slot, count)| self.add(slot, count));
         Ok(())
     }
 
-    fn add(&mut self, slot: Slot, count: u64) {
-        let sum = self.standard[slot as usize].unwrap_or(0).saturating_add(count);
-        self.odd |= sum > MOST;
-        self.standard[slot as usize] = Some(sum);
+    fn add(&mut self, slot: usize, count: u32) {
+        let before = if self.is_standard(slot) { self.numbers.counts[slot] } else { 0 };
+        let sum = before.saturating_add(count);
+        self.odd |= u64::from(sum) > MOST;
+        self.set_standard(slot, sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The last number under the standard name, wherever it stands, else the last of another;
+        /// null is no number.
+        #[test]
+        fn the_standard_name_wins(members in prop::collection::vec((any::<bool>(), prop::option::of(0..=MOST)), 0..8)) {
+            let value = |count: &Option<u64>| count.map_or("null".to_owned(), |count| count.to_string());
+            let written: Vec<String> = members
+                .iter()
+                .map(|(standard, count)| match standard {
+                    true => format!(r#""prompt_tokens_details":{{"cached_tokens":{}}}"#, value(count)),
+                    false => format!(r#""prompt_cache_hit_tokens":{}"#, value(count)),
+                })
+                .collect();
+            let last = |wanted: bool| {
+                let mut counts = members.iter().filter(|(standard, _)| *standard == wanted).filter_map(|(_, count)| *count);
+                counts.next_back()
+            };
+            let text = format!("{{{}}}", written.join(","));
+            let report = UsageReport::read(UsageShape::Chat, text.as_bytes()).unwrap();
+            prop_assert_eq!(report.get(Slot::CacheRead), last(true).or(last(false)));
+            prop_assert_eq!(report.get(Slot::Input), None);
+        }
+
+        /// Counts of a kind add up, and a sum that is absurd makes the report so.
+        #[test]
+        fn counts_of_a_kind_add_up(counts in prop::collection::vec(0..=MOST, 1..6)) {
+            let modes: Vec<String> =
+                counts.iter().map(|count| format!(r#"{{"modality":"AUDIO","tokenCount":{count}}}"#)).collect();
+            let text = format!(r#"{{"promptTokensDetails":[{}]}}"#, modes.join(","));
+            let sum = Some(counts.iter().sum()).filter(|sum| *sum <= MOST);
+            let report = UsageReport::read(UsageShape::Gemini, text.as_bytes());
+            prop_assert_eq!(report.and_then(|report| report.get(Slot::AudioIn)), sum);
+        }
     }
 }
