@@ -51,6 +51,12 @@ impl<'a> Text<'a> {
         self.raw.is_empty()
     }
 
+    /// Whether its bytes have another meaning than they show.
+    #[inline]
+    pub fn has_escapes(&self) -> bool {
+        self.escaped
+    }
+
     /// The meaning of the string; broken UTF-8 and lone surrogates become U+FFFD.
     #[inline]
     pub fn text(&self) -> Cow<'a, str> {

@@ -178,7 +178,7 @@ fn text(scan: &mut Scan<'_>, counter: &mut TokenCounter, output: &mut bool, coun
             let text = scan.string()?;
             *output |= !text.is_empty();
             if counting {
-                counter.json(text.raw());
+                counter.string(text);
             }
             Ok(())
         }

@@ -73,7 +73,7 @@ impl Estimate {
     }
 
     pub fn text(&mut self, text: Text<'_>) {
-        self.counter.json(text.raw());
+        self.counter.string(text);
     }
 
     /// Counts a value as the JSON text it is: schemas.
