@@ -7,7 +7,9 @@
 
 use super::links::{each, has_escaped_ascii};
 use super::request::CheckedRequest;
-use memchr::{memchr_iter, memmem};
+use memchr::memchr_iter;
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
 use tollgate_wire::json::Node;
@@ -53,17 +55,24 @@ const fn let_pass(dialect: Dialect) -> &'static [&'static str] {
 /// Nearly no request has addresses, and most of those with pictures have data: none is read again
 /// to learn that.
 fn may_give(dialect: Dialect, body: &[u8]) -> bool {
-    let name: &[u8] = match dialect {
-        Dialect::Chat | Dialect::Responses => b"_url\"",
-        Dialect::Anthropic => b"\"url\"",
-        Dialect::Gemini => b"ri\"",
-    };
     let leads = |text: &[u8]| {
         let end = text.iter().take(16).position(|b| matches!(b, b':' | b'"'));
         end.is_some_and(|end| text[end] == b':' && !text[..end].eq_ignore_ascii_case(b"data"))
     };
     let somewhere = || memchr_iter(b'"', body).any(|quote| leads(&body[quote + 1..]));
-    memmem::find(body, name).is_some() && somewhere() || has_escaped_ascii(body)
+    member(dialect).find(body).is_some() && somewhere() || has_escaped_ascii(body)
+}
+
+/// What stands in every request with an address, and in few others.
+fn member(dialect: Dialect) -> &'static Finder<'static> {
+    static IN_CHAT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("_url\""));
+    static IN_ANTHROPIC: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"url\""));
+    static IN_GEMINI: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("ri\""));
+    match dialect {
+        Dialect::Chat | Dialect::Responses => &IN_CHAT,
+        Dialect::Anthropic => &IN_ANTHROPIC,
+        Dialect::Gemini => &IN_GEMINI,
+    }
 }
 
 struct Found {

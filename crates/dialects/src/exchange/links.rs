@@ -8,7 +8,7 @@
 use super::request::CheckedRequest;
 use crate::hub::data_url;
 use bytes::Bytes;
-use memchr::{memchr_iter, memmem};
+use memchr::{memchr, memchr_iter, memmem};
 use std::borrow::Cow;
 use tollgate_wire::Dialect;
 use tollgate_wire::Problem;
@@ -88,6 +88,9 @@ fn may_have_links(dialect: Dialect, body: &[u8]) -> bool {
 /// Letters, digits and signs as `\u0020` to `\u007f`; what clients escape of other scripts is
 /// neither name nor scheme.
 pub(super) fn has_escaped_ascii(body: &[u8]) -> bool {
+    // Most requests have no escape at all.
+    let Some(first) = memchr(b'\\', body) else { return false };
+    let body = &body[first..];
     memmem::find_iter(body, b"\\u00").any(|at| body.get(at + 4).is_some_and(|digit| (b'2'..=b'7').contains(digit)))
 }
 

@@ -10,7 +10,8 @@ use crate::chat::is_ours;
 use crate::gemini::NO_SIGNATURE as STAND_IN;
 use crate::hub::{MARK, Seal};
 use bytes::Bytes;
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
+use std::sync::LazyLock;
 use tollgate_wire::Dialect;
 use tollgate_wire::json::EditKey::{Index, Name};
 use tollgate_wire::json::{EditChange, Node, Object};
@@ -35,14 +36,16 @@ pub struct SealNeeds {
 /// there is nothing to change.
 pub fn own_seals(dialect: Dialect, body: &[u8], home: SealNeeds) -> Option<(Bytes, bool)> {
     let has = |word: &str| memmem::find(body, word.as_bytes()).is_some();
-    let marked = has(if dialect == Dialect::Gemini { MARK_IN_BASE64 } else { MARK });
+    let mark = if dialect == Dialect::Gemini { &FIND_MARK_IN_BASE64 } else { &FIND_MARK };
+    let marked = mark.find(body).is_some();
     let stand_ins = dialect == Dialect::Gemini && home.gemini3 && (has("functionCall") || has("function_call"));
     let leaving = Leaving { foreign: true, texts: !home.wants_reasoning_back, stand_ins };
     if marked || stand_ins { leaving.written(dialect, body) } else { None }
 }
 
+static FIND_MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARK));
 /// How our mark begins in base64, whatever follows it.
-const MARK_IN_BASE64: &str = "dGcxL";
+static FIND_MARK_IN_BASE64: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("dGcxL"));
 
 /// What is left out of a request.
 #[derive(Clone, Copy)]

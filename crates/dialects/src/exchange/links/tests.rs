@@ -3,6 +3,7 @@
 use super::*;
 use crate::exchange::Path;
 use crate::hub::Target;
+use proptest::prelude::*;
 
 const URL: &str = "https://x.example/a.png?x=1&y=\\u0026";
 
@@ -190,4 +191,14 @@ fn each_link_by_itself() {
     let with = request.with_data(|link| (link.url == "http://a/2").then_some(data)).unwrap();
     assert_eq!(with.body(), &body.replace("http://a/2", "data:image/gif;base64,QQ=="));
     assert_eq!(with.prompt_tokens, request.prompt_tokens);
+}
+
+proptest! {
+    /// What is looked for only behind the first backslash is found wherever it stands.
+    #[test]
+    fn an_escaped_letter_is_found_wherever_it_stands(text in r"(\\u00|\\|u|[0-9]){0,12}") {
+        let text = text.as_bytes();
+        let slowly = text.windows(5).any(|five| five.starts_with(b"\\u00") && (b'2'..=b'7').contains(&five[4]));
+        prop_assert_eq!(has_escaped_ascii(text), slowly);
+    }
 }
