@@ -32,44 +32,26 @@ pub(crate) enum Means {
     Cited,
 }
 
-const MEMBERS: &[(&str, Means)] = &[
-    ("type", Means::Kind),
-    // Chat and Responses.
-    ("image_url", Means::Picture),
-    ("image", Means::Picture),
-    ("video_url", Means::Clip),
-    ("video", Means::Clip),
-    ("input_video", Means::Clip),
-    ("input_audio", Means::Sound),
-    ("audio_url", Means::Sound),
-    ("audio", Means::Earlier),
-    ("file", Means::File),
-    ("file_url", Means::File),
-    ("document_url", Means::File),
-    ("file_id", Means::FileId),
-    ("file_data", Means::FileData),
-    // Anthropic and Gemini.
-    ("source", Means::Typed),
-    ("inlineData", Means::Typed),
-    ("inline_data", Means::Typed),
-    ("fileData", Means::FileData),
-    ("input", Means::Anything),
-    ("args", Means::Anything),
-    ("response", Means::Anything),
-    ("annotations", Means::Cited),
-    ("citations", Means::Cited),
-    ("action", Means::Cited),
-    ("actions", Means::Cited),
-    ("outputs", Means::Cited),
-    ("results", Means::Cited),
-    ("sources", Means::Cited),
-    ("tools", Means::Cited),
-    ("reasoning_details", Means::Cited),
-];
-
 /// What a member of a conversation means, if it means more than text.
 pub(crate) fn means(name: &[u8]) -> Option<Means> {
-    MEMBERS.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, means)| *means)
+    Some(match name {
+        b"type" => Means::Kind,
+        // Chat and Responses.
+        b"image_url" | b"image" => Means::Picture,
+        b"video_url" | b"video" | b"input_video" => Means::Clip,
+        b"input_audio" | b"audio_url" => Means::Sound,
+        b"audio" => Means::Earlier,
+        b"file" | b"file_url" | b"document_url" => Means::File,
+        b"file_id" => Means::FileId,
+        b"file_data" => Means::FileData,
+        // Anthropic and Gemini.
+        b"source" | b"inlineData" | b"inline_data" => Means::Typed,
+        b"fileData" => Means::FileData,
+        b"input" | b"args" | b"response" => Means::Anything,
+        b"annotations" | b"citations" | b"action" | b"actions" | b"outputs" | b"results" | b"sources" | b"tools"
+        | b"reasoning_details" => Means::Cited,
+        _ => return None,
+    })
 }
 
 /// Kinds of objects whose `file_id` and `source` are a picture.
@@ -107,90 +89,102 @@ pub(crate) enum Top {
     Parameter,
 }
 
-const CHAT: &[(&str, Top)] = &[
-    ("web_search_options", Top::Runs("web_search")),
-    ("search_parameters", Top::Runs("web_search")),
-    ("enable_search", Top::Runs("web_search")),
-    ("plugins", Top::Runs("plugins")),
-    ("mcp_servers", Top::Runs("mcp")),
-    ("max_tool_calls", Top::MostUses),
-    ("prompt", Top::Stored),
-    ("thread", Top::Stored),
-    ("thread_id", Top::Stored),
-    ("assistant_id", Top::Stored),
-    ("conversation", Top::Stored),
-    ("conversation_id", Top::Stored),
-    ("previous_response_id", Top::Stored),
-    ("cached_content", Top::Stored),
-    ("cachedContent", Top::Stored),
-    ("container", Top::Stored),
-    ("attachments", Top::Stored),
-    ("documents", Top::Stored),
-    ("data_sources", Top::Stored),
-    ("file_ids", Top::Stored),
-    ("extra_body", Top::Stored),
-];
+fn in_chat(name: &[u8]) -> Option<Top> {
+    Some(match name {
+        b"web_search_options" | b"search_parameters" | b"enable_search" => Top::Runs("web_search"),
+        b"plugins" => Top::Runs("plugins"),
+        b"mcp_servers" => Top::Runs("mcp"),
+        b"max_tool_calls" => Top::MostUses,
+        b"prompt"
+        | b"thread"
+        | b"thread_id"
+        | b"assistant_id"
+        | b"conversation"
+        | b"conversation_id"
+        | b"previous_response_id"
+        | b"cached_content"
+        | b"cachedContent"
+        | b"container"
+        | b"attachments"
+        | b"documents"
+        | b"data_sources"
+        | b"file_ids"
+        | b"extra_body" => Top::Stored,
+        _ => return None,
+    })
+}
 
-const ANTHROPIC: &[(&str, Top)] =
-    &[("mcp_servers", Top::Runs("mcp")), ("container", Top::Stored), ("context_management", Top::Shortens)];
+fn in_anthropic(name: &[u8]) -> Option<Top> {
+    Some(match name {
+        b"mcp_servers" => Top::Runs("mcp"),
+        b"container" => Top::Stored,
+        b"context_management" => Top::Shortens,
+        _ => return None,
+    })
+}
 
-const RESPONSES: &[(&str, Top)] = &[
-    ("prompt", Top::Stored),
-    ("previous_response_id", Top::Stored),
-    ("conversation", Top::Stored),
-    ("context_management", Top::Shortens),
-    ("max_tool_calls", Top::MostUses),
-];
+fn in_responses(name: &[u8]) -> Option<Top> {
+    Some(match name {
+        b"prompt" | b"previous_response_id" | b"conversation" => Top::Stored,
+        b"context_management" => Top::Shortens,
+        b"max_tool_calls" => Top::MostUses,
+        _ => return None,
+    })
+}
 
-const GEMINI: &[(&str, Top)] = &[("cachedContent", Top::Stored), ("cached_content", Top::Stored)];
+fn in_gemini(name: &[u8]) -> Option<Top> {
+    matches!(name, b"cachedContent" | b"cached_content").then_some(Top::Stored)
+}
 
 /// Parameters that are long enough to matter in an estimate and are read by no model.
-const PARAMETERS: &[&str] = &[
-    "model",
-    "stream",
-    "stream_options",
-    "store",
-    "stop",
-    "stop_sequences",
-    "tool_choice",
-    "function_call",
-    "toolConfig",
-    "tool_config",
-    "safetySettings",
-    "safety_settings",
-    "labels",
-    "metadata",
-    "client_metadata",
-    "user",
-    "safety_identifier",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "logit_bias",
-    "modalities",
-    "audio",
-    "reasoning",
-    "reasoning_effort",
-    "thinking",
-    "verbosity",
-    "include",
-    "truncation",
-    "service_tier",
-    "serviceTier",
-    "cache_control",
-    "betas",
-    "provider",
-    "inference_geo",
-    "speed",
-];
+fn is_parameter(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"model"
+            | b"stream"
+            | b"stream_options"
+            | b"store"
+            | b"stop"
+            | b"stop_sequences"
+            | b"tool_choice"
+            | b"function_call"
+            | b"toolConfig"
+            | b"tool_config"
+            | b"safetySettings"
+            | b"safety_settings"
+            | b"labels"
+            | b"metadata"
+            | b"client_metadata"
+            | b"user"
+            | b"safety_identifier"
+            | b"prompt_cache_key"
+            | b"prompt_cache_retention"
+            | b"logit_bias"
+            | b"modalities"
+            | b"audio"
+            | b"reasoning"
+            | b"reasoning_effort"
+            | b"thinking"
+            | b"verbosity"
+            | b"include"
+            | b"truncation"
+            | b"service_tier"
+            | b"serviceTier"
+            | b"cache_control"
+            | b"betas"
+            | b"provider"
+            | b"inference_geo"
+            | b"speed"
+    )
+}
 
 /// What a member around the conversation means. `None`: nobody knows, so its text is counted.
 pub(crate) fn top(dialect: Dialect, name: &[u8]) -> Option<Top> {
     let own = match dialect {
-        Dialect::Chat => CHAT,
-        Dialect::Anthropic => ANTHROPIC,
-        Dialect::Responses => RESPONSES,
-        Dialect::Gemini => GEMINI,
+        Dialect::Chat => in_chat(name),
+        Dialect::Anthropic => in_anthropic(name),
+        Dialect::Responses => in_responses(name),
+        Dialect::Gemini => in_gemini(name),
     };
-    let known = own.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, top)| *top);
-    known.or_else(|| PARAMETERS.iter().any(|known| known.as_bytes() == name).then_some(Top::Parameter))
+    own.or_else(|| is_parameter(name).then_some(Top::Parameter))
 }
