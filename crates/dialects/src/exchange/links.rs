@@ -64,7 +64,8 @@ impl CheckedRequest {
         edits.sort_by_key(|(place, _)| place.start);
         let added: usize = edits.iter().map(|(_, (_, linked))| linked.base64.len() + 128).sum();
         // Written once: the data may be most of what the gateway has in memory for the call.
-        let out = json::splice_with(text.as_bytes(), added, edits, |(one, linked), out| one.write(linked, out));
+        let out =
+            json::splice_with(text.as_bytes(), text.len() + added, edits, |(one, linked), out| one.write(linked, out));
         self.again(Bytes::from(out))
     }
 

@@ -9,18 +9,21 @@ pub type Edit<'a> = (Range<usize>, &'a [u8]);
 /// The text with some places replaced; `edits` in order of place, not overlapping.
 pub fn splice(text: &[u8], edits: &[Edit<'_>]) -> Vec<u8> {
     let added: usize = edits.iter().map(|(_, new)| new.len()).sum();
+    let removed: usize = edits.iter().map(|(place, _)| place.len()).sum();
     let edits = edits.iter().map(|(place, new)| (place.clone(), new));
-    splice_with(text, added, edits, |new, out| out.extend_from_slice(new))
+    // To the byte: what is made of it then takes it over as it is.
+    splice_with(text, text.len() + added - removed, edits, |new, out| out.extend_from_slice(new))
 }
 
-/// The same where what is new is written straight into its place; `added` is about how long it is.
+/// The same where what is new is written straight into its place; `length` is that of the
+/// result, about.
 pub fn splice_with<T>(
     text: &[u8],
-    added: usize,
+    length: usize,
     edits: impl IntoIterator<Item = (Range<usize>, T)>,
     mut write: impl FnMut(T, &mut Vec<u8>),
 ) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len() + added);
+    let mut out = Vec::with_capacity(length);
     let mut done = 0;
     for (place, new) in edits {
         out.extend_from_slice(&text[done..place.start]);
