@@ -68,7 +68,7 @@ impl<'a> Text<'a> {
 
     /// The same of a string in a text, which need not be checked again.
     #[inline]
-    fn of(&self, text: &'a str) -> Cow<'a, str> {
+    pub fn of(&self, text: &'a str) -> Cow<'a, str> {
         if self.escaped {
             return Cow::Owned(unescape(self.raw));
         }

@@ -29,6 +29,7 @@ const fn steps(dialect: Dialect) -> &'static [&'static [u8]] {
 
 pub(super) struct RequestFacts<'a> {
     dialect: Dialect,
+    text: &'a str,
     keys: Vec<Cow<'a, [u8]>>,
     pub model: Option<(String, Range<usize>)>,
     pub stream: bool,
@@ -56,11 +57,10 @@ impl<'a> RequestFacts<'a> {
     /// `call`: the body of a call, which must have all that a call needs; else of a count of
     /// tokens.
     pub fn read(dialect: Dialect, body: &'a [u8], call: bool) -> Result<RequestFacts<'a>, Problem> {
-        if std::str::from_utf8(body).is_err() {
-            return Err(Problem::not_json("The body is not valid UTF-8."));
-        }
+        let text = std::str::from_utf8(body).map_err(|_| Problem::not_json("The body is not valid UTF-8."))?;
         let mut facts = RequestFacts {
             dialect,
+            text,
             keys: Vec::with_capacity(16),
             model: None,
             stream: false,
@@ -82,7 +82,8 @@ impl<'a> RequestFacts<'a> {
         scan.object(|key, scan| facts.member(key, scan)).map_err(|problem: Problem| first_mistake(body, problem))?;
         facts.close = scan.at() - 1;
         scan.end()?;
-        facts.checked(call)
+        facts.check(call)?;
+        Ok(facts)
     }
 
     fn member(&mut self, key: Text<'a>, scan: &mut Scan<'a>) -> Result<(), Problem> {
@@ -155,7 +156,7 @@ impl<'a> RequestFacts<'a> {
             _ => return Err(Problem::wrong("model", "a string")),
         }
         let start = scan.at();
-        let name = scan.string()?.text();
+        let name = scan.string()?.of(self.text);
         if name.is_empty() || name.len() > MOST_NAME {
             return Err(Problem::wrong("model", "the name of a model"));
         }
@@ -295,7 +296,7 @@ impl<'a> RequestFacts<'a> {
     }
 
     /// Refuses what is missing and a key that was given twice.
-    fn checked(mut self, call: bool) -> Result<Self, Problem> {
+    fn check(&mut self, call: bool) -> Result<(), Problem> {
         self.keys.sort_unstable();
         if let Some(pair) = self.keys.windows(2).find(|pair| pair[0] == pair[1]) {
             let name = String::from_utf8_lossy(&pair[0]);
@@ -315,7 +316,7 @@ impl<'a> RequestFacts<'a> {
         if self.dialect == Dialect::Anthropic && self.max_output.is_none() && call {
             return Err(Problem::missing("max_tokens"));
         }
-        Ok(self)
+        Ok(())
     }
 }
 
