@@ -15,8 +15,8 @@ pub const MOST_AT_ONCE: Money = Money::from_nano(100_000_000_000_000_000);
 /// The most an account may have, both pots, available and held: one billion USD. Also the highest
 /// limit of spending.
 pub const MOST_IN_ACCOUNT: Money = Money::from_nano(1_000_000_000_000_000_000);
-/// The most a key may ever spend, whatever its own limit: four billion USD. `functions.sql` and
-/// `plain.sql` have the same number.
+/// The most a key may ever spend, whatever its own limit: four billion USD. `functions.sql` has the
+/// same number.
 pub(crate) const MOST_OF_KEY: Money = Money::from_nano(4_000_000_000_000_000_000);
 
 /// One amount that is to move, whichever way.

@@ -1,7 +1,8 @@
-//! Empties the queue, group by group, in order. A group is one statement. When its outcome is
-//! unknown (the connection broke) the same operations are sent again with the same ids: what was
-//! applied answers as it did the first time.
+//! Empties the queue, group by group, in order. What is plain of a group is one transaction, the
+//! rest one statement. When its outcome is unknown (the connection broke) the same operations are
+//! sent again with the same ids: what was applied answers as it did the first time.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use tollgate_catalog::Money;
 
 use super::connect::{PgConnection, PgConnector};
 use super::merge::Merger;
+use super::plain::PlainStatements;
 use super::queue::{Closer, OpReply, PendingOp};
 use super::{Shared, lock};
 use crate::account::limits::{LimitKind, LimitReached};
@@ -29,14 +31,29 @@ struct Sender {
 struct Way {
     link: PgConnection,
     apply: Statement,
+    plain: PlainStatements,
 }
 
-struct Outcome {
-    name: String,
+/// What an operation answers; see `functions.sql`.
+#[derive(Default)]
+pub(super) struct OpOutcome {
+    name: Cow<'static, str>,
     x: i64,
     y: i64,
     call: Option<CallId>,
     reply: Option<StoredReply>,
+}
+
+impl OpOutcome {
+    /// A hold of so much paid money.
+    pub fn held(paid: i64) -> Self {
+        Self { name: Cow::Borrowed("held"), y: paid, ..Self::default() }
+    }
+
+    /// An end that nobody had made before, all of which was paid.
+    pub fn closed(captured: i64) -> Self {
+        Self { name: Cow::Borrowed("closed"), x: captured, ..Self::default() }
+    }
 }
 
 pub(super) async fn run(
@@ -90,7 +107,7 @@ impl Sender {
     /// One outcome per operation; `None` for an operation the database refuses for good. A group
     /// that is refused is halved until the operation at fault stands alone: the others must not
     /// wait for it.
-    async fn apply(&mut self, group: &[PendingOp]) -> Vec<Option<Outcome>> {
+    async fn apply(&mut self, group: &[PendingOp]) -> Vec<Option<OpOutcome>> {
         let mut outcomes = Vec::with_capacity(group.len());
         let mut parts = vec![group];
         while let Some(part) = parts.pop() {
@@ -113,7 +130,7 @@ impl Sender {
 
     /// Sends the operations until they are applied, or refused in a way that sending them again
     /// cannot mend.
-    async fn apply_part(&mut self, part: &[PendingOp]) -> Result<Vec<Outcome>, tokio_postgres::Error> {
+    async fn apply_part(&mut self, part: &[PendingOp]) -> Result<Vec<OpOutcome>, tokio_postgres::Error> {
         let mut pause = Duration::from_millis(20);
         let mut again = false;
         loop {
@@ -140,7 +157,7 @@ impl Sender {
         }
     }
 
-    async fn try_apply(&mut self, part: &[PendingOp], again: bool) -> Result<Vec<Outcome>, Failed> {
+    async fn try_apply(&mut self, part: &[PendingOp], again: bool) -> Result<Vec<OpOutcome>, Failed> {
         let way = match &mut self.way {
             Some(way) => way,
             None => {
@@ -148,26 +165,58 @@ impl Sender {
                 // Statements are short; to compile one takes longer than all of it.
                 link.client.batch_execute("SET jit = off").await?;
                 let apply = link.client.prepare("SELECT * FROM tollgate_apply($1::text::jsonb)").await?;
-                self.way.insert(Way { link, apply })
+                let plain = PlainStatements::prepare(&link.client).await?;
+                self.way.insert(Way { link, apply, plain })
             }
         };
-        let rows =
-            way.link.client.query(&way.apply, &[&statement(part, again)]).await.map_err(Failed::from_statement)?;
-        rows.iter().map(|row| outcome(row).map_err(Failed::Database)).collect()
+        let replica = &self.shared.replica;
+        // What was sent before answers as it did then, and only the functions know how.
+        let mut outcomes = if again { none(part) } else { way.plain(part, replica).await? };
+        let rest: Vec<&PendingOp> =
+            part.iter().zip(&outcomes).filter(|(_, done)| done.is_none()).map(|(pending, _)| pending).collect();
+        if !rest.is_empty() {
+            let text = statement(&rest, again, replica);
+            let rows = way.link.client.query(&way.apply, &[&text]).await.map_err(Failed::from_statement)?;
+            let mut others = rows.iter();
+            for waiting in outcomes.iter_mut().filter(|done| done.is_none()) {
+                *waiting = others.next().map(outcome).transpose()?;
+            }
+        }
+        outcomes.into_iter().collect::<Option<_>>().ok_or_else(|| Failed::Other(refused()))
+    }
+}
+
+fn none(part: &[PendingOp]) -> Vec<Option<OpOutcome>> {
+    part.iter().map(|_| None).collect()
+}
+
+impl Way {
+    /// When the database refuses one of them, all are left to the functions, one after the other.
+    async fn plain(&self, part: &[PendingOp], replica: &[u8; 16]) -> Result<Vec<Option<OpOutcome>>, Failed> {
+        let client = &self.link.client;
+        match self.plain.apply(client, part, replica).await {
+            Err(Failed::Refused(error)) => {
+                tracing::warn!(%error, operations = part.len(), "the database refuses a group of plain operations");
+                client.batch_execute("ROLLBACK").await?;
+                Ok(none(part))
+            }
+            other => other,
+        }
     }
 }
 
 /// The operations as one JSON array. Those sent before say so.
-fn statement(part: &[PendingOp], again: bool) -> String {
-    let mut text = String::with_capacity(part.iter().map(|p| p.body.len() + 16).sum());
+fn statement(part: &[&PendingOp], again: bool, replica: &[u8; 16]) -> String {
+    let mut text = String::with_capacity(part.iter().map(|p| p.op.bytes() + 16).sum());
     for pending in part {
         text.push(if text.is_empty() { '[' } else { ',' });
-        match pending.body.strip_prefix('{') {
+        let written = pending.op.written(replica);
+        match written.strip_prefix('{') {
             Some(rest) if again => {
                 text.push_str("{\"again\":true,");
                 text.push_str(rest);
             }
-            _ => text.push_str(&pending.body),
+            _ => text.push_str(&written),
         }
     }
     text.push(']');
@@ -175,7 +224,7 @@ fn statement(part: &[PendingOp], again: bool) -> String {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Failed {
+pub(super) enum Failed {
     /// The connection, or the way to it: the outcome is unknown or nothing happened.
     #[error("{0}")]
     Database(#[from] tokio_postgres::Error),
@@ -187,7 +236,7 @@ enum Failed {
 }
 
 impl Failed {
-    fn from_statement(error: tokio_postgres::Error) -> Self {
+    pub fn from_statement(error: tokio_postgres::Error) -> Self {
         match error.code() {
             Some(code) if !passes(code.code()) => Self::Refused(error),
             _ => Self::Database(error),
@@ -203,10 +252,10 @@ fn passes(code: &str) -> bool {
     CLASSES.iter().any(|class| code.starts_with(class))
 }
 
-fn outcome(row: &Row) -> Result<Outcome, tokio_postgres::Error> {
+fn outcome(row: &Row) -> Result<OpOutcome, tokio_postgres::Error> {
     let call: Option<Vec<u8>> = row.try_get(3)?;
-    Ok(Outcome {
-        name: row.try_get(0)?,
+    Ok(OpOutcome {
+        name: Cow::Owned(row.try_get(0)?),
         x: row.try_get(1)?,
         y: row.try_get(2)?,
         call: call.and_then(|c| CallId::from_slice(&c)),
@@ -225,7 +274,7 @@ pub(super) fn stored_reply(row: &Row, at: usize) -> Result<Option<StoredReply>, 
 }
 
 /// Tells who asked. They may have gone; the operation is done all the same.
-fn answer(shared: &Shared, answer: OpReply, outcome: Option<Outcome>) {
+fn answer(shared: &Shared, answer: OpReply, outcome: Option<OpOutcome>) {
     match answer {
         OpReply::Hold(call, price, send) => {
             let verdict = outcome.map_or(Err(HoldRefused::Unavailable), hold_verdict);
@@ -258,7 +307,7 @@ fn answer(shared: &Shared, answer: OpReply, outcome: Option<Outcome>) {
             let _ = send.send(done);
         }
         OpReply::Task(send) => {
-            let changed = |o: Outcome| match o.name.as_str() {
+            let changed = |o: OpOutcome| match o.name.as_ref() {
                 "done" => TaskNaming::Done,
                 "taken" => TaskNaming::Taken,
                 _ => TaskNaming::Stale,
@@ -278,14 +327,14 @@ fn refused() -> StoreError {
     StoreError::broken("the database refused the operation")
 }
 
-fn closed(shared: &Shared, o: &Outcome, estimated: Option<String>) -> Closed {
+fn closed(shared: &Shared, o: &OpOutcome, estimated: Option<String>) -> Closed {
     shared.count_estimated(estimated);
     crate::ledger::bounds::add_to(&shared.write_offs, o.y);
     Closed { captured: Money::from_nano(o.x), write_off: Money::from_nano(o.y), applied: true }
 }
 
-fn hold_verdict(o: Outcome) -> Result<(i64, i64), HoldRefused> {
-    Err(match (o.name.as_str(), o.call) {
+fn hold_verdict(o: OpOutcome) -> Result<(i64, i64), HoldRefused> {
+    Err(match (o.name.as_ref(), o.call) {
         ("held", _) => return Ok((o.x, o.y)),
         ("insufficient", _) => HoldRefused::Insufficient { available: Money::from_nano(o.x) },
         ("topped_up", _) => HoldRefused::ToppedUp,

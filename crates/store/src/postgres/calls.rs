@@ -1,5 +1,4 @@
-//! Holds, closes, marks and refusals on PostgreSQL: written as JSON for the functions in the
-//! database, and queued.
+//! Holds, closes, marks and refusals on PostgreSQL, queued.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,11 +6,12 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_postgres::Row;
-use tollgate_catalog::{Money, Price};
+use tollgate_catalog::Money;
 
 use super::batch::stored_reply;
-use super::ops::{CloseBody, Hex, HoldBody, KeptReplyBody, RefusalBody, RowBody, bytes, text};
+use super::ops::{Hex, RefusalBody, RowBody, bytes, text};
 use super::queue::{Closer, OpReply, PendingOp};
+use super::queued::{QueuedClose, QueuedHold, QueuedOp};
 use super::records::SqlParam;
 use super::rows::id;
 use super::{PostgresEngine, Running, lock};
@@ -70,31 +70,21 @@ impl PostgresEngine {
             return Err(HoldRefused::Insufficient { available: Money::ZERO });
         }
         let price_id = hold.price.id();
-        let body = HoldBody {
-            kind: "hold",
-            call: Hex(&hold.call.0),
-            account: Hex(&hold.account.0),
-            key: Hex(&hold.key.0),
-            amount: hold.amount.nano(),
-            least: hold.least.nano(),
-            price_id: Hex(&price_id),
-            model: &hold.model,
-            endpoint: hold.endpoint,
-            paid_only: hold.paid_only,
-            topped_up: hold.topped_up,
-            expires_at: hold.expires_at,
+        let waits = QueuedHold {
+            hold: hold.clone(),
+            price_id,
+            price_is_new: !shared.known_prices.has(&price_id),
             life: hold.expires_at.saturating_sub(self.steady()).max(0),
             at: self.now(),
             sure: self.clock.sure(),
-            replica: Hex(&shared.replica),
-            price: (!shared.known_prices.has(&price_id)).then(|| price_text(&hold.price)),
-            key_hash: hold.idem.as_ref().map(|idem| Hex(&idem.key_hash)),
-            fingerprint: hold.idem.as_ref().map(|idem| Hex(&idem.fingerprint)),
-            task,
+        };
+        let op = match task {
+            None => QueuedOp::Hold(Box::new(waits)),
+            task => QueuedOp::Written(waits.written(&shared.replica, task)),
         };
         let (send, receive) = oneshot::channel();
         lock(&shared.open).insert(hold.call, Running { at: self.steady(), given_up: false });
-        shared.queue.push(PendingOp { body: text(&body), answer: OpReply::Hold(hold.call, price_id, send) });
+        shared.queue.push(PendingOp { op, answer: OpReply::Hold(hold.call, price_id, send) });
         Ok(receive)
     }
 
@@ -117,7 +107,8 @@ impl PostgresEngine {
             "replica": bytes(&self.shared.replica),
         });
         let (send, receive) = oneshot::channel();
-        self.shared.queue.push(PendingOp { body: body.to_string(), answer: OpReply::Extend(send) });
+        let op = QueuedOp::Written(body.to_string());
+        self.shared.queue.push(PendingOp { op, answer: OpReply::Extend(send) });
         match tokio::time::timeout(self.options.hold_deadline, receive).await {
             Ok(Ok(verdict)) => verdict.map(|pots| held(extend.call, pots)),
             Ok(Err(_)) | Err(_) => Err(HoldRefused::Unavailable),
@@ -152,43 +143,22 @@ impl PostgresEngine {
         known: Option<oneshot::Sender<bool>>,
     ) -> (u64, oneshot::Receiver<Closed>) {
         let (send, receive) = oneshot::channel();
-        let body = self.close_text(&close, price_id, None);
         let closer = Closer { call: close.call, send, known, estimated: close.estimated_for() };
-        let op = self.shared.queue.push(PendingOp { body, answer: OpReply::Close(Box::new(closer)) });
-        (op, receive)
+        let op = QueuedOp::Close(Box::new(self.waiting_close(close, price_id)));
+        let number = self.shared.queue.push(PendingOp { op, answer: OpReply::Close(Box::new(closer)) });
+        (number, receive)
     }
 
-    /// Of a task with its own end, and whether that is found by whoever repeats its key.
-    pub(super) fn close_text(&self, close: &Close, price_id: Option<[u8; 16]>, task: Option<(Value, bool)>) -> String {
-        let shared = &self.shared;
-        let facts = RowFacts::of(&close.call, &close.account, close.ending, &close.reason, &close.row);
-        let hash = facts.hash();
-        let price = close.row.price.as_ref();
-        let price_id = price.map(|p| p.id()).or(price_id);
-        let mut row = RowBody::of(&facts, &close.row.key.0, &hash);
-        row.price_id = price_id.as_ref().map(|id| Hex(id));
-        let (task, kept) = task.map_or((None, false), |(task, kept)| (Some(task), kept));
-        text(&CloseBody {
-            kind: "close",
-            call: Hex(&close.call.0),
-            account: Hex(&close.account.0),
-            charge: close.charge.nano(),
+    pub(super) fn waiting_close(&self, close: Close, price_id: Option<[u8; 16]>) -> QueuedClose {
+        let price = close.row.price.as_ref().map(|price| price.id());
+        QueuedClose {
+            price_id: price.or(price_id),
+            price_is_new: price.is_some_and(|id| !self.shared.known_prices.has(&id)),
             at: self.now(),
             sure: self.clock.sure(),
-            replica: Hex(&shared.replica),
-            keep: kept || close.keeps_key(),
-            row,
-            most: close.most.map(Money::nano),
-            price: price.filter(|price| !shared.known_prices.has(&price.id())).map(|price| price_text(price)),
-            reply: close.reply.as_ref().map(|reply| KeptReplyBody {
-                status: reply.status,
-                content_type: &reply.content_type,
-                reply: Hex(&reply.body),
-                reply_bytes: reply.counted_bytes(),
-                reply_room: i64::try_from(self.options.reply_bytes).unwrap_or(i64::MAX),
-            }),
-            task,
-        })
+            reply_room: self.options.reply_bytes,
+            close,
+        }
     }
 
     pub fn mark(&self, mut mark: Mark) {
@@ -213,8 +183,9 @@ impl PostgresEngine {
         let hash = decided.hash(&of_facts);
         let mut written = RowBody::of(&facts, &row.key.0, &of_facts);
         written.hash = Some(Hex(&hash));
-        let body = text(&RefusalBody { kind: "refusal", account: Hex(&account.0), row: written });
-        shared.queue.push(PendingOp { body, answer: OpReply::Nobody });
+        let refusal = RefusalBody { kind: "refusal", account: Hex(&account.0), row: written };
+        let op = QueuedOp::Written(text(&refusal));
+        shared.queue.push(PendingOp { op, answer: OpReply::Nobody });
     }
 }
 
@@ -248,8 +219,4 @@ impl Drop for Undo<'_> {
         let close = Close::unanswered(call, account, Ending::Refused, "ledger_unavailable", row);
         self.engine.queue_close(close, None, None);
     }
-}
-
-fn price_text(price: &Price) -> String {
-    serde_json::to_string(price).unwrap_or_default()
 }

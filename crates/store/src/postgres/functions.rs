@@ -14,7 +14,6 @@ use crate::world::Options;
 /// The functions as this version has them.
 const TEXT: &str = concat!(
     include_str!("functions.sql"),
-    include_str!("plain.sql"),
     include_str!("chain.sql"),
     include_str!("tasks.sql"),
     include_str!("responses.sql"),

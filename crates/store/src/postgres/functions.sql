@@ -492,13 +492,10 @@ BEGIN
   RETURN ROW('closed', v_captured, v_write_off, NULL, NULL, NULL, NULL)::tollgate_outcome;
 END $$;
 
--- A group of operations: one statement, one transaction, one outcome per operation. In a large group those that are plain are
--- done all at once (plain.sql), closes before holds; the others in order.
+-- Operations in their order: one statement, one transaction, one outcome for each. Those that are plain need none of this (plain.rs).
 CREATE OR REPLACE FUNCTION tollgate_apply(ops jsonb) RETURNS SETOF tollgate_outcome LANGUAGE plpgsql AS $$
 DECLARE
   op jsonb;
-  v_place bigint;
-  v_done boolean[];
   v_accounts bytea[] := ARRAY(SELECT DISTINCT (o->>'account')::bytea FROM jsonb_array_elements(ops) o);
 BEGIN
   -- Prices before accounts, and each in the order of ids: the same order in every replica.
@@ -508,21 +505,8 @@ BEGIN
       FROM jsonb_array_elements(ops) o WHERE o ? 'price') new ORDER BY id ON CONFLICT DO NOTHING;
   END IF;
   PERFORM 1 FROM account WHERE id = ANY (v_accounts) ORDER BY id FOR NO KEY UPDATE;
-  v_done := array_fill(false, ARRAY[jsonb_array_length(ops)]);
-  IF jsonb_array_length(ops) >= 8 THEN
-    FOR v_place IN SELECT tollgate_close_plain(ops) LOOP
-      v_done[v_place] := true;
-    END LOOP;
-    FOR v_place IN SELECT tollgate_hold_plain(ops) LOOP
-      v_done[v_place] := true;
-    END LOOP;
-  END IF;
-  FOR op, v_place IN SELECT o, n FROM jsonb_array_elements(ops) WITH ORDINALITY AS all_ops (o, n) LOOP
-    IF v_done[v_place] AND op->>'kind' = 'hold' THEN
-      RETURN NEXT ROW('held', 0, (op->>'amount')::bigint, NULL, NULL, NULL, NULL)::tollgate_outcome;
-    ELSIF v_done[v_place] THEN
-      RETURN NEXT ROW('closed', greatest((op->>'charge')::bigint, 0), 0, NULL, NULL, NULL, NULL)::tollgate_outcome;
-    ELSIF op->>'kind' = 'hold' THEN
+  FOR op IN SELECT o FROM jsonb_array_elements(ops) o LOOP
+    IF op->>'kind' = 'hold' THEN
       RETURN NEXT tollgate_hold(op);
     ELSIF op->>'kind' = 'extend' THEN
       RETURN NEXT tollgate_extend(op);

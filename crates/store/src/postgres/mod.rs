@@ -1,6 +1,7 @@
-//! The engine for several replicas: one PostgreSQL database, decisions made there by the functions
-//! in `functions.sql`. Each process gathers its operations into groups and sends a group as one
-//! statement (`batch`). Closes go through the local journal first, as on SQLite.
+//! The engine for several replicas: one PostgreSQL database. Each process gathers its operations
+//! into groups (`batch`). Plain ones are decided by the process, under the locks of their accounts
+//! (`plain`), all others by the functions in `functions.sql`. Closes go through the local journal
+//! first, as on SQLite.
 
 mod address;
 mod audit;
@@ -23,8 +24,10 @@ mod ops;
 mod packed;
 mod payments;
 mod people;
+mod plain;
 mod probes;
 mod queue;
+mod queued;
 mod receipts;
 mod records;
 mod recover;
@@ -155,7 +158,7 @@ impl Shared {
         if let OpReply::Close(closer) = &pending.answer {
             self.journal.keep_close(closer.call);
         }
-        let mut op: serde_json::Value = serde_json::from_str(&pending.body).unwrap_or_default();
+        let mut op: serde_json::Value = serde_json::from_str(&pending.op.written(&self.replica)).unwrap_or_default();
         if let Some(op) = op.as_object_mut() {
             op.remove("reply");
         }

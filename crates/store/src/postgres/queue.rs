@@ -1,5 +1,4 @@
-//! The queue of one process: operations in the order they are to be applied, each already in the
-//! form the database reads.
+//! The queue of one process: operations in the order they are to be applied.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -8,6 +7,7 @@ use std::time::Instant;
 use tokio::sync::{Notify, oneshot};
 
 use super::lock;
+use super::queued::QueuedOp;
 use crate::call::{Closed, HoldRefused};
 use crate::error::StoreError;
 use crate::ids::CallId;
@@ -20,8 +20,7 @@ const GROUP: usize = 500;
 const GROUP_BYTES: usize = 8 << 20;
 
 pub(super) struct PendingOp {
-    /// A JSON object.
-    pub body: String,
+    pub op: QueuedOp,
     pub answer: OpReply,
 }
 
@@ -113,7 +112,7 @@ impl Queue {
         loop {
             {
                 let mut inner = lock(&self.inner);
-                let count = group_len(inner.waiting.iter().map(|(_, p)| p.body.len()));
+                let count = group_len(inner.waiting.iter().map(|(_, p)| p.op.bytes()));
                 if count > 0 {
                     inner.taken = inner.waiting.front().map(|(since, _)| *since);
                     return Some(inner.waiting.drain(..count).map(|(_, pending)| pending).collect());
@@ -151,7 +150,7 @@ mod tests {
     #[tokio::test]
     async fn the_oldest_counts_until_it_is_done() {
         let queue = Queue::default();
-        let pending = || PendingOp { body: "{}".into(), answer: OpReply::Nobody };
+        let pending = || PendingOp { op: QueuedOp::Written("{}".into()), answer: OpReply::Nobody };
         assert_eq!(queue.waiting(), (0, 0));
         queue.push(pending());
         let group = queue.take().await.expect("a group");

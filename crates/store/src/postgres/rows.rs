@@ -41,7 +41,7 @@ fn list(r: &Row, i: usize) -> Result<Option<Vec<String>>, StoreError> {
     Ok(text.and_then(|t| serde_json::from_str(t).ok()))
 }
 
-fn limit(r: &Row, i: usize) -> Result<Option<Money>, StoreError> {
+pub(super) fn limit(r: &Row, i: usize) -> Result<Option<Money>, StoreError> {
     Ok(r.try_get::<_, Option<i64>>(i)?.map(Money::from_nano))
 }
 

@@ -8,6 +8,7 @@ use tokio_postgres::Row;
 
 use super::ops::bytes;
 use super::queue::{OpReply, PendingOp};
+use super::queued::QueuedOp;
 use super::records::SqlParam;
 use super::rows::id;
 use super::{PostgresEngine, lock};
@@ -90,7 +91,8 @@ impl PostgresEngine {
 
     async fn change_task(&self, body: Value) -> Result<TaskNaming, StoreError> {
         let (send, receive) = oneshot::channel();
-        self.shared.queue.push(PendingOp { body: body.to_string(), answer: OpReply::Task(send) });
+        let op = QueuedOp::Written(body.to_string());
+        self.shared.queue.push(PendingOp { op, answer: OpReply::Task(send) });
         self.in_time(receive).await
     }
 
@@ -112,9 +114,10 @@ impl PostgresEngine {
             "failure_code": failure.map(|f| &f.code), "failure_message": failure.map(|f| &f.message),
             "webhook_url": end.webhook_url, "at": self.now(),
         });
-        let body = self.close_text(&end.close, None, Some((task, end.state != TaskState::Refused)));
+        let waits = self.waiting_close(end.close, None);
+        let op = QueuedOp::Written(waits.written(&self.shared.replica, Some((task, end.state != TaskState::Refused))));
         let (send, receive) = oneshot::channel();
-        self.shared.queue.push(PendingOp { body, answer: OpReply::TaskEnd(send, estimated) });
+        self.shared.queue.push(PendingOp { op, answer: OpReply::TaskEnd(send, estimated) });
         self.in_time(receive).await
     }
 

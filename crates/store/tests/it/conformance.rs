@@ -56,6 +56,7 @@ suite!(
     a_key_cap_is_exact,
     many_at_once_never_overspend,
     many_kinds_in_one_group,
+    a_large_group_keeps_limits,
     stored_replies_of_an_account_have_a_bound,
     a_large_batch_is_stored_whole,
     credits_happen_once,

@@ -16,6 +16,7 @@ mod ledger_tables;
 mod merged;
 mod migrations;
 mod operators;
+mod plain;
 mod power;
 mod properties;
 mod refused;

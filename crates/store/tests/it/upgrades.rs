@@ -19,7 +19,6 @@ async fn two_versions_share_a_database() {
 fn marked(name: &str) -> Options {
     let own = [
         include_str!("../../src/postgres/functions.sql"),
-        include_str!("../../src/postgres/plain.sql"),
         include_str!("../../src/postgres/chain.sql"),
         include_str!("../../src/postgres/tasks.sql"),
         include_str!("../../src/postgres/responses.sql"),

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use tollgate_store::{CallId, HoldRefused, Limits, NewKey, UsagePage};
+use futures_util::future::join_all;
+use tollgate_catalog::Money;
+use tollgate_store::{CallId, Change, HoldRefused, Limits, NewKey, NewLimits, UsagePage};
 
 use crate::common::{Customer, House, idem};
 
@@ -78,6 +80,44 @@ pub async fn many_kinds_in_one_group(h: House) {
     Arc::into_inner(h).expect("all tasks are done").close().await;
 }
 
+/// Keys and accounts with limits, many calls at one moment: what is granted is what one after the
+/// other would be, and what ends below its hold leaves room for others.
+pub async fn a_large_group_keeps_limits(h: House) {
+    let day = |nano| NewLimits { day: Change::Set(Money::from_nano(nano)), ..NewLimits::default() };
+    let c = h.customer(0, 10_000).await;
+    h.store.change_account(c.account, day(1_500).into(), Default::default()).await.expect("asked").expect("limited");
+    let by_day = Customer { key: h.key(c.account, None).await.id, ..c };
+    h.store.change_key(by_day.key, day(320).into(), Default::default()).await.expect("asked").expect("limited");
+    let capped = Customer { key: h.key(c.account, Some(450)).await.id, ..c };
+    let customers = [capped, by_day, c];
+    for expected in [[4, 3, 8], [2, 1, 3]] {
+        let wishes = (0..12).flat_map(|_| customers.iter().enumerate());
+        let asked: Vec<_> = wishes.map(|(who, customer)| (who, h.store.hold(h.wish(customer, 100)))).collect();
+        let answers = join_all(asked.into_iter().map(|(who, hold)| async move { (who, hold.await) })).await;
+        let mut granted: [Vec<CallId>; 3] = Default::default();
+        for (who, answer) in answers {
+            match answer {
+                Ok(mut held) => {
+                    held.durable().await.expect("durable");
+                    granted[who].push(held.call);
+                }
+                Err(HoldRefused::Limit(_)) => {}
+                Err(other) => panic!("{who}: {other}"),
+            }
+        }
+        assert_eq!(granted.each_ref().map(Vec::len), expected);
+        let closings = granted
+            .iter()
+            .zip(&customers)
+            .flat_map(|(calls, customer)| calls.iter().map(move |call| (customer, *call)));
+        let closings: Vec<_> = closings.map(|(customer, call)| h.store.close(h.ending(customer, call, 60))).collect();
+        for closing in closings {
+            assert!(closing.await.expect("closed").applied);
+        }
+    }
+    h.close().await;
+}
+
 /// So many calls end at once that no group takes them all: every one is in the books, on its own
 /// key.
 pub async fn a_large_batch_is_stored_whole(h: House) {
@@ -85,7 +125,7 @@ pub async fn a_large_batch_is_stored_whole(h: House) {
     let c = h.customer(0, 10_000_000).await;
     let mut making = tokio::task::JoinSet::new();
     for n in 0..KEYS {
-        let limits = Limits { total: Some(tollgate_catalog::Money::from_nano(5_000)), ..Limits::default() };
+        let limits = Limits { total: Some(Money::from_nano(5_000)), ..Limits::default() };
         let new = NewKey {
             account: c.account,
             name: n.to_string(),

@@ -1,0 +1,96 @@
+//! Plain operations on PostgreSQL are decided by the replica, under the locks of their accounts,
+//! and need none of the functions of the database.
+
+use futures_util::future::join_all;
+use tollgate_store::testing::{PostgresServer, run_sql};
+use tollgate_store::{CallId, Close, HoldRefused};
+
+use crate::common::{Customer, House, ask};
+
+#[tokio::test]
+async fn plain_operations_are_decided_here() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let server = PostgresServer::start(dir.path()).expect("a PostgreSQL server");
+    they_need_no_functions(&server.database("functions").await.expect("a database")).await;
+    others_go_to_the_functions(&server.database("others").await.expect("a database")).await;
+    chains_go_on_over_replicas_and_functions(&server.database("chains").await.expect("a database")).await;
+}
+
+/// Asked for at one moment, so that they are one group.
+async fn holds(h: &House, c: &Customer, amounts: &[i64]) -> Vec<Result<CallId, HoldRefused>> {
+    let wishes = amounts.iter().map(|amount| h.hold(h.wish(c, *amount)));
+    join_all(wishes).await.into_iter().map(|held| held.map(|held| held.call)).collect()
+}
+
+async fn ends(h: &House, closes: Vec<Close>) {
+    let closing: Vec<_> = closes.into_iter().map(|close| h.store.close(close)).collect();
+    for closed in closing {
+        assert!(closed.await.expect("closed").applied);
+    }
+}
+
+async fn they_need_no_functions(url: &str) {
+    let h = House::open(url).await;
+    let c = h.customer(0, 10_000).await;
+    h.held(&c, 1_000).await;
+    let schema = ask(url, "SELECT nspname::text FROM pg_namespace WHERE nspname ~ '^tollgate_[0-9a-f]{12}$'").await;
+    let drop = format!("DROP FUNCTION {schema}.tollgate_hold, {schema}.tollgate_close, {schema}.tollgate_limit");
+    run_sql(url, &drop).await.expect("dropped");
+    let calls: Vec<CallId> =
+        holds(&h, &c, &[100; 12]).await.into_iter().collect::<Result<_, _>>().expect("twelve holds");
+    // Some cost all that was held, some a part, some nothing.
+    let charge = |n: usize| [100, 60, 0][n % 3];
+    ends(&h, calls.iter().enumerate().map(|(n, call)| h.ending(&c, *call, charge(n))).collect()).await;
+    assert_eq!(h.pots(&c).await, (0, 10_000 - 1_000 - 4 * 160, 0, 1_000));
+    let row = h.store.usage_of(c.account, calls[1]).await.expect("reading").expect("a row");
+    assert_eq!((row.hold.nano(), row.charge.nano(), row.write_off.nano()), (100, 60, 0));
+    let kinds = "SELECT string_agg(kind || ':' || n, ' ' ORDER BY kind) FROM (SELECT kind, count(*) n FROM entry GROUP BY kind) k";
+    assert_eq!(ask(url, kinds).await, "0:13 1:8 2:4 6:1");
+    h.close().await;
+}
+
+/// In a group of plain ones there are a charge above its hold, an end that comes twice, more than
+/// there is, and a hold that follows it.
+async fn others_go_to_the_functions(url: &str) {
+    let h = House::open(url).await;
+    let c = h.customer(0, 2_000).await;
+    let mut amounts = [100; 14];
+    amounts[12] = 1_000;
+    let held = holds(&h, &c, &amounts).await;
+    let refused = |held: &Result<CallId, HoldRefused>| matches!(held, Err(HoldRefused::Insufficient { available }) if available.nano() == 800);
+    assert!(refused(&held[12]) && held.iter().filter(|held| held.is_ok()).count() == 13, "{held:?}");
+    let calls: Vec<CallId> = held.into_iter().flatten().collect();
+    let mut closes: Vec<Close> = calls.iter().map(|call| h.ending(&c, *call, 50)).collect();
+    closes[3] = h.ending(&c, calls[3], 150);
+    let again = h.store.close(h.ending(&c, calls[5], 50));
+    ends(&h, closes.into_iter().enumerate().filter(|(n, _)| *n != 5).map(|(_, close)| close).collect()).await;
+    assert!(again.await.expect("closed").applied);
+    assert_eq!(h.pots(&c).await, (0, 2_000 - 12 * 50 - 150, 0, 0));
+    h.close().await;
+}
+
+/// Entries of one account by two replicas, in groups and one by one, are one chain.
+async fn chains_go_on_over_replicas_and_functions(url: &str) {
+    let (one, two) = (House::open(url).await, House::open(url).await);
+    let c = one.customer(0, 100_000).await;
+    let mut calls = 0;
+    for _ in 0..3 {
+        let (few, many) = tokio::join!(holds(&one, &c, &[100; 3]), holds(&two, &c, &[100; 20]));
+        for (h, held) in [(&one, few), (&two, many)] {
+            calls += held.len();
+            ends(h, held.into_iter().flatten().map(|call| h.ending(&c, call, 60)).collect()).await;
+        }
+    }
+    assert_eq!(one.pots(&c).await, (0, 100_000 - 69 * 60, 0, 0));
+    assert_eq!(calls, 69);
+    let report = one.store.verify_strictly().await.expect("the audit runs");
+    assert_eq!((report.breaches.as_slice(), report.unhashed_rows), (&[][..], 0));
+    let links = ask(
+        url,
+        "SELECT links || ' ' || (SELECT max(link) FROM entry) || ' ' || (SELECT count(*) FROM entry) FROM account",
+    )
+    .await;
+    assert_eq!(links, "139 139 139");
+    two.close().await;
+    one.close().await;
+}
