@@ -64,18 +64,19 @@ pub(super) async fn run(
     deadline: Duration,
 ) {
     let mut sender = Sender { shared: shared.clone(), connector, way: None };
-    let mut last = Instant::now() - pace;
-    while let Some(group) = shared.queue.take().await {
-        // Round trips make groups by themselves; the pace keeps a fast local server from being
-        // asked too often.
-        if let Some(rest) = pace.checked_sub(last.elapsed())
-            && group.len() < 8
-        {
+    let (mut last, mut took) = (Instant::now() - pace, Duration::ZERO);
+    while shared.queue.waits().await {
+        // What a group costs beside its operations is the same for few and for many: a busy
+        // database is left alone for as long as the last group took, within bounds.
+        let rest = (2 * took).clamp(pace, 3 * pace).saturating_sub(last.elapsed());
+        if !rest.is_zero() && !shared.queue.is_stopped() {
             tokio::time::sleep(rest).await;
         }
+        let group = shared.queue.take();
         last = Instant::now();
         let count = group.len();
         let outcomes = watched(&shared, sender.apply(&group), deadline).await;
+        took = last.elapsed();
         shared.queue.done(count);
         shared.commits.fetch_add(1, Ordering::Relaxed);
         shared.committed_ops.fetch_add(count as u64, Ordering::Relaxed);

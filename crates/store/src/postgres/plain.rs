@@ -75,7 +75,7 @@ impl PlainStatements {
     /// Prices before accounts, and each in the order of ids: the same order in every replica.
     async fn begin(&self, client: &Client, part: &[PendingOp]) -> Result<(), Error> {
         let prices = NewPrices::of(part);
-        let begin = client.batch_execute("BEGIN");
+        let begin = client.batch_execute(self.tables.begin());
         if prices.is_empty() {
             return begin.await;
         }

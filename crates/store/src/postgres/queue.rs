@@ -107,22 +107,25 @@ impl Queue {
         self.bell.notify_one();
     }
 
-    /// The next group; `None` when the store is shut and the queue is empty.
-    pub async fn take(&self) -> Option<Vec<PendingOp>> {
+    /// Waits for an operation. `false`: the store is shut and the queue is empty.
+    pub async fn waits(&self) -> bool {
         loop {
             {
-                let mut inner = lock(&self.inner);
-                let count = group_len(inner.waiting.iter().map(|(_, p)| p.op.bytes()));
-                if count > 0 {
-                    inner.taken = inner.waiting.front().map(|(since, _)| *since);
-                    return Some(inner.waiting.drain(..count).map(|(_, pending)| pending).collect());
-                }
-                if inner.stopped {
-                    return None;
+                let inner = lock(&self.inner);
+                if !inner.waiting.is_empty() || inner.stopped {
+                    return !inner.waiting.is_empty();
                 }
             }
             self.bell.notified().await;
         }
+    }
+
+    /// The next group, as large as it may be.
+    pub fn take(&self) -> Vec<PendingOp> {
+        let mut inner = lock(&self.inner);
+        let count = group_len(inner.waiting.iter().map(|(_, p)| p.op.bytes()));
+        inner.taken = inner.waiting.front().map(|(since, _)| *since);
+        inner.waiting.drain(..count).map(|(_, pending)| pending).collect()
     }
 
     pub fn done(&self, count: usize) {
@@ -147,13 +150,13 @@ fn group_len(sizes: impl Iterator<Item = usize>) -> usize {
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn the_oldest_counts_until_it_is_done() {
+    #[test]
+    fn the_oldest_counts_until_it_is_done() {
         let queue = Queue::default();
         let pending = || PendingOp { op: QueuedOp::Written("{}".into()), answer: OpReply::Nobody };
         assert_eq!(queue.waiting(), (0, 0));
         queue.push(pending());
-        let group = queue.take().await.expect("a group");
+        let group = queue.take();
         std::thread::sleep(std::time::Duration::from_millis(30));
         queue.push(pending());
         let (count, age) = queue.waiting();
@@ -162,7 +165,7 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(20));
         let (count, age) = queue.waiting();
         assert!(count == 1 && (20..1_000_000).contains(&age), "and then the next, from when it came: {count}, {age}");
-        queue.take().await.expect("a group");
+        queue.take();
         queue.done(1);
         assert_eq!(queue.waiting(), (0, 0));
     }

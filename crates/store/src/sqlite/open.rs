@@ -61,7 +61,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0024-whole-calls", include_str!("migrations/0024-whole-calls.sql")),
     Migration::new("0025-last-entry", include_str!("migrations/0025-last-entry.sql")),
     Migration::new("0026-link", include_str!("migrations/0026-link.sql")),
-    Migration::new("0027-link-given", include_str!("migrations/0027-link-given.sql")),
+    Migration::new("0027-given", include_str!("migrations/0027-given.sql")),
 ];
 
 impl SqliteEngine {

@@ -324,3 +324,6 @@ fn link<'a>(
     account.end = entry.link;
     entries.push(entry);
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! What was decided, as rows: one statement for each table, with an array for each column.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use tokio_postgres::types::ToSql;
@@ -11,6 +11,7 @@ use crate::call::counters::Counter;
 use crate::ids::{AccountId, KeyId};
 use crate::postgres::queue::PendingOp;
 use crate::postgres::queued::price_text;
+use crate::sums::{SUM_KEY, SUMS, SumKeyRef, UsageSum};
 
 /// A value for each parameter of a statement.
 pub(super) type Values<'a> = Vec<Box<dyn ToSql + Sync + Send + 'a>>;
@@ -111,6 +112,11 @@ const KEYS: [(&str, &str); 7] = [
 static ROW_COLUMNS: LazyLock<Vec<(&'static str, &'static str)>> =
     LazyLock::new(|| ROWS.into_iter().chain(Counter::ALL.map(|counter| (counter.name(), "bigint"))).collect());
 
+static SUM_COLUMNS: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
+    let types = ["bytea", "bigint", "bytea", "text", "text", "smallint", "text", "text"];
+    SUM_KEY.into_iter().zip(types).chain(SUMS.iter().map(|column| (*column, "bigint"))).collect()
+});
+
 /// Columns of a table, with the types of their arrays.
 type ColumnTypes<'a> = &'a [(&'a str, &'a str)];
 
@@ -149,12 +155,18 @@ pub(super) struct Tables {
     opened: Statement,
     ended: Statement,
     rows: Statement,
+    /// What rows add to sums. `None`: a trigger of the log does it, as long as rows from before
+    /// there were sums are being added.
+    sums: Option<Statement>,
     accounts: Statement,
     keys: Statement,
 }
 
 impl Tables {
     pub async fn prepare(client: &Client) -> Result<Self, Error> {
+        let filled: bool =
+            client.query_one("SELECT NOT EXISTS (SELECT 1 FROM usage_backfill)", &[]).await?.try_get(0)?;
+        let sums = insert("usage_unmerged", &SUM_COLUMNS, &[]);
         Ok(Self {
             prices: client.prepare(&format!("{} ON CONFLICT DO NOTHING", insert("price", &PRICES, &[]))).await?,
             entries: client.prepare(&with_replica("entry", &ENTRIES, &[])).await?,
@@ -163,9 +175,15 @@ impl Tables {
                 .await?,
             ended: client.prepare("DELETE FROM open_hold WHERE call_id = ANY ($1)").await?,
             rows: client.prepare(&insert("usage", &ROW_COLUMNS, &[("refunded", "0"), ("write_off", "0")])).await?,
+            sums: if filled { Some(client.prepare(&sums).await?) } else { None },
             accounts: client.prepare(&update("account", &ACCOUNTS)).await?,
             keys: client.prepare(&update("key", &KEYS)).await?,
         })
+    }
+
+    /// How a transaction begins.
+    pub fn begin(&self) -> &'static str {
+        if self.sums.is_some() { "BEGIN; SET LOCAL tollgate.sums = 'given'" } else { "BEGIN" }
     }
 
     pub fn prices(&self) -> &Statement {
@@ -181,6 +199,13 @@ impl Tables {
         let accounts = decisions.locked.accounts.iter().filter(|(_, account)| account.changed).collect::<Vec<_>>();
         let keys = decisions.locked.keys.iter().filter(|(_, key)| key.changed).collect::<Vec<_>>();
         let ended: Vec<&[u8]> = decisions.rows.iter().map(|row| row.facts.call).collect();
+        let mut sums: HashMap<SumKeyRef<'_>, UsageSum> = HashMap::new();
+        for row in &decisions.rows {
+            let sum = sums.entry(SumKeyRef::of(&row.facts, &row.key.0)).or_default();
+            sum.add_row(&row.facts, row.charge, 0, 0);
+        }
+        let sums: Vec<(SumKeyRef<'_>, UsageSum)> = sums.into_iter().collect();
+        let adds = self.sums.iter().map(|statement| (statement, sum_values(&sums), sums.is_empty()));
         let all = [
             (&self.entries, entries(&decisions.entries, replica), decisions.entries.is_empty()),
             (&self.opened, opened(&decisions.opened, replica), decisions.opened.is_empty()),
@@ -189,7 +214,11 @@ impl Tables {
             (&self.accounts, account_values(&accounts), accounts.is_empty()),
             (&self.keys, key_values(&keys), keys.is_empty()),
         ];
-        all.into_iter().filter(|(.., empty)| !empty).map(|(statement, values, _)| (statement, values)).collect()
+        all.into_iter()
+            .chain(adds)
+            .filter(|(.., empty)| !empty)
+            .map(|(statement, values, _)| (statement, values))
+            .collect()
     }
 }
 
@@ -295,6 +324,21 @@ fn rows<'a>(all: &'a [PlainRow<'_>]) -> Values<'a> {
     let counters =
         (0..Counter::COUNT).map(|n| column(all, move |row| row.facts.counters.get(n).copied().unwrap_or_default()));
     values.extend(counters);
+    values
+}
+
+fn sum_values<'a>(all: &[(SumKeyRef<'a>, UsageSum)]) -> Values<'a> {
+    let mut values: Values<'a> = vec![
+        column(all, |(of, _)| of.account),
+        column(all, |(of, _)| of.quarter),
+        column(all, |(of, _)| of.key),
+        column(all, |(of, _)| of.model),
+        column(all, |(of, _)| of.endpoint),
+        column(all, |(of, _)| i16::try_from(of.ending).unwrap_or(i16::MAX)),
+        column(all, |(of, _)| of.provider),
+        column(all, |(of, _)| of.upstream_model),
+    ];
+    values.extend((0..SUMS.len()).map(|n| column(all, move |(_, sum)| sum.0.get(n).copied().unwrap_or_default())));
     values
 }
 

@@ -1,0 +1,2 @@
+-- Nothing: this is about triggers of PostgreSQL.
+SELECT 1;
