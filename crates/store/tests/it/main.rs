@@ -18,6 +18,7 @@ mod migrations;
 mod operators;
 mod power;
 mod properties;
+mod recovery;
 mod refused;
 mod replicas;
 mod rows;
