@@ -118,12 +118,6 @@ impl House {
         Self::open_in(dir, place, options, self.clock.clone(), self.seed + 500).await
     }
 
-    /// A house in another folder beside this one's, by the same clock.
-    pub async fn opened_again(&self, dir: &Arc<TempDir>, name: &str, options: Options) -> Self {
-        let place = DataLocation { url: self.place.url.clone(), data_dir: dir.path().join(name) };
-        Self::open_in(dir.clone(), place, options, self.clock.clone(), self.seed + 500).await
-    }
-
     /// Checks that everything adds up, then shuts.
     pub async fn close(self) {
         let report = self.store.verify().await.expect("the audit runs");

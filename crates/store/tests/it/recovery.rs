@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::common::{Customer, House, idem, options};
-use crate::power::{Planted, now, open};
+use crate::power::{Planted, cut_short, open};
 use tollgate_catalog::Money;
 use tollgate_store::testing::{Crash, Simulated, TestClock};
 use tollgate_store::{CallId, Credit, CreditKind, EntryPage, Hold, Limits, Options, Pot, UsagePage};
@@ -122,28 +122,18 @@ async fn a_recovery_that_is_cut_short_is_taken_up_where_it_was() {
     let (h, simulated) = open(&dir, "whole", &clock, (2 << 20, Planted::Nothing)).await;
     let expected = books(&h, &simulated, &customers).await;
     assert_eq!(expected.lines().count(), 64, "{expected}");
-    for steps in (1u64..).step_by(3) {
-        let (begun, next) = (format!("begun {steps}"), format!("next {steps}"));
+    for commits in (1u64..).step_by(3) {
+        let (begun, next) = (format!("begun {commits}"), format!("next {commits}"));
         crashed(&first, Crash::Killed, &begun);
-        let simulated = Simulated::new(&dir.path().join(&begun));
-        let options = Options { simulated: Some(simulated.clone()), ..h.options.clone() };
-        let mut opening = Box::pin(h.opened_again(&dir, &begun, options));
-        let mut committed = 0;
-        let mut opened = now(opening.as_mut()).await;
-        while opened.is_none() && committed < steps {
-            simulated.commit();
-            committed += 1;
-            opened = now(opening.as_mut()).await;
-        }
-        if opened.is_some() {
-            assert!(steps > 10, "{steps}: some of it is committed before all of it is decided");
+        let of = ((2 + commits) << 20, Planted::Nothing);
+        let how = if commits % 2 == 0 { Crash::Killed } else { Crash::PowerCut };
+        if !cut_short((&dir, &begun, &next), &clock, of, commits, (how, &mut |below| below / 2)).await {
+            assert!(commits > 10, "{commits}: some of it is committed before all of it is decided");
             break;
         }
-        crashed(&simulated, if steps % 2 == 0 { Crash::Killed } else { Crash::PowerCut }, &next);
-        drop(opening);
-        let (again, simulated) = open(&dir, &next, &clock, ((2 + steps) << 20, Planted::Nothing)).await;
-        assert_eq!(books(&again, &simulated, &customers).await, expected, "after {steps} commits");
+        let (again, simulated) = open(&dir, &next, &clock, of).await;
+        assert_eq!(books(&again, &simulated, &customers).await, expected, "after {commits} commits");
         let found = simulated.stepped(entries(&again)).await;
-        assert!(single.iter().all(|call| found[call] == 1), "after {steps} commits: {found:?}");
+        assert!(single.iter().all(|call| found[call] == 1), "after {commits} commits: {found:?}");
     }
 }
