@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 use tollgate_catalog::Money;
 
+use super::books::replay::HoldAgain;
 use super::books::{Books, Decision};
 use super::writer::ops::{Op, RefusalOp};
 use super::{SqliteEngine, lock};
@@ -21,8 +22,8 @@ pub(super) enum CloseRecord<'a> {
     New(&'a mut [u8]),
     /// It comes from there.
     Read,
-    /// Nobody said what the call cost.
-    None,
+    /// Nobody said what the call cost. Its hold comes along where that is not queued yet.
+    None(Option<HoldAgain>),
 }
 
 /// What a hold waits for beside the database.
@@ -205,18 +206,23 @@ impl SqliteEngine {
         &self,
         close: Close,
         price_id: Option<[u8; 16]>,
-        record: CloseRecord<'_>,
+        mut record: CloseRecord<'_>,
     ) -> Option<(Closed, u64, Arc<CommitGroup>)> {
         let (now, estimated) = (self.now(), close.estimated_for());
         let (call, account, ended_at) = (close.call, close.account, close.row.ended_at);
         let mut books = lock(&self.shared.books);
         let at = if matches!(record, CloseRecord::Read) { books.replay_time(ended_at, now) } else { now };
+        if let CloseRecord::None(hold) = &mut record
+            && let Some(hold) = hold.take()
+        {
+            books.queue_again(hold);
+        }
         let (closed, op) = books.close(close, price_id, at)?;
         let group = books.group.clone();
         let crowded = match record {
             CloseRecord::New(bytes) => self.shared.journal.append_close(call, op, bytes, self.shared.durable()),
             CloseRecord::Read => false,
-            CloseRecord::None => {
+            CloseRecord::None(_) => {
                 books.released(account, op);
                 false
             }

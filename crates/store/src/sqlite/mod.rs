@@ -93,6 +93,8 @@ struct Shared {
     /// The last operation that is committed.
     durable: AtomicU64,
     down: AtomicBool,
+    /// What the start found of a crash is put right.
+    recovered: AtomicBool,
     commits: AtomicU64,
     committed_ops: AtomicU64,
     largest_group: AtomicU64,
@@ -122,6 +124,7 @@ impl Shared {
             known_prices: KnownPrices::default(),
             durable: AtomicU64::new(0),
             down: AtomicBool::new(false),
+            recovered: AtomicBool::new(false),
             commits: AtomicU64::new(0),
             committed_ops: AtomicU64::new(0),
             largest_group: AtomicU64::new(0),

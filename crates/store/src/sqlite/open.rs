@@ -25,6 +25,7 @@ use crate::account::lots;
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap, KeyId, Maker};
 use crate::journal::Journal;
+use crate::journal::record::{self, JournalRecord};
 use crate::ledger::{EntryKind, Pots, op_id};
 use crate::migration::{self, Migration};
 use crate::report::Recovered;
@@ -33,6 +34,12 @@ use crate::world::{Clocks, DataLocation, Options};
 pub(crate) const FILE: &str = "tollgate.db";
 /// After a start every open task is looked at within this time.
 const LATEST_LOOK: i64 = 60_000;
+/// How long the database's log gets before it is brought into the file, and how many KiB of pages
+/// the writer keeps.
+pub(super) const AT_WORK: &str = "PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -4096";
+/// While a crash is put right: its ends touch pages of many accounts again and again, and nobody
+/// waits until they are in the file.
+const AFTER_A_CRASH: &str = "PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -65536";
 /// In order; see migration.rs.
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("schema", include_str!("schema.sql")),
@@ -74,16 +81,16 @@ impl SqliteEngine {
         // On a thread that may wait for the disk; a simulation has only one.
         let here = options.is_simulated();
         let prepare = move || Self::prepare(&dir, options, world);
-        let (engine, journal) = if here {
+        let (engine, records) = if here {
             prepare()?
         } else {
             tokio::task::spawn_blocking(prepare).await.map_err(StoreError::broken)??
         };
-        let recovered = engine.recover(journal).await?;
+        let recovered = engine.recover(records).await?;
         Ok((engine, recovered))
     }
 
-    fn prepare(dir: &Path, options: Options, world: Clocks) -> Result<(Arc<Self>, Vec<Vec<u8>>), StoreError> {
+    fn prepare(dir: &Path, options: Options, world: Clocks) -> Result<(Arc<Self>, Records), StoreError> {
         crate::owner::make_folder(dir).map_err(|error| error.at(dir))?;
         let owner = crate::owner::own(dir).map_err(|error| error.at(dir))?;
         let path = dir.join(FILE);
@@ -95,9 +102,13 @@ impl SqliteEngine {
         let responses = ResponseStore::open(dir, &options)?;
         let (clock, world) = super::clock::start(&conn, &options, &world)?;
         receipts::make_first(&conn, &world)?;
-        let (journal, records) = Journal::open(dir, &options).map_err(|error| StoreError::from(error).at(dir))?;
         let steady = (world.steady_ms)();
-        let Loaded { mut books, open, old, next_seq } = load(&conn, steady, clock.sure())?;
+        let loads = || load(&conn, steady, clock.sure());
+        let (opened, loaded) = both(options.is_simulated(), || open_journal(dir, &options), loads)?;
+        let ((journal, records), Loaded { mut books, open, old, next_seq }) = (opened, loaded);
+        if !records.is_empty() {
+            conn.execute_batch(AFTER_A_CRASH)?;
+        }
         books.clock = Some(clock.clone());
         books.behind_most = options.behind_most;
         let shared = Arc::new(Shared::new(owner, books, journal));
@@ -117,6 +128,7 @@ impl SqliteEngine {
             ends: IdMap::default(),
             refused: IdMap::default(),
             watermark_at: None,
+            puts_right: !records.is_empty(),
             #[cfg(feature = "testing")]
             wal: dir.join(format!("{FILE}-wal")),
         };
@@ -137,6 +149,32 @@ impl SqliteEngine {
         });
         Ok((engine, records))
     }
+}
+
+/// The records of the journal; `None` is one that cannot be read.
+type Records = Vec<Option<JournalRecord>>;
+
+fn open_journal(dir: &Path, options: &Options) -> Result<(Journal, Records), StoreError> {
+    let (journal, payloads) = Journal::open(dir, options).map_err(|error| StoreError::from(error).at(dir))?;
+    let records = payloads.iter().map(|payload| record::read(payload)).collect();
+    Ok((journal, records))
+}
+
+/// Both, at the same time where there are threads.
+fn both<A: Send, B>(
+    here: bool,
+    one: impl FnOnce() -> Result<A, StoreError> + Send,
+    other: impl FnOnce() -> Result<B, StoreError>,
+) -> Result<(A, B), StoreError> {
+    if here {
+        return Ok((one()?, other()?));
+    }
+    std::thread::scope(|scope| {
+        let one = std::thread::Builder::new().name("open".to_owned()).spawn_scoped(scope, one)?;
+        let other = other();
+        let one = one.join().map_err(|_| StoreError::away("the thread that reads the journal panicked"))?;
+        Ok((one?, other?))
+    })
 }
 
 /// None: writer and journal are in the hands of a simulation.
@@ -160,9 +198,10 @@ fn connect(path: &Path, migrations: &[Migration]) -> Result<Connection, StoreErr
     crate::owner::make_file(path)?;
     let conn = migrate::open(path, FILE, migrations)?;
     conn.set_prepared_statement_cache_capacity(64);
+    conn.execute_batch(AT_WORK)?;
     conn.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 20; PRAGMA foreign_keys = ON; \
-         PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;",
+         PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;",
     )?;
     Ok(conn)
 }

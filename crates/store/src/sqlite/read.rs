@@ -25,7 +25,7 @@ use crate::call::wish::{CallEntry, end_of_entries};
 use crate::call::{Ending, StoredReply, UsagePage, UsageRow};
 use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, KeyId, PersonId};
-use crate::ledger::{CLASS_HOLD, EntryKind, Pots, op_id};
+use crate::ledger::{EntryKind, Pots};
 use crate::margin::{MarginRow, first_id};
 
 /// So many reads at a time; more wait.
@@ -151,25 +151,12 @@ impl Readers {
         .await
     }
 
-    /// Which of these calls have no hold in the ledger.
-    pub async fn without_hold(&self, calls: Vec<(AccountId, CallId)>) -> Result<Vec<(AccountId, CallId)>, StoreError> {
-        self.read(move |c| {
-            let mut entry = c.prepare("SELECT 1 FROM entry WHERE op_id = ?1")?;
-            let mut without = Vec::new();
-            for (account, call) in calls {
-                if !entry.exists(params![op_id(&call.0, CLASS_HOLD)])? {
-                    without.push((account, call));
-                }
-            }
-            Ok(without)
-        })
-        .await
-    }
-
     /// Which of these calls have no usage row.
     pub async fn without_usage(&self, calls: Vec<(AccountId, CallId)>) -> Result<HashSet<CallId>, StoreError> {
         self.read(move |c| {
-            let mut row = c.prepare("SELECT 1 FROM usage WHERE account_id = ?1 AND call_id = ?2")?;
+            // Without a transaction each look would be one.
+            let snapshot = c.unchecked_transaction()?;
+            let mut row = snapshot.prepare("SELECT 1 FROM usage WHERE account_id = ?1 AND call_id = ?2")?;
             let mut without = HashSet::new();
             for (account, call) in calls {
                 if !row.exists(params![account.0, call.0])? {

@@ -32,6 +32,7 @@ use self::refused::RefusedCall;
 use self::row_hashes::RowHashes;
 use self::whole::whole_calls;
 use super::books::{Books, Nap};
+use super::open::AT_WORK;
 use super::open::old_holds::OldHolds;
 use super::{Shared, lock};
 use crate::call::group::CommitGroup;
@@ -61,6 +62,9 @@ pub(super) struct SqliteWriter {
     /// When the mark was last moved. The first group moves it: a process that does not live for
     /// long must not leave the same to be read by the next.
     pub watermark_at: Option<Instant>,
+    /// A start does not wait until what it recovers is brought from the log into the file: it is
+    /// durable there.
+    pub puts_right: bool,
     #[cfg(feature = "testing")]
     pub wal: std::path::PathBuf,
 }
@@ -189,6 +193,10 @@ impl SqliteWriter {
 
     /// One try to commit a group.
     pub fn attempt(&mut self, batch: &Batch, isolate: &mut bool) -> Attempt {
+        if self.puts_right && self.shared.recovered.load(Ordering::Acquire) {
+            // Where that fails, the next group asks again.
+            self.puts_right = self.conn.execute_batch(AT_WORK).is_err();
+        }
         match self.commit(batch, *isolate) {
             Ok(committed) => {
                 self.shared.set_down(false);

@@ -19,6 +19,7 @@ mod operators;
 mod plain;
 mod power;
 mod properties;
+mod recovery;
 mod refused;
 mod replicas;
 mod rows;

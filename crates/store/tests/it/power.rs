@@ -82,8 +82,19 @@ pub async fn open(
     dir: &Arc<tempfile::TempDir>,
     name: &str,
     clock: &TestClock,
-    (seed, planted): (u64, Planted),
+    of: (u64, Planted),
 ) -> (House, Simulated) {
+    let (opening, simulated) = begin(dir, name, clock, of);
+    (simulated.stepped(opening).await, simulated)
+}
+
+/// A store that is about to open, and what commits for it.
+pub fn begin(
+    dir: &Arc<tempfile::TempDir>,
+    name: &str,
+    clock: &TestClock,
+    (seed, planted): (u64, Planted),
+) -> (impl Future<Output = House> + use<>, Simulated) {
     let data = dir.path().join(name);
     std::fs::create_dir_all(&data).expect("a folder");
     let simulated = Simulated::new(&data);
@@ -97,8 +108,29 @@ pub async fn open(
         ..options()
     };
     let place = DataLocation { url: "sqlite".into(), data_dir: data };
-    let opening = House::open_in(dir.clone(), place, tight, clock.clone(), seed);
-    (simulated.stepped(opening).await, simulated)
+    (House::open_in(dir.clone(), place, tight, clock.clone(), seed), simulated)
+}
+
+/// A start of which there are only so many commits before the next crash.
+pub async fn cut_short(
+    (dir, from, to): (&Arc<tempfile::TempDir>, &str, &str),
+    clock: &TestClock,
+    of: (u64, Planted),
+    commits: u64,
+    (how, any): (Crash, &mut dyn FnMut(usize) -> usize),
+) -> bool {
+    let (opening, simulated) = begin(dir, from, clock, of);
+    let mut opening = Box::pin(opening);
+    let mut opened = now(opening.as_mut()).await;
+    for _ in 0..commits {
+        if opened.is_none() {
+            simulated.commit();
+            opened = now(opening.as_mut()).await;
+        }
+    }
+    std::fs::create_dir(dir.path().join(to)).expect("a folder");
+    simulated.disk.crash(how, &dir.path().join(to), any);
+    opened.is_none()
 }
 
 impl Life {
@@ -289,10 +321,20 @@ async fn simulate(seed: u64, planted: Planted) {
         if draw.below(4) == 0 {
             life.simulated.torn_commit();
         }
-        let name = number.to_string();
+        let mut name = number.to_string();
         std::fs::create_dir(dir.path().join(&name)).expect("a folder");
         let mut any = |below: usize| usize::try_from(draw.below(below as u64)).expect("small");
         life.simulated.disk.crash(how, &dir.path().join(&name), &mut any);
+        // What the next one does not live to put right is for the one after it.
+        let mut again = Draw(!seed.wrapping_add(number << 32));
+        while again.below(5) == 0 {
+            let (next, commits) = (format!("{name} again"), again.below(20));
+            let how = if again.below(2) == 0 { Crash::Killed } else { Crash::PowerCut };
+            let mut any = |below: usize| usize::try_from(again.below(below as u64)).expect("small");
+            let of = ((seed << 20) + number, planted);
+            cut_short((&dir, &name, &next), &clock, of, commits, (how, &mut any)).await;
+            name = next;
+        }
         let (calls, safe) = (std::mem::take(&mut life.calls), life.safe);
         (life.syncing, life.tasks) = (None, Vec::new());
         clock.advance(1_000);

@@ -3,12 +3,19 @@
 //! before it in the journal and in the database. Where it is not after all (records were lost that
 //! nobody had been promised), less is held, and no pot goes below zero.
 
-use crate::account::limits::Used;
+use crate::account::limits::{Used, day_of};
 use crate::account::lots::Parts;
+use crate::clock::ledger_time;
 use crate::journal::record::HoldRecord;
 use crate::ledger::Pots;
 use crate::sqlite::books::{AccountBalance, Books, IdemKeys, IdemState};
 use crate::sqlite::writer::ops::{HoldOp, Op, Spent, UnsettledHold};
+
+/// A hold that was made again: the record with what was taken now, and when.
+pub(in crate::sqlite) struct HoldAgain {
+    record: Box<HoldRecord>,
+    goes_back: bool,
+}
 
 impl Books {
     /// The time of an entry that should have been made at `at`: not before what the ledger has, nor
@@ -17,54 +24,82 @@ impl Books {
         if self.last_at <= now { at.clamp(self.last_at, now) } else { now }
     }
 
-    /// Makes the hold again. `false`: there is no such account or key.
-    pub fn replay(&mut self, record: HoldRecord, now: i64) -> bool {
+    /// Makes the hold again, in the books only: the money is taken, and nothing is queued or
+    /// counted yet. `None`: there is no such account or key.
+    pub fn replay(&mut self, mut record: Box<HoldRecord>, now: i64) -> Option<HoldAgain> {
         let at = self.replay_time(record.at, now);
-        let at = self.time_of(record.account, at);
-        let HoldRecord { call, account: account_id, key: key_id, expires_at, paid_only, idem, price_id, .. } = record;
-        let (Some(account), Some(key)) = (self.accounts.get_mut(&account_id), self.keys.get_mut(&key_id)) else {
-            return false;
+        record.at = self.time_of(record.account, at);
+        let (Some(account), Some(key)) = (self.accounts.get_mut(&record.account), self.keys.get_mut(&record.key))
+        else {
+            return None;
         };
-        let (pots, lots) = account.take_again(record.pots, record.lots, paid_only);
+        let (pots, lots) = account.take_again(record.pots, std::mem::take(&mut record.lots), record.paid_only);
         if pots != record.pots {
-            tracing::error!(%call, wanted = ?record.pots, held = ?pots, "a hold of the journal finds less money than it took");
+            tracing::error!(call = %record.call, wanted = ?record.pots, held = ?pots, "a hold of the journal finds less money than it took");
         }
-        let goes_back = at < account.last_at;
-        let total = pots.total();
-        account.used.add(at, total);
-        key.held += total;
-        key.used.add(at, total);
-        let spent = Spent { account: account.used, key: key.used };
-        let mut counted = Used::default();
-        counted.add(at, total);
+        key.held += pots.total();
+        let goes_back = record.at < account.last_at;
+        (record.pots, record.lots) = (pots, lots);
         self.open.insert(
-            call,
+            record.call,
             UnsettledHold {
-                account: account_id,
-                key: key_id,
+                account: record.account,
+                key: record.key,
                 held: pots,
-                lots: lots.clone(),
-                counted,
+                lots: record.lots.clone(),
+                counted: Used::default(),
                 extended: None,
-                paid_only,
-                at,
-                expires_at,
-                price_id,
+                paid_only: record.paid_only,
+                at: record.at,
+                expires_at: record.expires_at,
+                price_id: record.price_id,
                 model: record.model.clone(),
                 endpoint: record.endpoint.clone().into(),
-                idem: idem.map(|idem| idem.key_hash),
+                idem: record.idem.map(|idem| idem.key_hash),
             },
         );
+        Some(HoldAgain { record, goes_back })
+    }
+
+    /// Whether this hold may be queued as late as its end, if that comes now: so that both are one
+    /// entry. Nothing else of its account may depend on it: neither the order of time, nor a day
+    /// that counts it, nor credit that expires.
+    pub fn may_wait(&self, again: &HoldAgain, now: i64) -> bool {
+        let HoldAgain { record, goes_back } = again;
+        let last_at = self.accounts.get(&record.account).map_or(self.last_at, |account| account.last_at);
+        let end = ledger_time(last_at, ledger_time(self.last_at, now));
+        !goes_back && record.lots.is_empty() && day_of(record.at) == day_of(end)
+    }
+
+    /// Queues a hold that was made again. From here on it counts in its day and month: what is
+    /// committed of a recovery counts only what has an entry, so that another crash counts nothing
+    /// twice.
+    pub fn queue_again(&mut self, again: HoldAgain) {
+        let HoldAgain { record, goes_back } = again;
+        let (Some(account), Some(key)) = (self.accounts.get_mut(&record.account), self.keys.get_mut(&record.key))
+        else {
+            return;
+        };
+        let at = if goes_back { record.at } else { record.at.max(account.last_at) };
+        let total = record.pots.total();
+        account.used.add(at, total);
+        key.used.add(at, total);
+        let spent = Spent { account: account.used, key: key.used };
+        if let Some(open) = self.open.get_mut(&record.call) {
+            open.counted.add(at, total);
+        }
+        let HoldRecord { call, account, key, pots, lots, price_id, price, model, paid_only, .. } = *record;
+        let (expires_at, idem) = (record.expires_at, record.idem);
         let op = self.push(Op::Hold(Box::new(HoldOp {
             call,
-            account: account_id,
-            key: key_id,
+            account,
+            key,
             pots,
             lots,
             spent,
             price_id,
-            price: record.price,
-            model: record.model,
+            price,
+            model,
             endpoint: record.endpoint.into(),
             paid_only,
             expires_at,
@@ -75,9 +110,8 @@ impl Books {
         })));
         if let Some(idem) = idem {
             let known = IdemKeys { fingerprint: idem.fingerprint, call, state: IdemState::Running, op };
-            self.idem.insert((account_id, idem.key_hash), known);
+            self.idem.insert((account, idem.key_hash), known);
         }
-        true
     }
 }
 

@@ -13,25 +13,34 @@ use crate::error::StoreError;
 use crate::ids::{AccountId, CallId, IdMap};
 use crate::journal::record::{self, HoldRecord, JournalRecord};
 use crate::report::Recovered;
+use crate::sqlite::books::replay::HoldAgain;
 use crate::sqlite::calls::CloseRecord;
 use crate::sqlite::writer::ops::{Op, RefusalOp};
 use crate::sqlite::writer::pace::gives_up;
 use crate::sqlite::{SqliteEngine, lock};
 
 impl SqliteEngine {
-    pub(in crate::sqlite) async fn recover(&self, journal: Vec<Vec<u8>>) -> Result<Recovered, StoreError> {
+    pub(in crate::sqlite) async fn recover(
+        &self,
+        records: Vec<Option<JournalRecord>>,
+    ) -> Result<Recovered, StoreError> {
         let mut recovered = Recovered::default();
         let mut marks: IdMap<CallId, (Box<Mark>, Option<[u8; 16]>)> = IdMap::default();
         let mut lost: IdMap<CallId, Close> = IdMap::default();
         // A close that was retained is there twice.
         let mut replayed: IdMap<CallId, ()> = IdMap::default();
-        let records: Vec<_> = journal.iter().map(|payload| record::read(payload)).collect();
-        let mut new = self.without_entry(&records).await?;
+        let mut new = self.without_row(&records).await?;
+        let mut waiting: IdMap<CallId, HoldAgain> = IdMap::default();
+        let ended = ended(&records);
+        let mut turns = Turns::new(self.options.is_simulated());
         for record in records {
+            turns.next().await;
             match record {
                 Some(JournalRecord::Mark { mark, price_id, hold }) => {
-                    if let Some(hold) = hold.filter(|hold| new.remove(&hold.call)) {
-                        self.hold_again(*hold).await?;
+                    if let Some(hold) = hold.filter(|hold| new.remove(&hold.call))
+                        && let Some(hold) = self.hold_again(hold, !ended.contains_key(&mark.call)).await?
+                    {
+                        waiting.insert(mark.call, hold);
                     }
                     marks.insert(mark.call, (mark, price_id));
                 }
@@ -56,6 +65,7 @@ impl SqliteEngine {
         let mut left = lock(&self.shared.books).open_calls();
         left.sort_unstable();
         for call in left {
+            turns.next().await;
             let (close, price_id) = match marks.remove(&call) {
                 Some((mark, price_id)) => (Close::at_mark(*mark, "crashed"), price_id),
                 None => match self.without_mark(call, "crashed") {
@@ -63,7 +73,8 @@ impl SqliteEngine {
                     None => continue,
                 },
             };
-            let closed = self.close_in_books(close.lost(&self.options), price_id, CloseRecord::None);
+            let hold = CloseRecord::None(waiting.remove(&call));
+            let closed = self.close_in_books(close.lost(&self.options), price_id, hold);
             count(&mut recovered, closed.map(|(closed, ..)| closed.captured));
         }
         lost.extend(marks.into_values().map(|(mark, _)| (mark.call, Close::at_mark(*mark, "crashed"))));
@@ -71,13 +82,14 @@ impl SqliteEngine {
         recovered.dropped += self.note_lost(lost).await?;
         self.written().await?;
         self.shared.journal.reset()?;
+        self.shared.recovered.store(true, Ordering::Release);
         Ok(recovered)
     }
 
-    /// The calls whose hold is in the journal and not in the database. One with a usage row is none
-    /// of them: the database has refused its hold, and knows of the call.
-    async fn without_entry(&self, records: &[Option<JournalRecord>]) -> Result<HashSet<CallId>, StoreError> {
-        let holds: Vec<(AccountId, CallId)> = {
+    /// The calls whose hold is in the journal and of which the database knows nothing: neither an
+    /// open hold nor a usage row, which comes with every end and with a hold that it has refused.
+    async fn without_row(&self, records: &[Option<JournalRecord>]) -> Result<HashSet<CallId>, StoreError> {
+        let mut holds: Vec<(AccountId, CallId)> = {
             let books = lock(&self.shared.books);
             let holds = records.iter().filter_map(|record| match record {
                 Some(JournalRecord::Mark { hold: Some(hold), .. }) => Some((hold.account, hold.call)),
@@ -85,21 +97,27 @@ impl SqliteEngine {
             });
             holds.filter(|(_, call)| !books.open.contains_key(call)).collect()
         };
-        let missing = self.readers.without_hold(holds).await?;
-        self.readers.without_usage(missing).await
+        // As the rows lie.
+        holds.sort_unstable();
+        self.readers.without_usage(holds).await
     }
 
-    /// Makes a hold again that only the journal has.
-    async fn hold_again(&self, hold: HoldRecord) -> Result<(), StoreError> {
+    /// Makes a hold again that only the journal has. One that may wait for its end is given back,
+    /// to be queued with it.
+    async fn hold_again(&self, hold: Box<HoldRecord>, ends_later: bool) -> Result<Option<HoldAgain>, StoreError> {
         let (call, now) = (hold.call, self.now());
         let known = self.load(hold.account, hold.key).await?;
         let mut books = lock(&self.shared.books);
-        if !known || !books.replay(hold, now) {
+        let Some(again) = known.then(|| books.replay(hold, now)).flatten() else {
             tracing::error!(%call, "a hold of the journal is of nobody");
-            return Ok(());
+            return Ok(None);
+        };
+        if ends_later && books.may_wait(&again, now) {
+            return Ok(Some(again));
         }
+        books.queue_again(again);
         self.shared.nudge(books);
-        Ok(())
+        Ok(None)
     }
 
     /// Waits for the commit of all that was put right, however large it is; but not for a database
@@ -160,6 +178,35 @@ impl SqliteEngine {
         let open = books.open.get(&call)?;
         let row = UsageFacts::unanswered(open.key, open.at, now, open.endpoint.clone(), open.model.clone());
         Some(Close::unanswered(call, open.account, Ending::Expired, reason, row))
+    }
+}
+
+/// The calls whose end is in the journal.
+fn ended(records: &[Option<JournalRecord>]) -> IdMap<CallId, ()> {
+    let ends = records.iter().filter_map(|record| match record {
+        Some(JournalRecord::Close { close, .. }) => Some((close.call, ())),
+        _ => None,
+    });
+    ends.collect()
+}
+
+/// Lets others have their turn now and then. In a simulation that is when something is committed,
+/// and when another crash comes: after every few steps.
+struct Turns {
+    every: u32,
+    steps: u32,
+}
+
+impl Turns {
+    fn new(simulated: bool) -> Self {
+        Self { every: if simulated { 3 } else { 4_000 }, steps: 0 }
+    }
+
+    async fn next(&mut self) {
+        self.steps += 1;
+        if self.steps.is_multiple_of(self.every) {
+            tokio::task::yield_now().await;
+        }
     }
 }
 
