@@ -134,10 +134,11 @@ impl SqliteWriter {
     }
 
     /// Waits for work. `None`: the store is shut and everything is written.
-    fn next_batch(&self, last_commit: Option<Instant>) -> Option<Batch> {
+    fn next_batch(&mut self, last_commit: Option<Instant>) -> Option<Batch> {
         let mut idle_since = Instant::now();
         let mut tidied = false;
-        let mut books = lock(&self.shared.books);
+        let shared = self.shared.clone();
+        let mut books = lock(&shared.books);
         loop {
             let seen = WriterView {
                 waited: books.queued_since.filter(|_| !books.queue.is_empty()).map(|since| since.elapsed()),
@@ -154,23 +155,24 @@ impl SqliteWriter {
                 Next::Tidy => {
                     tidied = true;
                     drop(books);
+                    self.begin_work();
                     self.checkpoint();
-                    books = lock(&self.shared.books);
+                    books = lock(&shared.books);
                 }
                 Next::Sleep => {
                     books.nap = Nap::Asleep;
                     idle_since = Instant::now();
-                    books = self.shared.bell.wait(books).unwrap_or_else(|e| e.into_inner());
+                    books = shared.bell.wait(books).unwrap_or_else(|e| e.into_inner());
                 }
                 Next::Doze(rest) => {
                     books.nap = Nap::Dozing;
-                    books = self.shared.bell.wait_timeout(books, rest).unwrap_or_else(|e| e.into_inner()).0;
+                    books = shared.bell.wait_timeout(books, rest).unwrap_or_else(|e| e.into_inner()).0;
                 }
                 Next::Write { after } => {
                     books.nap = Nap::Awake;
                     drop(books);
                     std::thread::sleep(after);
-                    return Some(Batch::of(&mut lock(&self.shared.books)));
+                    return Some(Batch::of(&mut lock(&shared.books)));
                 }
             }
         }
@@ -193,10 +195,7 @@ impl SqliteWriter {
 
     /// One try to commit a group.
     pub fn attempt(&mut self, batch: &Batch, isolate: &mut bool) -> Attempt {
-        if self.puts_right && self.shared.recovered.load(Ordering::Acquire) {
-            // Where that fails, the next group asks again.
-            self.puts_right = self.conn.execute_batch(AT_WORK).is_err();
-        }
+        self.begin_work();
         match self.commit(batch, *isolate) {
             Ok(committed) => {
                 self.shared.set_down(false);
@@ -218,6 +217,14 @@ impl SqliteWriter {
                 }
                 Attempt::Later
             }
+        }
+    }
+
+    /// From the first group after a recovery on, or the first rest, the database is used as always.
+    fn begin_work(&mut self) {
+        if self.puts_right && self.shared.recovered.load(Ordering::Acquire) {
+            // Where that fails, it is asked for again.
+            self.puts_right = self.conn.execute_batch(AT_WORK).is_err();
         }
     }
 
