@@ -7,6 +7,7 @@ mod address;
 mod audit;
 mod batch;
 mod calls;
+mod changed_keys;
 mod changes;
 mod client_secrets;
 mod clock;

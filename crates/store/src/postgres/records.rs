@@ -11,8 +11,8 @@ use super::PostgresEngine;
 use super::rows::{self, ACCOUNT, FORMER, KEY, USAGE};
 use crate::account::limits::Used;
 use crate::account::{
-    Account, ChangedKeys, Credit, CreditKind, Credited, Key, KeyAndAccount, KeyOrigin, NewAccount, NewKey, Pot,
-    hash_secret, in_groups,
+    Account, Credit, CreditKind, Credited, Key, KeyAndAccount, KeyOrigin, NewAccount, NewKey, Pot, hash_secret,
+    in_groups,
 };
 use crate::call::counters::COUNTERS;
 use crate::call::wish::{CallEntry, end_of_entries};
@@ -261,25 +261,6 @@ impl PostgresEngine {
     pub async fn key(&self, id: KeyId) -> Result<Option<Key>, StoreError> {
         let sql = format!("SELECT {KEY} FROM key k WHERE k.id = $1");
         self.rows(&sql, &[&id.0.as_slice()]).await?.first().map(|r| rows::key(r, self.now())).transpose()
-    }
-
-    /// By the clock of the database, which writes the changes down too: the replicas' own differ.
-    pub async fn keys_changed_since(&self, since: i64, overlap: i64) -> Result<ChangedKeys, StoreError> {
-        let rows = self.rows("SELECT tollgate_now()", &[]).await?;
-        let read_at = rows.first().ok_or_else(|| StoreError::broken("no answer"))?.try_get(0)?;
-        let since = since.min(read_at).saturating_sub(overlap);
-        let sql = format!(
-            "SELECT {KEY}, {ACCOUNT} FROM key k JOIN account a ON a.id = k.account_id \
-             WHERE k.changed_at >= $1 OR a.changed_at >= $1 ORDER BY k.id"
-        );
-        let rows = self.rows(&sql, &[&since]).await?;
-        let mut keys: Vec<KeyAndAccount> =
-            rows.iter().map(|r| rows::key_and_account(r, self.now())).collect::<Result<_, _>>()?;
-        let sql = format!("SELECT {KEY}, {ACCOUNT}, {FORMER} WHERE k.changed_at >= $1 OR a.changed_at >= $1");
-        for row in self.rows(&sql, &[&since]).await? {
-            keys.push(rows::former(&row, self.now())?);
-        }
-        Ok(ChangedKeys { keys, read_at })
     }
 
     pub async fn usage(&self, account: Option<AccountId>, page: UsagePage) -> Result<Vec<UsageRow>, StoreError> {

@@ -2,6 +2,7 @@
 //! ledger.
 
 pub(super) mod audit;
+mod changed_keys;
 pub(super) mod events;
 pub(super) mod give_way;
 pub(super) mod whole;
@@ -127,26 +128,6 @@ impl Readers {
             }
             let sql = format!("SELECT {KEY}, {ACCOUNT}, {FORMER} WHERE f.hash = ?1");
             Ok(c.prepare_cached(&sql)?.query_row(params![hash], read_former).optional()?)
-        })
-        .await
-    }
-
-    pub async fn keys_changed_since(&self, since: i64) -> Result<Vec<KeyAndAccount>, StoreError> {
-        self.read(move |c| {
-            let sql = format!(
-                "SELECT {KEY}, {ACCOUNT} FROM key k JOIN account a ON a.id = k.account_id WHERE k.id IN ( \
-                 SELECT id FROM key WHERE changed_at >= ?1 UNION SELECT k2.id FROM key k2 JOIN account a2 \
-                 ON a2.id = k2.account_id WHERE a2.changed_at >= ?1) ORDER BY k.id"
-            );
-            let mut s = c.prepare_cached(&sql)?;
-            let rows = s.query_map(params![since], read_key_and_account)?;
-            let mut found: Vec<KeyAndAccount> = rows.collect::<Result<_, _>>()?;
-            let sql = format!("SELECT {KEY}, {ACCOUNT}, {FORMER} WHERE k.changed_at >= ?1 OR a.changed_at >= ?1");
-            let mut s = c.prepare_cached(&sql)?;
-            for former in s.query_map(params![since], read_former)? {
-                found.push(former?);
-            }
-            Ok(found)
         })
         .await
     }
