@@ -1,4 +1,4 @@
-//! Keys that changed, or whose account did: asked every second, however many keys there are. So what
+//! Keys that changed, or whose account did: asked every second, however many keys there are. What
 //! is read first is written down (`CROSS JOIN` is that to SQLite), and both halves of what changed
 //! are put together before one is left out that is in both. For a `UNION` SQLite merged them in the
 //! order of ids, for which it read all keys.
