@@ -5,6 +5,7 @@ use futures_util::future::join_all;
 use tollgate_store::testing::{PostgresServer, run_sql};
 use tollgate_store::{CallId, Close, HoldRefused};
 
+use crate::cable::Cable;
 use crate::common::{Customer, House, ask};
 
 #[tokio::test]
@@ -14,6 +15,7 @@ async fn plain_operations_are_decided_here() {
     they_need_no_functions(&server.database("functions").await.expect("a database")).await;
     others_go_to_the_functions(&server.database("others").await.expect("a database")).await;
     chains_go_on_over_replicas_and_functions(&server.database("chains").await.expect("a database")).await;
+    a_replica_that_stands_still_gives_its_locks_back(&server.database("locks").await.expect("a database")).await;
 }
 
 /// Asked for at one moment, so that they are one group.
@@ -102,4 +104,31 @@ async fn chains_go_on_over_replicas_and_functions(url: &str) {
     assert_eq!(links, "139 139 139");
     two.close().await;
     one.close().await;
+}
+
+/// It has locked an account and hears nothing any more, as if its machine stood still. Others go
+/// on; what it wanted is done when it is back.
+async fn a_replica_that_stands_still_gives_its_locks_back(url: &str) {
+    let cable = Cable::lay(url).await;
+    let (one, two) = (House::open(&cable.url).await, House::open(url).await);
+    let c = two.customer(0, 10_000).await;
+    let before = one.held(&c, 100).await;
+    cable.silence();
+    let waits = holds(&one, &c, &[100; 12]);
+    let others = async {
+        let stuck = "SELECT count(*)::text FROM pg_stat_activity WHERE state = 'idle in transaction' AND datname = current_database()";
+        while ask(url, stuck).await == "0" {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        let call = two.held(&c, 100).await;
+        two.store.close(two.ending(&c, call, 60)).await.expect("closed");
+        cable.mend();
+    };
+    let (held, ()) = tokio::join!(waits, others);
+    let calls = held.into_iter().collect::<Result<Vec<_>, _>>().expect("twelve holds");
+    assert_eq!(two.pots(&c).await, (0, 10_000 - 60 - 1_300, 0, 1_300));
+    ends(&one, calls.into_iter().chain([before]).map(|call| one.ending(&c, call, 60)).collect()).await;
+    assert_eq!(two.pots(&c).await, (0, 10_000 - 60 - 13 * 60, 0, 0));
+    one.close().await;
+    two.close().await;
 }
