@@ -105,14 +105,38 @@ async fn watched<T>(shared: &Shared, work: impl Future<Output = T>, deadline: Du
 }
 
 impl Sender {
-    /// One outcome per operation; `None` for an operation the database refuses for good. A group
-    /// that is refused is halved until the operation at fault stands alone: the others must not
-    /// wait for it.
+    /// One outcome per operation; `None` for an operation the database refuses for good. Plain ones
+    /// are done by then, and whatever becomes of the others does not touch them.
     async fn apply(&mut self, group: &[PendingOp]) -> Vec<Option<OpOutcome>> {
+        let (mut outcomes, again) = match self.try_plain(group).await {
+            Ok(outcomes) => (outcomes, false),
+            Err(error) => {
+                self.lost(&error, group.len());
+                (none(group), true)
+            }
+        };
+        let left: Vec<&PendingOp> =
+            group.iter().zip(&outcomes).filter(|(_, done)| done.is_none()).map(|(pending, _)| pending).collect();
+        if left.len() < group.len() {
+            self.shared.set_down(false);
+        }
+        if left.is_empty() {
+            return outcomes;
+        }
+        let mut others = self.apply_by_functions(&left, again).await.into_iter();
+        for waiting in outcomes.iter_mut().filter(|done| done.is_none()) {
+            *waiting = others.next().flatten();
+        }
+        outcomes
+    }
+
+    /// A group that is refused is halved until the operation at fault stands alone: the others must
+    /// not wait for it. Once an outcome was unknown, all that follows is sent as sent before.
+    async fn apply_by_functions(&mut self, group: &[&PendingOp], mut again: bool) -> Vec<Option<OpOutcome>> {
         let mut outcomes = Vec::with_capacity(group.len());
         let mut parts = vec![group];
         while let Some(part) = parts.pop() {
-            match self.apply_part(part).await {
+            match self.apply_part(part, &mut again).await {
                 Ok(done) => outcomes.extend(done.into_iter().map(Some)),
                 Err(error) if part.len() > 1 => {
                     tracing::warn!(%error, operations = part.len(), "the database refuses one of a group of operations");
@@ -131,11 +155,14 @@ impl Sender {
 
     /// Sends the operations until they are applied, or refused in a way that sending them again
     /// cannot mend.
-    async fn apply_part(&mut self, part: &[PendingOp]) -> Result<Vec<OpOutcome>, tokio_postgres::Error> {
+    async fn apply_part(
+        &mut self,
+        part: &[&PendingOp],
+        again: &mut bool,
+    ) -> Result<Vec<OpOutcome>, tokio_postgres::Error> {
         let mut pause = Duration::from_millis(20);
-        let mut again = false;
         loop {
-            match self.try_apply(part, again).await {
+            match self.try_apply(part, *again).await {
                 Ok(outcomes) => {
                     self.shared.set_down(false);
                     return Ok(outcomes);
@@ -145,12 +172,8 @@ impl Sender {
                     return Err(error);
                 }
                 Err(error) => {
-                    tracing::warn!(%error, operations = part.len(), "cannot reach the database, trying again");
-                    self.shared.set_down(true);
-                    self.shared.retries.fetch_add(1, Ordering::Relaxed);
-                    self.shared.journal.sync();
-                    self.way = None;
-                    again = true;
+                    self.lost(&error, part.len());
+                    *again = true;
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(Duration::from_millis(500));
                 }
@@ -158,52 +181,52 @@ impl Sender {
         }
     }
 
-    async fn try_apply(&mut self, part: &[PendingOp], again: bool) -> Result<Vec<OpOutcome>, Failed> {
-        let way = match &mut self.way {
-            Some(way) => way,
-            None => {
-                let link = self.connector.connect().await?;
-                // Statements are short; to compile one takes longer than all of it.
-                link.client.batch_execute("SET jit = off").await?;
-                let apply = link.client.prepare("SELECT * FROM tollgate_apply($1::text::jsonb)").await?;
-                let plain = PlainStatements::prepare(&link.client).await?;
-                self.way.insert(Way { link, apply, plain })
-            }
-        };
-        let replica = &self.shared.replica;
-        // What was sent before answers as it did then, and only the functions know how.
-        let mut outcomes = if again { none(part) } else { way.plain(part, replica).await? };
-        let rest: Vec<&PendingOp> =
-            part.iter().zip(&outcomes).filter(|(_, done)| done.is_none()).map(|(pending, _)| pending).collect();
-        if !rest.is_empty() {
-            let text = statement(&rest, again, replica);
-            let rows = way.link.client.query(&way.apply, &[&text]).await.map_err(Failed::from_statement)?;
-            let mut others = rows.iter();
-            for waiting in outcomes.iter_mut().filter(|done| done.is_none()) {
-                *waiting = others.next().map(outcome).transpose()?;
-            }
+    /// The connection is of no use any more, or there is none.
+    fn lost(&mut self, error: &Failed, operations: usize) {
+        tracing::warn!(%error, operations, "cannot reach the database, trying again");
+        self.shared.set_down(true);
+        self.shared.retries.fetch_add(1, Ordering::Relaxed);
+        self.shared.journal.sync();
+        self.way = None;
+    }
+
+    async fn way(&mut self) -> Result<&Way, Failed> {
+        if self.way.is_none() {
+            let link = self.connector.connect().await?;
+            // Statements are short; to compile one takes longer than all of it.
+            link.client.batch_execute("SET jit = off").await?;
+            let apply = link.client.prepare("SELECT * FROM tollgate_apply($1::text::jsonb)").await?;
+            let plain = PlainStatements::prepare(&link.client).await?;
+            self.way = Some(Way { link, apply, plain });
         }
-        outcomes.into_iter().collect::<Option<_>>().ok_or_else(|| Failed::Other(refused()))
+        self.way.as_ref().ok_or_else(|| Failed::Other(refused()))
+    }
+
+    /// The outcomes of those that are plain. When the database refuses one of them, all are left to
+    /// the functions, one after the other.
+    async fn try_plain(&mut self, group: &[PendingOp]) -> Result<Vec<Option<OpOutcome>>, Failed> {
+        let replica = self.shared.replica;
+        let way = self.way().await?;
+        match way.plain.apply(&way.link.client, group, &replica).await {
+            Err(Failed::Refused(error)) => {
+                tracing::warn!(%error, operations = group.len(), "the database refuses a group of plain operations");
+                way.link.client.batch_execute("ROLLBACK").await?;
+                Ok(none(group))
+            }
+            other => other,
+        }
+    }
+
+    async fn try_apply(&mut self, part: &[&PendingOp], again: bool) -> Result<Vec<OpOutcome>, Failed> {
+        let text = statement(part, again, &self.shared.replica);
+        let way = self.way().await?;
+        let rows = way.link.client.query(&way.apply, &[&text]).await.map_err(Failed::from_statement)?;
+        rows.iter().map(|row| outcome(row).map_err(Failed::Database)).collect()
     }
 }
 
 fn none(part: &[PendingOp]) -> Vec<Option<OpOutcome>> {
     part.iter().map(|_| None).collect()
-}
-
-impl Way {
-    /// When the database refuses one of them, all are left to the functions, one after the other.
-    async fn plain(&self, part: &[PendingOp], replica: &[u8; 16]) -> Result<Vec<Option<OpOutcome>>, Failed> {
-        let client = &self.link.client;
-        match self.plain.apply(client, part, replica).await {
-            Err(Failed::Refused(error)) => {
-                tracing::warn!(%error, operations = part.len(), "the database refuses a group of plain operations");
-                client.batch_execute("ROLLBACK").await?;
-                Ok(none(part))
-            }
-            other => other,
-        }
-    }
 }
 
 /// The operations as one JSON array. Those sent before say so.

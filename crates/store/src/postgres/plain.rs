@@ -2,7 +2,7 @@
 //! round trips. The first locks the accounts and says what they have, then all is decided here, by
 //! the arithmetic that SQLite has too, and the second writes it: so many rows as arrays, which
 //! takes the database a fifth of what functions take that read and decide operation by operation.
-//! What is not plain (limits, trial credit, idempotency keys, tasks, money that does not suffice)
+//! What is not plain (trial credit, idempotency keys, tasks, too little money or too low a limit)
 //! is left to the functions of `functions.sql`, which say what an operation means.
 
 mod decide;

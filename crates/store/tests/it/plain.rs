@@ -6,7 +6,7 @@ use tollgate_store::testing::{PostgresServer, run_sql};
 use tollgate_store::{CallId, Close, HoldRefused};
 
 use crate::cable::Cable;
-use crate::common::{Customer, House, ask};
+use crate::common::{Customer, House, ask, idem};
 
 #[tokio::test]
 async fn plain_operations_are_decided_here() {
@@ -15,6 +15,7 @@ async fn plain_operations_are_decided_here() {
     they_need_no_functions(&server.database("functions").await.expect("a database")).await;
     others_go_to_the_functions(&server.database("others").await.expect("a database")).await;
     chains_go_on_over_replicas_and_functions(&server.database("chains").await.expect("a database")).await;
+    one_that_is_refused_leaves_plain_ones_alone(&server.database("refused").await.expect("a database")).await;
     a_replica_that_stands_still_gives_its_locks_back(&server.database("locks").await.expect("a database")).await;
 }
 
@@ -77,6 +78,25 @@ async fn others_go_to_the_functions(url: &str) {
     ends(&h, closes.into_iter().enumerate().filter(|(n, _)| *n != 5).map(|(_, close)| close).collect()).await;
     assert!(again.await.expect("closed").applied);
     assert_eq!(h.pots(&c).await, (0, 2_000 - 12 * 50 - 150, 0, 0));
+    h.close().await;
+}
+
+/// Of a group, those that are plain are done when the database refuses one of the others.
+async fn one_that_is_refused_leaves_plain_ones_alone(url: &str) {
+    let h = House::open(url).await;
+    let c = h.customer(0, 10_000).await;
+    let poison = "CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$; \
+        CREATE TRIGGER poison BEFORE INSERT ON idem FOR EACH ROW EXECUTE FUNCTION poison()";
+    run_sql(url, poison).await.expect("poisoned");
+    let mut wishes: Vec<_> = (0..13).map(|_| h.wish(&c, 100)).collect();
+    wishes[6].idem = Some(idem(1, 1));
+    let held: Vec<_> = join_all(wishes.into_iter().map(|wish| h.hold(wish))).await;
+    for (n, held) in held.iter().enumerate() {
+        assert_eq!(matches!(held, Err(HoldRefused::Unavailable)), n == 6, "{n}: {:?}", held.as_ref().err());
+    }
+    assert_eq!(h.pots(&c).await, (0, 10_000 - 1_200, 0, 1_200), "each of the others once");
+    ends(&h, held.into_iter().flatten().map(|held| h.ending(&c, held.call, 60)).collect()).await;
+    assert_eq!(h.pots(&c).await, (0, 10_000 - 12 * 60, 0, 0));
     h.close().await;
 }
 
