@@ -5,7 +5,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tollgate_gateway::machine::Machine;
 use tollgate_gateway::settings::ConfigSource;
 use tollgate_gateway::who::operator;
@@ -24,8 +24,11 @@ pub fn fill(bytes: &mut [u8]) {
     getrandom::fill(bytes).expect("the system gives random bytes");
 }
 
+/// A wall clock that is set is noticed so late at most.
+const WALL_LASTS: Duration = Duration::from_millis(50);
+
 pub fn world() -> World {
-    World::new(now_ms, fill).on(machine())
+    World::new(now_ms, fill).on(machine()).looking_every(WALL_LASTS)
 }
 
 /// More descriptors than this nobody needs.

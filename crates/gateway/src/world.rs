@@ -4,6 +4,7 @@
 use crate::machine::Machine;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 use tokio::time::Instant;
 use tollgate_store::{Clock, FillRandom, NowMs};
 use tollgate_upstream::NameSource;
@@ -17,6 +18,8 @@ pub struct World {
     now: NowMs,
     fill: FillRandom,
     steady: NowMs,
+    /// For so long a look at the wall clock lasts.
+    wall_lasts: Duration,
     /// The clock of the store, once it is open: the wall clock as far as it is believed.
     trusted: Option<Arc<Clock>>,
     /// The clock of the database where it is not asked for it: in tests.
@@ -43,6 +46,7 @@ impl World {
             now: Arc::new(now),
             fill: Arc::new(fill),
             steady: Arc::new(steady),
+            wall_lasts: Duration::ZERO,
             trusted: None,
             database: None,
             names: None,
@@ -63,6 +67,11 @@ impl World {
     /// The same world, going by the store's clock.
     pub fn trusting(self, clock: Arc<Clock>) -> World {
         World { trusted: Some(clock), ..self }
+    }
+
+    /// The same world, whose wall clock is looked at so often at most where it is right.
+    pub fn looking_every(self, wall_lasts: Duration) -> World {
+        World { wall_lasts, ..self }
     }
 
     /// The same world with a database that goes by this clock.
@@ -112,6 +121,7 @@ impl World {
         tollgate_store::Clocks {
             now_ms: now,
             steady_ms: self.steady.clone(),
+            wall_lasts: self.wall_lasts,
             database_ms: self.database.clone(),
             random: self.fill.clone(),
         }

@@ -38,6 +38,8 @@ pub struct Clock {
     steady: NowMs,
     /// After running steadily for so long a doubtful time is believed, in milliseconds.
     confirm: i64,
+    /// The wall clock is looked at so often at most, where it is right, in milliseconds.
+    every: i64,
     state: Mutex<State>,
 }
 
@@ -51,6 +53,8 @@ struct State {
     doubtful_from: i64,
     /// The latest time that was given out.
     latest: i64,
+    /// Until then, by the steady clock, the wall clock need not be looked at.
+    known_until: i64,
     refused: Option<Refused>,
     refusals: u64,
 }
@@ -102,7 +106,12 @@ impl ClockStanding {
 impl Clock {
     /// `saved` is what the ledger knows from before; a new ledger knows nothing, and any later
     /// correction is welcome.
-    pub(crate) fn start(wall: NowMs, steady: NowMs, confirm: Duration, saved: Option<Saved>) -> Arc<Self> {
+    pub(crate) fn start(
+        wall: NowMs,
+        (steady, every): (NowMs, Duration),
+        confirm: Duration,
+        saved: Option<Saved>,
+    ) -> Arc<Self> {
         let confirm = i64::try_from(confirm.as_millis()).unwrap_or(i64::MAX);
         let (at, since) = (wall(), steady());
         let state = State::start(at, since, confirm, saved.unwrap_or_default());
@@ -115,14 +124,21 @@ impl Clock {
                 "the clock is far ahead of the last time this ledger knows; until it is confirmed no credit expires and nothing is erased"
             );
         }
-        Arc::new(Self { wall, steady, confirm, state: Mutex::new(state) })
+        let every = i64::try_from(every.as_millis()).unwrap_or(0);
+        Arc::new(Self { wall, steady, confirm, every, state: Mutex::new(state) })
     }
 
     /// The time, as far as it is believed. Goes back only when a clock that was ahead is put right.
     pub fn now(&self) -> i64 {
-        let (wall, steady) = ((self.wall)(), (self.steady)());
+        let steady = (self.steady)();
         let mut state = self.lock();
+        if steady < state.known_until {
+            state.latest = state.latest.max(steady.saturating_add(state.offset));
+            return state.latest;
+        }
+        let wall = (self.wall)();
         if state.follows(wall, steady) {
+            state.looked(steady, self.every);
             return state.latest;
         }
         drop(state);
@@ -139,7 +155,8 @@ impl Clock {
     pub(crate) fn accept(&self) {
         let (wall, steady) = ((self.wall)(), (self.steady)());
         let mut state = self.lock();
-        *state = State { offset: wall - steady, sure: None, latest: wall, refused: None, ..*state };
+        *state =
+            State { offset: wall - steady, sure: None, latest: wall, known_until: i64::MIN, refused: None, ..*state };
         tracing::warn!(clock = %shown(wall), "the clock is accepted by an operator");
     }
 
@@ -185,6 +202,7 @@ impl Clock {
         let mut state = self.lock();
         let before = *state;
         state.look(wall, steady, self.confirm);
+        state.looked(steady, self.every);
         match (before.refused, state.refused) {
             (None, Some(_)) => log_refused(wall, state.latest),
             (Some(_), None) => tracing::warn!(clock = %shown(wall), "the clock is believed again"),
@@ -239,6 +257,7 @@ impl State {
             sure: unsure.then(|| sure.saturating_sub(steady)),
             doubtful_from: steady.saturating_sub(ran),
             latest: wall,
+            known_until: i64::MIN,
             refused: None,
             refusals: 0,
         };
@@ -293,6 +312,13 @@ impl State {
         }
         self.settle(steady, confirm);
         self.latest = self.latest.max(steady.saturating_add(self.offset));
+    }
+
+    /// From here on the time counts on by itself for a while. Not where the wall clock is refused,
+    /// nor where it was set back a little and the time stands still until it comes.
+    fn looked(&mut self, steady: i64, every: i64) {
+        let stands = self.refused.is_some() || self.latest > steady.saturating_add(self.offset);
+        self.known_until = if stands { i64::MIN } else { steady.saturating_add(every) };
     }
 
     fn refuse(&mut self, offset: i64, steady: i64) {

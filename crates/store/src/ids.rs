@@ -329,11 +329,13 @@ mod tests {
     fn ids_grow_even_when_the_clock_goes_back() {
         use std::sync::Arc;
         use std::sync::atomic::{AtomicI64, Ordering};
+        use std::time::Duration;
         let clock = Arc::new(AtomicI64::new(1_000_000));
         let now = clock.clone();
         let maker = Maker::new(Clocks {
             now_ms: Arc::new(move || now.load(Ordering::Relaxed)),
             steady_ms: Arc::new(|| 0),
+            wall_lasts: Duration::ZERO,
             database_ms: None,
             random: Arc::new(|b| b.fill(9)),
         });
@@ -349,9 +351,11 @@ mod tests {
     fn ids_of_one_millisecond_find_places_of_their_own() {
         use std::collections::HashSet;
         use std::hash::BuildHasher;
+        use std::time::Duration;
         let clock: crate::world::NowMs = std::sync::Arc::new(|| 1_000_000);
         let random = std::sync::Arc::new(|b: &mut [u8]| b.fill(9));
-        let maker = Maker::new(Clocks { now_ms: clock.clone(), steady_ms: clock, database_ms: None, random });
+        let (now_ms, wall_lasts) = (clock.clone(), Duration::ZERO);
+        let maker = Maker::new(Clocks { now_ms, steady_ms: clock, wall_lasts, database_ms: None, random });
         let hasher = BuildHasherDefault::<LastBytes>::default();
         let places: HashSet<u64> = (0..4096).map(|_| hasher.hash_one(maker.call()) & 4095).collect();
         assert!(places.len() > 2048, "4096 ids fall into {} of 4096 places", places.len());

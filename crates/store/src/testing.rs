@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use tollgate_catalog::Price;
 
@@ -73,6 +74,7 @@ impl TestClock {
         Clocks {
             now_ms: Arc::new(move || clock.now()),
             steady_ms: Arc::new(move || steady.steady()),
+            wall_lasts: Duration::ZERO,
             database_ms: Some(Arc::new(move || database.now())),
             random: Arc::new(move |bytes| {
                 for chunk in bytes.chunks_mut(8) {

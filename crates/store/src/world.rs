@@ -20,6 +20,9 @@ pub struct Clocks {
     /// A clock that does not jump: the wall clock of the start and the time since. By it holds end,
     /// and ages are measured.
     pub steady_ms: NowMs,
+    /// For so long a look at the wall clock lasts where that is right, by the steady clock: every
+    /// call asks several times. Nothing in tests, which set the one without the other.
+    pub wall_lasts: Duration,
     /// The database's clock (PostgreSQL) where it is not asked for it: in tests.
     pub database_ms: Option<NowMs>,
     pub random: FillRandom,

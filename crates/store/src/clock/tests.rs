@@ -15,6 +15,8 @@ const CONFIRM: Duration = Duration::from_secs(86_400);
 struct Hands {
     steady: Arc<AtomicI64>,
     ahead: Arc<AtomicI64>,
+    /// How often the wall clock was looked at.
+    looks: Arc<AtomicI64>,
 }
 
 impl Hands {
@@ -32,9 +34,16 @@ impl Hands {
     }
 
     fn start(&self, saved: Option<Saved>) -> Arc<Clock> {
+        self.start_looking_every(Duration::ZERO, saved)
+    }
+
+    fn start_looking_every(&self, every: Duration, saved: Option<Saved>) -> Arc<Clock> {
         let (wall, steady) = (self.clone(), self.clone());
-        let wall = Arc::new(move || wall.truth() + wall.ahead.load(Ordering::SeqCst));
-        Clock::start(wall, Arc::new(move || steady.steady.load(Ordering::SeqCst)), CONFIRM, saved)
+        let wall = Arc::new(move || {
+            wall.looks.fetch_add(1, Ordering::SeqCst);
+            wall.truth() + wall.ahead.load(Ordering::SeqCst)
+        });
+        Clock::start(wall, (Arc::new(move || steady.steady.load(Ordering::SeqCst)), every), CONFIRM, saved)
     }
 
     /// A process that has run for long.
@@ -172,6 +181,48 @@ fn a_clock_that_was_never_confirmed_is_set_either_way() {
     assert!(clock.sure() < START, "the wait has begun anew");
     hands.set(0);
     assert_eq!(clock.now(), hands.truth());
+}
+
+/// A right clock is looked at now and then, and the time goes on in between. What it is set to is
+/// noticed with the next look, one that is wrong is looked at each time.
+#[test]
+fn a_look_at_the_wall_clock_lasts_for_a_while() {
+    let hands = Hands::default();
+    let clock = hands.start_looking_every(Duration::from_millis(50), None);
+    let looks = || hands.looks.swap(0, Ordering::SeqCst);
+    for run in [0, 1, 48] {
+        hands.run(run);
+        assert_eq!(clock.now(), hands.truth());
+    }
+    assert_eq!(looks(), 2, "at the start, and once for all three");
+    // Back by little: the time stands still, and is found again as soon as it is right.
+    hands.set(-1_000);
+    assert_eq!(clock.now(), hands.truth(), "not noticed yet");
+    let was = clock.now();
+    hands.run(1);
+    for _ in 0..3 {
+        hands.run(100);
+        assert_eq!(clock.now(), was);
+    }
+    assert_eq!(looks(), 3);
+    hands.run(900);
+    assert_eq!(clock.now(), hands.truth() - 1_000);
+    // A jump is refused with the next look, and looked at again and again.
+    hands.run(DAY);
+    assert_eq!((clock.now(), clock.state().state), (hands.truth() - 1_000, ClockStanding::Right));
+    hands.set(400 * DAY);
+    assert_eq!(clock.now(), hands.truth() - 1_000);
+    hands.run(50);
+    looks();
+    for _ in 0..3 {
+        assert_eq!(clock.now(), hands.truth() - 1_000);
+    }
+    assert_eq!(looks(), 3);
+    assert_eq!(clock.state().state, ClockStanding::Refused);
+    hands.set(-1_000);
+    looks();
+    assert_eq!((clock.now(), looks()), (hands.truth() - 1_000, 1));
+    assert_eq!((clock.now(), looks()), (hands.truth() - 1_000, 0));
 }
 
 #[test]

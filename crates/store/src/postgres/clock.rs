@@ -69,7 +69,8 @@ impl DatabaseClock {
                 last.map(|at| Saved { now: at, sure: at, ran: 0 })
             }
         };
-        let clock = Clock::start(self.wall.clone(), self.steady.clone(), options.clock_confirm, saved);
+        let steady = (self.steady.clone(), world.wall_lasts);
+        let clock = Clock::start(self.wall.clone(), steady, options.clock_confirm, saved);
         let trusted = clock.clone();
         Ok((clock, Clocks { now_ms: Arc::new(move || trusted.now()), ..world.clone() }))
     }

@@ -17,7 +17,7 @@ const EVERY_MS: i64 = 60_000;
 
 /// The clock of a ledger as it was left, and a world that goes by it.
 pub(super) fn start(conn: &Connection, options: &Options, world: &Clocks) -> Result<(Arc<Clock>, Clocks), StoreError> {
-    let (now, steady) = (world.now_ms.clone(), world.steady_ms.clone());
+    let (now, steady) = (world.now_ms.clone(), (world.steady_ms.clone(), world.wall_lasts));
     let clock = Clock::start(now, steady, options.clock_confirm, saved(conn)?);
     let trusted = clock.clone();
     Ok((clock, Clocks { now_ms: Arc::new(move || trusted.now()), ..world.clone() }))
