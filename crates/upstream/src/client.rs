@@ -3,9 +3,10 @@
 use crate::cable::{Connector, Timed};
 use crate::http1::{Connection, IncomingBody, Pool, Unanswered, Upgraded, Written};
 use crate::reach::{NameSource, Reachable, Resolver};
-use crate::{Fault, Outgoing, Payload, Provider, ReplyBody, WholeReply, is_encoded};
+use crate::{ChatAsk, Fault, Outgoing, Payload, Provider, ReplyBody, WholeReply, is_encoded};
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use futures_util::FutureExt as _;
+use http::{HeaderName, HeaderValue, Response, StatusCode, Uri};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_rustls::builderstates::WantsSchemes;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -156,6 +157,28 @@ impl Client {
         self.ask(request, provider.settings.first_byte).await
     }
 
+    /// Asks for a conversation, with a header of its own where there is one, and waits for the
+    /// headers of the reply, whatever its status.
+    pub async fn converse(
+        &self,
+        provider: &Provider,
+        ask: ChatAsk<'_>,
+        own: Option<(HeaderName, HeaderValue)>,
+    ) -> Result<Response<IncomingBody>, Fault> {
+        let patience = provider.settings.first_byte;
+        if own.is_none()
+            && let Some((uri, written)) = provider.prepared_chat(&ask)
+        {
+            return within(patience, self.exchange(uri, written, Over::Any)).await;
+        }
+        let mut request = provider.chat(ask).ok_or_else(Fault::unreachable)?;
+        if let Some((name, value)) = own {
+            request.headers_mut().insert(name, value);
+        }
+        // Apart: most conversations go the other way, and every one would carry room for this.
+        Box::pin(self.send(provider, request)).await
+    }
+
     /// Asks to change the protocol of a connection, as a WebSocket does. The request has an
     /// `Upgrade` header with one protocol and whatever belongs to its handshake; what the reply's
     /// headers prove (`Sec-WebSocket-Accept`) is the caller's to check. The connection is a new
@@ -200,47 +223,43 @@ impl Client {
         patience: Duration,
         over: Over,
     ) -> Result<Response<IncomingBody>, Fault> {
-        // An address that is written out is never looked up, so it is judged here.
-        if !self.may_go_to(request.uri().host().unwrap_or_default()) {
-            return Err(Fault::unreachable());
-        }
-        if matches!(request.body(), Payload::Streamed(_)) {
+        let (parts, body) = request.into_parts();
+        let streamed = matches!(body, Payload::Streamed(_));
+        let written = Written::new(&parts, body, over == Over::Upgrade, patience);
+        if streamed {
             // It may take long, so its limit is on standing still. And it cannot be sent twice.
             let over = if over == Over::Upgrade { over } else { Over::New };
-            return Box::pin(self.exchange(request, over, patience)).await;
+            return Box::pin(self.exchange(&parts.uri, written, over)).await;
         }
-        match tokio::time::timeout(patience, self.exchange(request, over, patience)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(Fault::late()),
-        }
+        within(patience, self.exchange(&parts.uri, written, over)).await
     }
 
-    async fn exchange(
-        &self,
-        request: Outgoing,
-        over: Over,
-        patience: Duration,
-    ) -> Result<Response<IncomingBody>, Fault> {
-        let (parts, body) = request.into_parts();
+    async fn exchange(&self, uri: &Uri, request: Written, over: Over) -> Result<Response<IncomingBody>, Fault> {
         let (idle, place) = match over {
-            Over::Any => self.pool.take(&parts.uri, Duration::MAX),
-            Over::Recent => self.pool.take(&parts.uri, RECENT),
-            Over::New => (None, self.pool.place(&parts.uri)),
+            Over::Any => self.pool.take(uri, Duration::MAX),
+            Over::Recent => self.pool.take(uri, RECENT),
+            Over::New => (None, self.pool.place(uri)),
             Over::Upgrade => (None, None),
         };
         let mut connection = match idle {
             Some(connection) => connection,
-            None => {
-                let made = self.connector.clone().call(parts.uri.clone()).await;
-                Box::new(Connection::new(made.map_err(|error| connect_fault(error.as_ref()))?))
-            }
+            // Apart: nearly every request finds a connection.
+            None => Box::pin(self.connect(uri)).await?,
         };
-        let asked = connection.ask(Written::new(&parts, body, over == Over::Upgrade, patience)).await;
-        let (head, first) = asked.map_err(unanswered)?;
+        let (head, first) = connection.ask(request).await.map_err(unanswered)?;
         let mut reply = Response::new(IncomingBody::new(head.framing, first, connection, place.filter(|_| head.stays)));
         *reply.status_mut() = head.status;
         *reply.headers_mut() = head.headers;
         Ok(reply)
+    }
+
+    async fn connect(&self, uri: &Uri) -> Result<Box<Connection>, Fault> {
+        // An address that is written out is never looked up, so it is judged here.
+        if !self.may_go_to(uri.host().unwrap_or_default()) {
+            return Err(Fault::unreachable());
+        }
+        let made = self.connector.clone().call(uri.clone()).await;
+        Ok(Box::new(Connection::new(made.map_err(|error| connect_fault(error.as_ref()))?)))
     }
 
     /// Closes connections that nobody has used for a while. To be called now and then.
@@ -261,6 +280,14 @@ impl Client {
         };
         WholeReply { status: head.status.as_u16(), headers: head.headers, body }
     }
+}
+
+/// The headers have to come within this time.
+fn within<T>(
+    patience: Duration,
+    reply: impl Future<Output = Result<T, Fault>>,
+) -> impl Future<Output = Result<T, Fault>> {
+    tokio::time::timeout(patience, reply).map(|in_time| in_time.unwrap_or_else(|_| Err(Fault::late())))
 }
 
 /// Why there is no reply, once there was a connection.
@@ -312,7 +339,7 @@ fn over_tls(
 mod tests {
     use super::*;
     use crate::cable::Cable;
-    use http::{Request, Uri};
+    use http::Request;
     use hyper_rustls::MaybeHttpsStream;
 
     #[tokio::test]

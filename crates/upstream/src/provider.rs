@@ -1,6 +1,7 @@
 //! A configured provider, with everything a call needs computed beforehand.
 
 use crate::chat::{bearer, key_in};
+use crate::http1::{PLACE, PreparedHead, Written};
 use crate::outgoing::outgoing;
 use crate::signing::Signer;
 use crate::{Ability, ChatAsk, Outgoing, ProviderKind, Secret, SocialAsk};
@@ -184,6 +185,8 @@ pub struct Provider {
     pub settings: ProviderSettings,
     /// Where conversations go, if it takes them.
     chat_uri: Option<Uri>,
+    /// What goes there before the body, where that is the same for every call.
+    chat_head: Option<PreparedHead>,
     /// The header that carries the key, where it is sent as it is.
     authorization: Option<(HeaderName, HeaderValue)>,
     signer: Option<Signer>,
@@ -209,14 +212,32 @@ impl Provider {
             _ => None,
         };
         let key_print = secret.as_ref().map(|secret| secret.print(kind.key_pair)).unwrap_or_default();
-        Ok(Provider { name: name.into(), kind, base_url, settings, chat_uri, authorization, signer, secret, key_print })
+        let name = name.into();
+        let chat_head = None;
+        let mut provider =
+            Provider { name, kind, base_url, settings, chat_uri, chat_head, authorization, signer, secret, key_print };
+        provider.chat_head = provider.prepared();
+        Ok(provider)
     }
 
-    /// The request for a conversation; `None` where it takes none.
+    /// The head of every conversation, where it is the same for all of them.
+    fn prepared(&self) -> Option<PreparedHead> {
+        self.kind.chat.filter(|chat| chat.is_steady() && self.signer.is_none())?;
+        let ask = ChatAsk { body: Bytes::new(), call_id: PLACE, model: "", stream: false, passed: &[] };
+        self.chat(ask).and_then(PreparedHead::of)
+    }
+
     pub fn has_key(&self) -> bool {
         self.secret.is_some()
     }
 
+    /// A conversation as it is written, and where it goes; `None` where its head is not prepared.
+    pub(crate) fn prepared_chat(&self, ask: &ChatAsk<'_>) -> Option<(&Uri, Written)> {
+        let head = self.chat_head.as_ref().filter(|_| ask.passed.is_empty())?;
+        Some((self.chat_uri.as_ref()?, head.fill(ask.call_id, ask.body.clone())))
+    }
+
+    /// The request for a conversation; `None` where it takes none.
     pub fn chat(&self, ask: ChatAsk<'_>) -> Option<Outgoing> {
         Some(self.kind.chat?.request(self, self.chat_uri.clone()?, ask))
     }

@@ -22,6 +22,12 @@ pub trait Chat: Sync + std::fmt::Debug {
     /// [`Chat::path`].
     fn request(&self, provider: &Provider, uri: Uri, ask: ChatAsk<'_>) -> Outgoing;
 
+    /// Its requests have the same address and headers for every call, but for the call's id and
+    /// what a client passes.
+    fn is_steady(&self) -> bool {
+        false
+    }
+
     /// Its bodies are not quite those of its dialect, see [`Chat::fit`].
     fn fits_bodies(&self) -> bool {
         false

@@ -7,11 +7,13 @@ mod answer;
 mod connection;
 mod head;
 mod pool;
+mod prepared;
 mod request;
 mod upgraded;
 
 pub use answer::IncomingBody;
 pub(crate) use connection::{Connection, Unanswered};
 pub(crate) use pool::Pool;
+pub(crate) use prepared::{PLACE, PreparedHead};
 pub(crate) use request::Written;
 pub use upgraded::Upgraded;

@@ -14,6 +14,8 @@ use tokio::time::Instant;
 
 /// A body up to this size travels in one piece with its head.
 const IN_ONE: usize = 16 << 10;
+/// The line that says how long a body is, and the end of a head.
+const LENGTH_LINE: usize = 48;
 /// Longest chunk of a body without a length; each is copied once, behind its size.
 const CHUNK: usize = 64 << 10;
 
@@ -80,20 +82,8 @@ impl Written {
             _ => 0,
         };
         let mut head = BytesMut::with_capacity(512 + short);
-        let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
-        for part in [request.method.as_str(), " ", path, " HTTP/1.1\r\n"] {
-            head.extend_from_slice(part.as_bytes());
-        }
-        if !request.headers.contains_key(HOST) {
-            line(&mut head, "host", host(&request.uri).as_bytes());
-        }
         let streamed = matches!(body, Payload::Streamed(_));
-        for (name, value) in &request.headers {
-            // How a streamed body is framed is known here, and must be said in one way.
-            if !(streamed && (name == CONTENT_LENGTH || name == TRANSFER_ENCODING)) {
-                line(&mut head, name.as_str(), value.as_bytes());
-            }
-        }
+        lines(&mut head, request, streamed);
         if asked.protocol.is_some() && !request.headers.contains_key(CONNECTION) {
             line(&mut head, "connection", b"upgrade");
         }
@@ -102,18 +92,13 @@ impl Written {
                 let says_length =
                     !body.is_empty() || matches!(request.method, Method::POST | Method::PUT | Method::PATCH);
                 if says_length && !request.headers.contains_key(CONTENT_LENGTH) {
-                    line(&mut head, "content-length", body.len().to_string().as_bytes());
+                    length_line(&mut head, body.len() as u64);
                 }
-                head.extend_from_slice(b"\r\n");
-                let in_one = body.len() <= IN_ONE;
-                if in_one {
-                    head.extend_from_slice(&body);
-                }
-                Rest::Whole(if in_one { Bytes::new() } else { body })
+                whole(&mut head, body)
             }
             Payload::Streamed(from) => {
                 match from.length() {
-                    Some(length) => line(&mut head, "content-length", length.to_string().as_bytes()),
+                    Some(length) => length_line(&mut head, length),
                     None => line(&mut head, "transfer-encoding", b"chunked"),
                 }
                 head.extend_from_slice(b"\r\n");
@@ -121,6 +106,13 @@ impl Written {
             }
         };
         Written { asked, head: head.freeze(), body }
+    }
+
+    /// A `POST` whose head is written but for its length, and whose body is all there.
+    pub fn posted(mut head: BytesMut, body: Bytes) -> Written {
+        length_line(&mut head, body.len() as u64);
+        let body = whole(&mut head, body);
+        Written { asked: Asked { method: Method::POST, protocol: None }, head: head.freeze(), body }
     }
 
     /// What is to be written next; empty when there is nothing at the moment.
@@ -203,6 +195,43 @@ impl Outflow {
     pub fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.alarm.poll(cx)
     }
+}
+
+/// The first line of a request and its headers. How a streamed body is framed is known elsewhere,
+/// and must be said in one way.
+pub(super) fn lines(head: &mut BytesMut, request: &Parts, streamed: bool) {
+    let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
+    for part in [request.method.as_str(), " ", path, " HTTP/1.1\r\n"] {
+        head.extend_from_slice(part.as_bytes());
+    }
+    if !request.headers.contains_key(HOST) {
+        line(head, "host", host(&request.uri).as_bytes());
+    }
+    for (name, value) in &request.headers {
+        if !(streamed && (name == CONTENT_LENGTH || name == TRANSFER_ENCODING)) {
+            line(head, name.as_str(), value.as_bytes());
+        }
+    }
+}
+
+/// Ends the head. A short body goes with it; what is left of a long one is returned.
+fn whole(head: &mut BytesMut, body: Bytes) -> Rest {
+    head.extend_from_slice(b"\r\n");
+    if body.len() > IN_ONE {
+        return Rest::Whole(body);
+    }
+    head.extend_from_slice(&body);
+    Rest::Whole(Bytes::new())
+}
+
+/// Room for a head of so many bytes with what comes behind it.
+pub(super) fn room(head: usize, body: &Bytes) -> BytesMut {
+    let short = if body.len() <= IN_ONE { body.len() } else { 0 };
+    BytesMut::with_capacity(head + LENGTH_LINE + short)
+}
+
+fn length_line(head: &mut BytesMut, length: u64) {
+    line(head, "content-length", length.to_string().as_bytes());
 }
 
 fn line(head: &mut BytesMut, name: &str, value: &[u8]) {

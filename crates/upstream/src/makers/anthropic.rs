@@ -23,6 +23,10 @@ impl Chat for Anthropic {
         "/v1/messages"
     }
 
+    fn is_steady(&self) -> bool {
+        true
+    }
+
     fn request(&self, provider: &Provider, uri: Uri, ask: ChatAsk<'_>) -> Outgoing {
         let mut request = post(uri, ask.body, ask.call_id);
         key_in(&mut request, "x-api-key", provider);

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tollgate_catalog::{Model, Route};
 use tollgate_dialects::{ReplyStream, Setup, StreamEnd, ToolNames, Voice, chat, convert, without_reasoning};
 use tollgate_store::AccountId;
-use tollgate_upstream::{Blame, Chat, ChatAsk, Fault, Outgoing, Provider, ReplyBody, is_encoded};
+use tollgate_upstream::{Blame, Chat, ChatAsk, Fault, Provider, ReplyBody, is_encoded};
 use tollgate_wire::{Dialect, StreamFault};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -122,11 +122,9 @@ impl Way<'_> {
         let stream = conversation.request.stream;
         let passed = if from == conversation.request.dialect { conversation.passed.as_slice() } else { &[] };
         let ask = ChatAsk { body, call_id: &call_id, model: &route.upstream_model, stream, passed };
-        let mut request = provider.chat(ask).ok_or_else(no_conversations)?;
-        if let Some(header) = &provider.settings.quirks.affinity {
-            stick(&mut request, header, call.caller.account.id);
-        }
-        let reply = call.till.client.send(provider, request).await?;
+        let header = provider.settings.quirks.affinity.as_deref();
+        let sticks = header.and_then(|header| affinity(header, call.caller.account.id));
+        let reply = call.till.client.converse(provider, ask, sticks).await?;
         if !reply.status().is_success() {
             return Err(self.chat.fault(&Box::pin(call.till.client.refused(provider, reply)).await));
         }
@@ -329,10 +327,8 @@ fn no_conversations() -> Fault {
 }
 
 /// The calls of an account carry the same value, which tells nobody whose they are.
-fn stick(request: &mut Outgoing, header: &str, account: AccountId) {
+fn affinity(header: &str, account: AccountId) -> Option<(HeaderName, HeaderValue)> {
     let digest = Sha256::new().chain_update(b"affinity").chain_update(account.0).finalize();
     let value: String = digest[..12].iter().map(|byte| format!("{byte:02x}")).collect();
-    if let (Ok(name), Ok(value)) = (HeaderName::try_from(header), HeaderValue::try_from(value)) {
-        request.headers_mut().insert(name, value);
-    }
+    HeaderName::try_from(header).ok().zip(HeaderValue::try_from(value).ok())
 }

@@ -23,6 +23,10 @@ impl Chat for OpenAiChat {
         self.path
     }
 
+    fn is_steady(&self) -> bool {
+        true
+    }
+
     fn request(&self, provider: &Provider, uri: Uri, ask: ChatAsk<'_>) -> Outgoing {
         let mut request = post(uri, ask.body, ask.call_id);
         bearer(&mut request, provider);
