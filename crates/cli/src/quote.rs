@@ -8,7 +8,6 @@ use crate::serve::{listed, settings};
 use crate::show::Output;
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::Value;
-use std::collections::HashMap;
 use std::path::Path;
 use std::process::ExitCode;
 use tollgate_catalog::Money;
@@ -27,7 +26,7 @@ pub async fn quote(config: &Path, asked: &QuoteArgs, out: &Output) -> anyhow::Re
     let settings = settings(config)?;
     let stream_hold = settings.limits.stream_hold;
     let offers = of_catalog(&catalog).map_err(|mistakes| anyhow!(listed(&mistakes)))?;
-    let (providers, workflows, text) = (HashMap::new(), Default::default(), Default::default());
+    let (providers, workflows, text) = Default::default();
     let serving = Serving { catalog, offers, providers, workflows, served: Vec::new(), text };
     let catalog = &serving.catalog;
     let picture_links = settings.images.copy_to.is_some();

@@ -28,7 +28,7 @@ async fn main() -> ExitCode {
     let catalog = load(&[("models.toml".to_owned(), models())]).expect("a catalog");
     let serving = Arc::new(Serving {
         catalog,
-        providers: HashMap::new(),
+        providers: foldhash::HashMap::default(),
         offers: HashMap::new(),
         workflows: Default::default(),
         served: Vec::new(),

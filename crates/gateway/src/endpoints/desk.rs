@@ -8,8 +8,8 @@ use crate::door::server::Responder;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
+use foldhash::HashMap;
 use http::{Method, Request};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 pub struct Desk {

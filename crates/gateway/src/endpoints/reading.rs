@@ -16,8 +16,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use http_body_util::BodyExt as _;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use tollgate_catalog::Money;
 use tollgate_store::Idem;
 use tollgate_wire::error::{Code, ErrorFormat};
@@ -122,25 +125,27 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     async fn whole(&self, body: Body) -> Result<Bytes, Refusal> {
-        declared_length(&self.parts.headers, self.largest)?;
+        not_compressed(&self.parts.headers)?;
         let (bytes, room) = self.packed(body).await?;
         Ok(room.keep(bytes))
     }
 
     /// The body as it comes, and its room.
     async fn packed(&self, body: Body) -> Result<(Bytes, BodyShare), Refusal> {
-        let headers = &self.parts.headers;
-        let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-        if declared.is_some_and(|length| length > self.largest) {
-            return Err(too_large(self.largest));
-        }
+        let declared = said_length(&self.parts.headers, self.largest)?;
         let mut room = self.app.bodies.room(Whose::Penniless, 0).await?;
         if let Some(length) = declared {
             self.make_room(&mut room, length).await?;
         }
-        let bytes = match tokio::time::timeout(self.app.settings.limits.body_time, self.pieces(body, &mut room)).await {
-            Ok(bytes) => bytes?,
-            Err(_) => return Err(late_body()),
+        let bytes = {
+            let mut pieces = pin!(self.pieces(body, &mut room));
+            // What came with its head needs no timer.
+            match poll_fn(|cx| Poll::Ready(pieces.as_mut().poll(cx))).await {
+                Poll::Ready(bytes) => bytes?,
+                Poll::Pending => tokio::time::timeout(self.app.settings.limits.body_time, pieces)
+                    .await
+                    .unwrap_or_else(|_| Err(late_body()))?,
+            }
         };
         Ok((bytes, room))
     }
@@ -187,6 +192,11 @@ impl Reading<'_> {
 
 /// The length that a body is said to have; an error, where that is too much or it is compressed.
 pub fn declared_length(headers: &HeaderMap, largest: usize) -> Result<Option<usize>, Refusal> {
+    not_compressed(headers)?;
+    said_length(headers, largest)
+}
+
+fn not_compressed(headers: &HeaderMap) -> Result<(), Refusal> {
     if headers.get(header::CONTENT_ENCODING).is_some_and(|value| value != "identity") {
         return Err(Refusal::about(
             Code::UnsupportedMediaType,
@@ -194,6 +204,10 @@ pub fn declared_length(headers: &HeaderMap, largest: usize) -> Result<Option<usi
             "A compressed body is not accepted; send it as it is.",
         ));
     }
+    Ok(())
+}
+
+fn said_length(headers: &HeaderMap, largest: usize) -> Result<Option<usize>, Refusal> {
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > largest) { Err(too_large(largest)) } else { Ok(declared) }
 }

@@ -147,7 +147,7 @@ mod tests {
         let catalog = tollgate_catalog::load(&[]).expect("nothing is wrong");
         let serving = Arc::new(Serving {
             catalog,
-            providers: HashMap::new(),
+            providers: foldhash::HashMap::default(),
             offers: HashMap::new(),
             workflows: Default::default(),
             served: Vec::new(),

@@ -3,7 +3,7 @@
 use super::workflows::BoundWorkflows;
 use super::{CatalogText, Offers};
 use crate::who::caller::Caller;
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::Arc;
 use tollgate_catalog::{Model, Snapshot};
 use tollgate_upstream::Provider;

@@ -30,24 +30,27 @@ impl Counters {
     /// nothing of what was used is charged, all of it is passed on, and the price refuses it: used
     /// is never free by accident.
     pub fn quantities(&self, price: &Price) -> Result<Quantities, Uncharged> {
-        let used = self.by_face(price.unit)?;
-        let mut charged = Quantities::NONE;
-        for (face, quantity) in used.iter() {
-            if price.unit.charges(face) && price.faces.has(face) {
-                charged[face] = quantity;
+        let mut used = self.by_face(price.unit)?;
+        let charges = |face| price.unit.charges(face) && price.faces.has(face);
+        if used.iter().any(|(face, _)| charges(face)) {
+            for face in Face::ALL {
+                if used[face] != 0 && !charges(face) {
+                    used[face] = 0;
+                }
             }
         }
-        Ok(if charged.is_empty() { used } else { charged })
+        Ok(used)
     }
 
     /// Every counter under the face it belongs to.
     fn by_face(&self, unit: BillingUnit) -> Result<Quantities, Uncharged> {
-        // The database keeps 63 bits.
-        if Counter::ALL.iter().copied().any(|counter| i64::try_from(self[counter]).is_err()) {
-            return Err(Uncharged::Overflow);
-        }
         let mut used = Quantities::NONE;
-        for &counter in &Counter::ALL {
+        // Most are zero.
+        for counter in Counter::ALL.into_iter().filter(|counter| self[*counter] != 0) {
+            // The database keeps 63 bits.
+            if i64::try_from(self[counter]).is_err() {
+                return Err(Uncharged::Overflow);
+            }
             let sum = used[counter.face()].checked_add(self[counter]);
             used[counter.face()] = sum.ok_or(Uncharged::Overflow)?;
         }

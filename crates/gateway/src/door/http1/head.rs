@@ -77,29 +77,57 @@ pub(super) fn read(bytes: &Bytes) -> Result<Option<(usize, RequestHead)>, BadReq
     let uri = Uri::from_maybe_shared(target).map_err(|_| bad("The path of the request is not valid."))?;
     let version = if parsed.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
     let mut headers = HeaderMap::with_capacity(parsed.headers.len() + 1);
+    let mut named = Named::default();
     for header in parsed.headers.iter() {
         let name = HeaderName::from_bytes(header.name.as_bytes());
         let value = HeaderValue::from_maybe_shared(bytes.slice_ref(header.value));
         let (Ok(name), Ok(value)) = (name, value) else { return Err(bad("A header of the request is not valid.")) };
+        named.note(&name);
         headers.append(name, value);
     }
-    let head = RequestHead::new(method, uri, version, headers)?;
+    let head = RequestHead::new(method, uri, version, headers, named)?;
     Ok(Some((length, head)))
 }
 
+/// Which headers there are of those that say how a request goes on: most have few of them, and
+/// what is not there is not looked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Named {
+    hosts: u8,
+    body: bool,
+    connection: bool,
+    expects: bool,
+}
+
+impl Named {
+    fn note(&mut self, name: &HeaderName) {
+        match *name {
+            HOST => self.hosts = self.hosts.saturating_add(1),
+            CONTENT_LENGTH | TRANSFER_ENCODING => self.body = true,
+            CONNECTION => self.connection = true,
+            EXPECT => self.expects = true,
+            _ => {}
+        }
+    }
+}
+
 impl RequestHead {
-    fn new(method: Method, uri: Uri, version: Version, headers: HeaderMap) -> Result<RequestHead, BadRequest> {
-        if headers.get_all(HOST).iter().nth(1).is_some() {
+    fn new(
+        method: Method,
+        uri: Uri,
+        version: Version,
+        headers: HeaderMap,
+        named: Named,
+    ) -> Result<RequestHead, BadRequest> {
+        if named.hosts > 1 {
             return Err(bad("The request has more than one `Host` header."));
         }
-        let body = body(&headers, version)?;
+        let body = if named.body { body(&headers, version)? } else { BodyLeft::NONE };
         let modern = version == Version::HTTP_11;
-        let stays = match modern {
-            true => !says(&headers, &CONNECTION, "close"),
-            false => says(&headers, &CONNECTION, "keep-alive"),
-        };
-        let upgrades = modern && headers.contains_key(UPGRADE) && says(&headers, &CONNECTION, "upgrade");
-        let expects = modern && !body.is_over() && says(&headers, &EXPECT, "100-continue");
+        let connection = |word| named.connection && says(&headers, &CONNECTION, word);
+        let stays = if modern { !connection("close") } else { connection("keep-alive") };
+        let upgrades = modern && connection("upgrade") && headers.contains_key(UPGRADE);
+        let expects = modern && named.expects && !body.is_over() && says(&headers, &EXPECT, "100-continue");
         let mut request = Request::new(());
         (*request.method_mut(), *request.uri_mut(), *request.version_mut()) = (method, uri, version);
         *request.headers_mut() = headers;
