@@ -15,6 +15,7 @@ mod load;
 mod media;
 mod pace;
 mod pairs;
+mod polls;
 mod postgres;
 mod proxy;
 mod realtime;

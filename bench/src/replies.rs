@@ -81,6 +81,15 @@ pub fn posted(target: SocketAddr, key: &str, path: &str, body: &str) -> Bytes {
     (head + body).into()
 }
 
+/// The same without a body.
+pub fn asked(target: SocketAddr, key: &str, path: &str) -> Bytes {
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nhost: {target}\r\nauthorization: Bearer {key}\r\n\
+         accept: application/json\r\nuser-agent: tollgate-bench\r\n\r\n"
+    );
+    head.into()
+}
+
 /// A whole HTTP reply that is not streamed.
 pub fn whole(model: &str) -> Bytes {
     let text = "A truck with three axles pays 14.50 on the northern bridge on Sundays before noon.";

@@ -15,6 +15,9 @@ use crate::media::Media;
 use crate::replies::MODELS;
 use crate::tongue::Tongue;
 
+/// Between two questions about one video task.
+const POLL_EVERY: &str = "1s";
+
 /// Where a tollgate differs from one that is new.
 #[derive(Clone, Copy, Default)]
 pub struct Grown<'a> {
@@ -61,7 +64,8 @@ pub fn write_config(dir: &Path, listen: SocketAddr, upstream: SocketAddr, grown:
         "{database}listen = \"{listen}\"\ndata_dir = \"{data}\"\ncatalog_dir = \"catalog\"\n\n[limits]\nspool_bytes = \"16GiB\"\n\n\
          [realtime]\nsessions_per_key = 10_000\nsessions_per_account = 10_000\nbytes_per_second = \"4GiB\"\n\
          events_per_second = 1_000_000\n\n\
-         [provider.bench]\nkind = \"openai\"\nbase_url = \"http://{upstream}/v1\"\n"
+         [provider.bench]\nkind = \"openai\"\nbase_url = \"http://{upstream}/v1\"\npoll_every = \"{POLL_EVERY}\"\n\n\
+         [provider.source]\nkind = \"social-source\"\nbase_url = \"http://{upstream}/social\"\nrequests_per_second = 0\n"
     );
     let providers = Tongue::ALL.map(|tongue| {
         let (kind, path) = tongue.provider();

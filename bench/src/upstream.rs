@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -12,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 
-use crate::media::Media;
+use crate::media::{self, Media};
 use crate::replies::{self, Events, MODELS, STREAM_HEAD, Wish};
 use crate::timer::Timer;
 use crate::tongue::Tongue;
@@ -29,6 +30,8 @@ struct Shelf {
     /// The same stream in the dialects that are not chat's.
     spoken: HashMap<Tongue, Events>,
     media: HashMap<Media, Bytes>,
+    /// Tasks that were created.
+    tasks: AtomicU64,
     timer: Timer,
 }
 
@@ -39,7 +42,13 @@ impl Shelf {
         let (model, count) = SPOKEN;
         let spoken = Tongue::ALL.into_iter().map(|tongue| (tongue, tongue.events(model, count)));
         let media = Media::ALL.into_iter().map(|media| (media, media.reply()));
-        Self { replies: built.collect(), spoken: spoken.collect(), media: media.collect(), timer: Timer::start() }
+        Self {
+            replies: built.collect(),
+            spoken: spoken.collect(),
+            media: media.collect(),
+            tasks: AtomicU64::new(0),
+            timer: Timer::start(),
+        }
     }
 }
 
@@ -73,7 +82,9 @@ async fn serve(mut socket: TcpStream, shelf: &Shelf) -> anyhow::Result<()> {
         if live::is_asked(&buffer) {
             return live::provide(socket, &buffer[..end]).await;
         }
-        let length = http1::content_length(&buffer[..end]).context("a request without a length")?;
+        let gets = buffer.starts_with(b"GET ");
+        let length =
+            http1::content_length(&buffer[..end]).or(gets.then_some(0)).context("a request without a length")?;
         if let Some(media) = Media::asked(&buffer[..end]) {
             let mut left = (end + length).saturating_sub(buffer.len());
             buffer.clear();
@@ -86,7 +97,11 @@ async fn serve(mut socket: TcpStream, shelf: &Shelf) -> anyhow::Result<()> {
                 left -= read;
                 buffer.clear();
             }
-            socket.write_all(&shelf.media[&media]).await?;
+            if media == Media::Video && !gets {
+                socket.write_all(&media::created(shelf.tasks.fetch_add(1, Ordering::Relaxed))).await?;
+            } else {
+                socket.write_all(&shelf.media[&media]).await?;
+            }
             continue;
         }
         while buffer.len() < end + length {
