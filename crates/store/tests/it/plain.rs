@@ -2,8 +2,9 @@
 //! and need none of the functions of the database.
 
 use futures_util::future::join_all;
+use tollgate_catalog::Money;
 use tollgate_store::testing::{PostgresServer, run_sql};
-use tollgate_store::{CallId, Close, HoldRefused};
+use tollgate_store::{CallId, Close, Counters, HoldRefused};
 
 use crate::cable::Cable;
 use crate::common::{Customer, House, ask, idem};
@@ -16,6 +17,7 @@ async fn plain_operations_are_decided_here() {
     others_go_to_the_functions(&server.database("others").await.expect("a database")).await;
     chains_go_on_over_replicas_and_functions(&server.database("chains").await.expect("a database")).await;
     one_that_is_refused_leaves_plain_ones_alone(&server.database("refused").await.expect("a database")).await;
+    what_rows_do_not_have_is_nothing_or_zero(&server.database("blanks").await.expect("a database")).await;
     a_replica_that_stands_still_gives_its_locks_back(&server.database("locks").await.expect("a database")).await;
 }
 
@@ -32,32 +34,39 @@ async fn ends(h: &House, closes: Vec<Close>) {
     }
 }
 
+/// Takes the functions away that decide, and the triggers that link entries and add rows to sums.
+async fn without_functions(url: &str) {
+    let schema = ask(url, "SELECT nspname::text FROM pg_namespace WHERE nspname ~ '^tollgate_[0-9a-f]{12}$'").await;
+    let drop = format!("DROP FUNCTION {schema}.tollgate_hold, {schema}.tollgate_close, {schema}.tollgate_limit");
+    run_sql(url, &drop).await.expect("dropped");
+    let disable = "ALTER TABLE entry DISABLE TRIGGER entry_link; ALTER TABLE usage DISABLE TRIGGER usage_quarter_in";
+    run_sql(url, disable).await.expect("disabled");
+}
+
 async fn they_need_no_functions(url: &str) {
     let h = House::open(url).await;
     let c = h.customer(0, 10_000).await;
     h.held(&c, 1_000).await;
-    let schema = ask(url, "SELECT nspname::text FROM pg_namespace WHERE nspname ~ '^tollgate_[0-9a-f]{12}$'").await;
-    let drop = format!("DROP FUNCTION {schema}.tollgate_hold, {schema}.tollgate_close, {schema}.tollgate_limit");
-    run_sql(url, &drop).await.expect("dropped");
-    // Nor the triggers that link entries and add rows to sums.
-    let disable = "ALTER TABLE entry DISABLE TRIGGER entry_link; ALTER TABLE usage DISABLE TRIGGER usage_quarter_in";
-    run_sql(url, disable).await.expect("disabled");
+    without_functions(url).await;
     let calls: Vec<CallId> =
         holds(&h, &c, &[100; 12]).await.into_iter().collect::<Result<_, _>>().expect("twelve holds");
     // Some cost all that was held, some a part, some nothing.
     let charge = |n: usize| [100, 60, 0][n % 3];
     ends(&h, calls.iter().enumerate().map(|(n, call)| h.ending(&c, *call, charge(n))).collect()).await;
     assert_eq!(h.pots(&c).await, (0, 10_000 - 1_000 - 4 * 160, 0, 1_000));
+    // What costs nothing is held and ended all the same.
+    let free: Vec<CallId> = holds(&h, &c, &[0; 12]).await.into_iter().collect::<Result<_, _>>().expect("twelve holds");
+    ends(&h, free.iter().map(|call| h.ending(&c, *call, 0)).collect()).await;
     let row = h.store.usage_of(c.account, calls[1]).await.expect("reading").expect("a row");
     assert_eq!((row.hold.nano(), row.charge.nano(), row.write_off.nano()), (100, 60, 0));
     let kinds = "SELECT string_agg(kind || ':' || n, ' ' ORDER BY kind) FROM (SELECT kind, count(*) n FROM entry GROUP BY kind) k";
-    assert_eq!(ask(url, kinds).await, "0:13 1:8 2:4 6:1");
+    assert_eq!(ask(url, kinds).await, "0:25 1:8 2:16 6:1");
     let sums = "SELECT sum(requests) || ' ' || sum(charge) || ' ' || sum(input) FROM usage_quarter";
     assert_eq!(
         ask(url, sums).await,
         ask(url, "SELECT count(*) || ' ' || sum(charge) || ' ' || sum(input) FROM usage").await
     );
-    assert!(ask(url, sums).await.starts_with("12 640 "));
+    assert!(ask(url, sums).await.starts_with("24 640 "));
     h.close().await;
 }
 
@@ -97,6 +106,55 @@ async fn one_that_is_refused_leaves_plain_ones_alone(url: &str) {
     assert_eq!(h.pots(&c).await, (0, 10_000 - 1_200, 0, 1_200), "each of the others once");
     ends(&h, held.into_iter().flatten().map(|held| h.ending(&c, held.call, 60)).collect()).await;
     assert_eq!(h.pots(&c).await, (0, 10_000 - 12 * 60, 0, 0));
+    h.close().await;
+}
+
+/// In one group no row has any of what calls may have, in the next every third one has all of it:
+/// each is read as it was written, and hashed so.
+async fn what_rows_do_not_have_is_nothing_or_zero(url: &str) {
+    let h = House::open(url).await;
+    let c = h.customer(0, 10_000).await;
+    without_functions(url).await;
+    for every in [usize::MAX, 3] {
+        let calls: Vec<CallId> =
+            holds(&h, &c, &[100; 12]).await.into_iter().collect::<Result<_, _>>().expect("twelve holds");
+        let close = |(n, call): (usize, &CallId)| {
+            let mut close = h.ending(&c, *call, 0);
+            let has = (n + 1) % every == 0;
+            let text = |text: &str| has.then(|| text.to_owned());
+            let row = &mut close.row;
+            (row.provider, row.upstream_model, row.raw_usage) = (text("sim"), text("test-1"), text("{}"));
+            (row.tier, row.dropped) = (text("batch"), text("seed"));
+            // What is known to be zero is not unknown.
+            (row.first_byte_ms, row.cost) = (has.then_some(0), has.then_some(Money::ZERO));
+            row.counters = Counters::default();
+            row.counters.output = if has { 7 } else { 0 };
+            close
+        };
+        let closes: Vec<Close> = calls.iter().enumerate().map(close).collect();
+        let wanted: Vec<_> = closes.iter().map(|close| close.row.clone()).collect();
+        ends(&h, closes).await;
+        for (call, wanted) in calls.iter().zip(wanted) {
+            let row = h.store.usage_of(c.account, *call).await.expect("reading").expect("a row");
+            assert_eq!(
+                (row.provider, row.upstream_model, row.raw_usage, row.tier, row.dropped, row.first_byte_ms, row.cost),
+                (
+                    wanted.provider,
+                    wanted.upstream_model,
+                    wanted.raw_usage,
+                    wanted.tier,
+                    wanted.dropped,
+                    wanted.first_byte_ms,
+                    wanted.cost
+                )
+            );
+            assert_eq!(row.counters.output, wanted.counters.output);
+        }
+    }
+    let zeros = "SELECT count(*)::text FROM usage WHERE input = 0 AND output IN (0, 7) AND seconds = 0 AND charge = 0";
+    assert_eq!(ask(url, zeros).await, "24");
+    let report = h.store.verify_strictly().await.expect("the audit runs");
+    assert_eq!((report.breaches.as_slice(), report.unhashed_rows), (&[][..], 0));
     h.close().await;
 }
 
