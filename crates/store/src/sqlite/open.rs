@@ -69,6 +69,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new("0025-last-entry", include_str!("migrations/0025-last-entry.sql")),
     Migration::new("0026-link", include_str!("migrations/0026-link.sql")),
     Migration::new("0027-given", include_str!("migrations/0027-given.sql")),
+    Migration::new("0028-holds-found", include_str!("migrations/0028-holds-found.sql")),
 ];
 
 impl SqliteEngine {

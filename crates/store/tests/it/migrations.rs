@@ -35,7 +35,8 @@ const SQLITE: &str = concat!(
     include_str!("../../src/sqlite/migrations/0024-whole-calls.sql"),
     include_str!("../../src/sqlite/migrations/0025-last-entry.sql"),
     include_str!("../../src/sqlite/migrations/0026-link.sql"),
-    include_str!("../../src/sqlite/migrations/0027-given.sql")
+    include_str!("../../src/sqlite/migrations/0027-given.sql"),
+    include_str!("../../src/sqlite/migrations/0028-holds-found.sql")
 );
 const POSTGRES: &str = concat!(
     include_str!("../../src/postgres/schema.sql"),
@@ -64,10 +65,11 @@ const POSTGRES: &str = concat!(
     include_str!("../../src/postgres/migrations/0024-whole-calls.sql"),
     include_str!("../../src/postgres/migrations/0025-last-entry.sql"),
     include_str!("../../src/postgres/migrations/0026-link.sql"),
-    include_str!("../../src/postgres/migrations/0027-given.sql")
+    include_str!("../../src/postgres/migrations/0027-given.sql"),
+    include_str!("../../src/postgres/migrations/0028-holds-found.sql")
 );
 /// Those of this version, and then the two below.
-const RAN: &str = "1 schema,2 0002-client-secrets,3 0003-client-secret-uses,4 0004-route-health,5 0005-workflow-runs,6 0006-usage-cost,7 0007-probes,8 0008-usage-sums,9 0009-people,10 0010-account-api,11 0011-money-in,12 0012-alerts,13 0013-issuers,14 0014-catalog-jobs-trial,15 0015-usage-days,16 0016-passkeys,17 0017-usage-blocks,18 0018-session-roles,19 0019-members-and-ends,20 0020-usage-unmerged,21 0021-usage-apart,22 0022-usage-packed,23 0023-exports-and-letters,24 0024-whole-calls,25 0025-last-entry,26 0026-link,27 0027-given,28 0028-later,29 0029-later";
+const RAN: &str = "1 schema,2 0002-client-secrets,3 0003-client-secret-uses,4 0004-route-health,5 0005-workflow-runs,6 0006-usage-cost,7 0007-probes,8 0008-usage-sums,9 0009-people,10 0010-account-api,11 0011-money-in,12 0012-alerts,13 0013-issuers,14 0014-catalog-jobs-trial,15 0015-usage-days,16 0016-passkeys,17 0017-usage-blocks,18 0018-session-roles,19 0019-members-and-ends,20 0020-usage-unmerged,21 0021-usage-apart,22 0022-usage-packed,23 0023-exports-and-letters,24 0024-whole-calls,25 0025-last-entry,26 0026-link,27 0027-given,28 0028-holds-found,29 0029-later,30 0030-later";
 /// Two migrations of a later version. The second goes on from what the first did.
 const FIRST: &str = "CREATE TABLE later (x integer); INSERT INTO later VALUES (1);";
 const SECOND: &str = "INSERT INTO later SELECT 10 * max(x) + 2 FROM later;";

@@ -1,0 +1,2 @@
+-- Nothing: holds that are open are in memory here, and have no index.
+SELECT 1;
