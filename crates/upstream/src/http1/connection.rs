@@ -49,6 +49,8 @@ impl Connection {
     /// body. A provider may answer before it has read everything; nothing more is sent then, and
     /// the connection is of no further use.
     pub async fn ask(&mut self, mut request: Written) -> Result<(ResponseHead, Bytes), Unanswered> {
+        // Until there was a connection nothing stood still.
+        request.flow().into_iter().for_each(Outflow::moved);
         let mut read = BytesMut::new();
         let mut broken = false;
         let mut writing = true;
