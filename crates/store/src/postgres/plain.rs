@@ -5,6 +5,7 @@
 //! What is not plain (trial credit, idempotency keys, tasks, too little money or too low a limit)
 //! is left to the functions of `functions.sql`, which say what an operation means.
 
+mod column;
 mod decide;
 mod rows;
 mod write;

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
+use super::column::{Cell, Column};
 use super::decide::{Decisions, LockedAccount, LockedKey, PlainEntry, PlainHold, PlainRow};
 use crate::call::counters::Counter;
 use crate::ids::{AccountId, KeyId};
@@ -132,7 +133,7 @@ fn arrays(columns: ColumnTypes<'_>) -> impl Iterator<Item = String> {
     (1..).zip(columns).map(|(n, (_, of))| format!("unnest(${n}::{}[])", of.trim_end_matches(" null")))
 }
 
-/// A value of a row. The array of a column that has nothing in any row is empty ([`Blank`]).
+/// A value of a row. The array of a column that has nothing in any row is empty ([`Column::of`]).
 fn value((name, of): &(&str, &str)) -> String {
     match *of {
         "bigint" => format!("coalesce(new.{name}, 0)"),
@@ -218,7 +219,6 @@ impl Tables {
     ) -> Vec<(&'a Statement, Values<'a>)> {
         let accounts = decisions.locked.accounts.iter().filter(|(_, account)| account.changed).collect::<Vec<_>>();
         let keys = decisions.locked.keys.iter().filter(|(_, key)| key.changed).collect::<Vec<_>>();
-        let ended: Vec<&[u8]> = decisions.rows.iter().map(|row| row.facts.call).collect();
         let mut sums: HashMap<SumKeyRef<'_>, UsageSum> = HashMap::new();
         for row in &decisions.rows {
             let sum = sums.entry(SumKeyRef::of(&row.facts, &row.key.0)).or_default();
@@ -229,7 +229,7 @@ impl Tables {
         let all = [
             (&self.entries, entries(&decisions.entries, replica), decisions.entries.is_empty()),
             (&self.opened, opened(&decisions.opened, replica), decisions.opened.is_empty()),
-            (&self.ended, vec![Box::new(ended) as Box<dyn ToSql + Sync + Send>], decisions.rows.is_empty()),
+            (&self.ended, vec![column(&decisions.rows, |row| row.facts.call)], decisions.rows.is_empty()),
             (&self.rows, rows(&decisions.rows), decisions.rows.is_empty()),
             (&self.accounts, account_values(&accounts), accounts.is_empty()),
             (&self.keys, key_values(&keys), keys.is_empty()),
@@ -262,42 +262,9 @@ impl NewPrices {
     }
 }
 
-/// Whether a value is what the database puts where an array has ended: null, or zero in a column
-/// that is never null.
-trait Blank {
-    fn is_blank(&self) -> bool {
-        false
-    }
-}
-
-impl Blank for i64 {
-    fn is_blank(&self) -> bool {
-        *self == 0
-    }
-}
-
-impl<T> Blank for Option<T> {
-    fn is_blank(&self) -> bool {
-        self.is_none()
-    }
-}
-
-impl Blank for i16 {}
-impl Blank for i32 {}
-impl Blank for bool {}
-impl Blank for &str {}
-impl Blank for &[u8] {}
-
 /// The array of one column.
-fn column<'r, 'a, R, T: ToSql + Blank + Sync + Send + 'a>(
-    rows: &'r [R],
-    of: impl Fn(&'r R) -> T,
-) -> Box<dyn ToSql + Sync + Send + 'a> {
-    let mut values: Vec<T> = rows.iter().map(of).collect();
-    if values.iter().all(Blank::is_blank) {
-        values.clear();
-    }
-    Box::new(values)
+fn column<'r, 'a, R, C: Cell>(rows: &'r [R], of: impl Fn(&'r R) -> C) -> Box<dyn ToSql + Sync + Send + 'a> {
+    Box::new(Column::of(rows, of))
 }
 
 fn entries<'a>(all: &'a [PlainEntry<'_>], replica: &'a [u8; 16]) -> Values<'a> {
