@@ -45,7 +45,7 @@ mod watch;
 mod workflow_runs;
 mod zones;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ use tollgate_catalog::Money;
 use crate::call::price::KnownPrices;
 use crate::clock::Clock;
 use crate::error::StoreError;
-use crate::ids::{CallId, Maker};
+use crate::ids::{CallId, IdMap, Maker};
 use crate::journal::Journal;
 use crate::report::{Gauges, Recovered};
 use crate::verify::Audited;
@@ -91,7 +91,7 @@ struct Shared {
     journal: Journal,
     known_prices: KnownPrices,
     /// Calls of this replica that have a hold and no end yet.
-    open: Mutex<HashMap<CallId, Running>>,
+    open: Mutex<IdMap<CallId, Running>>,
     replica: [u8; 16],
     /// What we have seen of the other replicas.
     watch: Mutex<Watch>,

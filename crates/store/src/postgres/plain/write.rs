@@ -2,9 +2,10 @@
 //! columns of most calls have nothing in them (counters of what was not used, texts that nobody
 //! said). The array of a column that is so in all rows is empty: it costs the database nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use foldhash::HashMap;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
@@ -219,7 +220,7 @@ impl Tables {
     ) -> Vec<(&'a Statement, Values<'a>)> {
         let accounts = decisions.locked.accounts.iter().filter(|(_, account)| account.changed).collect::<Vec<_>>();
         let keys = decisions.locked.keys.iter().filter(|(_, key)| key.changed).collect::<Vec<_>>();
-        let mut sums: HashMap<SumKeyRef<'_>, UsageSum> = HashMap::new();
+        let mut sums: HashMap<SumKeyRef<'_>, UsageSum> = HashMap::default();
         for row in &decisions.rows {
             let sum = sums.entry(SumKeyRef::of(&row.facts, &row.key.0)).or_default();
             sum.add_row(&row.facts, row.charge, 0, 0);
