@@ -7,7 +7,7 @@ use std::error::Error;
 use bytes::{BufMut, BytesMut};
 use tokio_postgres::types::{IsNull, Kind, ToSql, Type, WrongType};
 
-/// Dimensions, whether there are nulls, the type; then how many values, and the number of the first.
+/// Dimensions, whether there are nulls, and the type; how many values, and the number of the first.
 const HEADER: usize = 20;
 /// Where the header says that there are nulls, and how many values.
 const NULLS: std::ops::Range<usize> = 4..8;
@@ -20,7 +20,7 @@ pub(super) struct Column {
 }
 
 /// A value of a column.
-pub(super) trait Cell {
+pub(super) trait ArrayValue {
     const TYPE: Type;
 
     /// Its length and its bytes.
@@ -39,7 +39,7 @@ pub(super) trait Cell {
 
 impl Column {
     /// Of all rows. Where none has anything to say, the array is empty.
-    pub fn of<'r, R, C: Cell>(rows: &'r [R], cell: impl Fn(&'r R) -> C) -> Self {
+    pub fn of<'r, R, C: ArrayValue>(rows: &'r [R], cell: impl Fn(&'r R) -> C) -> Self {
         let mut bytes = Vec::with_capacity(HEADER + rows.len() * 24);
         bytes.extend_from_slice(&header::<C>());
         let (mut blank, mut nulls) = (true, false);
@@ -60,7 +60,7 @@ impl Column {
 }
 
 /// Of an empty array: one dimension, counted from one.
-fn header<C: Cell>() -> [u8; HEADER] {
+fn header<C: ArrayValue>() -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[..4].copy_from_slice(&1i32.to_be_bytes());
     header[8..12].copy_from_slice(&C::TYPE.oid().to_be_bytes());
@@ -83,7 +83,7 @@ fn write_long(bytes: &[u8], to: &mut Vec<u8>) {
     to.extend_from_slice(bytes);
 }
 
-impl Cell for i64 {
+impl ArrayValue for i64 {
     const TYPE: Type = Type::INT8;
 
     fn write(&self, to: &mut Vec<u8>) {
@@ -95,7 +95,7 @@ impl Cell for i64 {
     }
 }
 
-impl Cell for i32 {
+impl ArrayValue for i32 {
     const TYPE: Type = Type::INT4;
 
     fn write(&self, to: &mut Vec<u8>) {
@@ -103,7 +103,7 @@ impl Cell for i32 {
     }
 }
 
-impl Cell for i16 {
+impl ArrayValue for i16 {
     const TYPE: Type = Type::INT2;
 
     fn write(&self, to: &mut Vec<u8>) {
@@ -111,7 +111,7 @@ impl Cell for i16 {
     }
 }
 
-impl Cell for bool {
+impl ArrayValue for bool {
     const TYPE: Type = Type::BOOL;
 
     fn write(&self, to: &mut Vec<u8>) {
@@ -119,7 +119,7 @@ impl Cell for bool {
     }
 }
 
-impl Cell for &str {
+impl ArrayValue for &str {
     const TYPE: Type = Type::TEXT;
 
     fn write(&self, to: &mut Vec<u8>) {
@@ -127,7 +127,7 @@ impl Cell for &str {
     }
 }
 
-impl Cell for &[u8] {
+impl ArrayValue for &[u8] {
     const TYPE: Type = Type::BYTEA;
 
     fn write(&self, to: &mut Vec<u8>) {
@@ -135,7 +135,7 @@ impl Cell for &[u8] {
     }
 }
 
-impl<C: Cell> Cell for Option<C> {
+impl<C: ArrayValue> ArrayValue for Option<C> {
     const TYPE: Type = C::TYPE;
 
     fn write(&self, to: &mut Vec<u8>) {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     /// What the client library makes of the same values.
-    fn same<T: Cell + ToSql + Sync + Copy>(values: &[T], array: &Type) {
+    fn same<T: ArrayValue + ToSql + Sync + Copy>(values: &[T], array: &Type) {
         let column = Column::of(values, |value| *value);
         assert_eq!(sent(&column, array), sent(&values, array), "{array}");
     }

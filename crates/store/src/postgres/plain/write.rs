@@ -9,7 +9,7 @@ use foldhash::HashMap;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
-use super::column::{Cell, Column};
+use super::column::{ArrayValue, Column};
 use super::decide::{Decisions, LockedAccount, LockedKey, PlainEntry, PlainHold, PlainRow};
 use crate::call::counters::Counter;
 use crate::ids::{AccountId, KeyId};
@@ -264,7 +264,7 @@ impl NewPrices {
 }
 
 /// The array of one column.
-fn column<'r, 'a, R, C: Cell>(rows: &'r [R], of: impl Fn(&'r R) -> C) -> Box<dyn ToSql + Sync + Send + 'a> {
+fn column<'r, 'a, R, C: ArrayValue>(rows: &'r [R], of: impl Fn(&'r R) -> C) -> Box<dyn ToSql + Sync + Send + 'a> {
     Box::new(Column::of(rows, of))
 }
 
