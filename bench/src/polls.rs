@@ -77,8 +77,8 @@ mod tests {
             tollgate_task_polls_total{provider=\"a b\",outcome=\"running\"} 120\n\
             tollgate_task_polls_total{provider=\"c\",outcome=\"failed\"} 3\n\
             tollgate_task_polls_late_total 7\n";
-        assert_eq!(asked(page).expect("numbers").to_bits(), 123f64.to_bits());
-        assert_eq!(asked("# EOF").expect("nothing").to_bits(), 0f64.to_bits());
+        let is = |page: &str, questions: f64| (asked(page).expect("numbers") - questions).abs() < 0.5;
+        assert!(is(page, 123.0) && is("# EOF", 0.0));
         assert!(asked("tollgate_task_polls_total{provider=\"a\"} many").is_err());
     }
 }
